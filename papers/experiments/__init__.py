@@ -17,6 +17,7 @@ MODULES = (
     "communities",
     "graphons",
     "convolution",
+    "learners",
     "testers",
     "attacker",
     "movement",

@@ -11,6 +11,7 @@ from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 from scipy.stats import norm
 
 from cloakwork._checks import FloatArray, IntArray, as_number, count, frozen, instance_of, rounded_up, whole_numbers
@@ -226,18 +227,19 @@ class Learner(Immutable):
             bounds.append(factor * (best + start_up + slack) - best)
         return min(bounds)
 
-    def simulate(self, counts: ArrayLike, contexts: ArrayLike | None = None, *, rng: np.random.Generator) -> IntArray:
-        """The numbers of the experts that a new learner would play against these counts, shape (n,).
+    def simulate(self, counts: ArrayLike, contexts: ArrayLike | None = None, *, rng: np.random.Generator) -> FloatArray:
+        """The probability that a new learner plays each expert in each round, for simulated noise: (n, experts).
 
-        They have the same distribution as those of `choose` and `learn`. They are reproducible, hence not private; this
-        spends nothing.
+        Reproducible, hence not private; this spends nothing.
         """
         kept = np.minimum(whole_numbers("counts", counts), self.experts.most)
         places = np.zeros_like(kept) if contexts is None else whole_numbers("contexts", contexts, len(kept))
         sums = self.stream.simulate(self.experts.steps[places, kept].T, rng=rng).values
         totals = np.cumsum(self._public(places), axis=0) + sums.T @ self.experts.basis.T
         before = np.vstack([np.zeros(len(self.experts.names)), totals[:-1]])
-        return np.asarray((before - rng.gumbel(size=len(self.experts.names)) / self.rate).argmin(axis=1))
+        if math.isinf(self.rate):
+            return np.asarray(np.eye(before.shape[1])[before.argmin(axis=1)])
+        return np.asarray(special.softmax(-self.rate * before, axis=1))
 
     def explain(self) -> Explanation:
         """Explain what is hidden, what is not, what it costs, and why."""

@@ -1,0 +1,412 @@
+"""Learning with private counts, with perturbed leaders, and of leading directions: regret and what it reveals."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.privacy import largest_mu
+from cloakwork.series import Experts, Learner
+from papers import perturbations as play
+from papers.drawing import FAINT, INK, SERIES, legend_below, log_x
+from papers.experiment import Experiment, Run, pick, stream
+from papers.perturbations import FIRST, SECOND
+from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
+from papers.statistics import Mean
+
+DELTA, MOST, HOURS = 1e-6, 6, 90 * 24
+LIMITS = {0.5: 40.0, 1.0: 26.0, 4.0: 6.0}  # of the regret, by epsilon
+TRIALS, QUICK_TRIALS = 120, 6
+ROUNDS, EXPERTS, REUSED, TURNS = 4000, 10, 0.2, 40
+SIZE, KEPT = 10, 2
+LAPLACE = "Laplace ensemble"
+
+
+@dataclass(frozen=True)
+class Private:
+    """Regret of 90 days at one epsilon: of the learner, of the leader on its sums, and with noise on each hour."""
+
+    epsilon: float
+    learner: Mean
+    leader: Mean
+    hourly: Mean
+    bound: float
+
+
+@dataclass(frozen=True)
+class Perturbed:
+    """The regret of one noise in one game, its bound by Theorem 12.3, E max of the noise, and its hazard rate."""
+
+    game: str
+    noise: str
+    regret: Mean
+    bound: float
+    largest: float
+    hazard: float | None
+
+
+@dataclass(frozen=True)
+class Game:
+    """A game without noise: the loss of the best, the regret of the leader and of Hedge, and the order of the best."""
+
+    game: str
+    best: float
+    leader: float
+    hedge: float
+    order: float
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Matrices of noise: E of the sum of |eigenvalues| and of the largest one, and that of Gaussian matrices."""
+
+    size: int
+    norm: Mean
+    largest: Mean
+    gaussian: Mean
+
+
+@dataclass(frozen=True)
+class Learners(Finding):
+    """Regret of learners, private and not, and what reused noise reveals."""
+
+    size: ClassVar[tuple[float, float]] = (12.0, 4.6)
+    private: tuple[Private, ...]
+    best: Mean
+    hedge: Mean
+    games: tuple[Game, ...]
+    perturbed: tuple[Perturbed, ...]
+    single: float
+    together: float
+    ensembles: tuple[Ensemble, ...]
+    components: tuple[Perturbed, ...]
+    lemma: tuple[float, float]
+
+    @property
+    def allowed(self) -> float:
+        """The advantage that one step at epsilon allows."""
+        return math.tanh(REUSED / 2)
+
+    def tables(self) -> tuple[Table, ...]:
+        return (
+            tabulate(
+                f"Ventilation, {HOURS // 24} days by the hour, 14 schedules, best loss {self.best.value:.1f}; regret, "
+                f"delta = {DELTA:g}; Hedge without privacy {_short(self.hedge)}",
+                "epsilon | learner | leader on private sums | noise on each hour | bound for the learner",
+                (
+                    f"{one.epsilon:g} | {_short(one.learner)} | {_short(one.leader)} | {_short(one.hourly)} | "
+                    f"{one.bound:.0f}"
+                    for one in self.private
+                ),
+            ),
+            tabulate(
+                f"Perturbed leaders without privacy, {EXPERTS} experts, {ROUNDS:,} rounds",
+                "game, noise | regret | Theorem 12.3 | E max of the noise | hazard rate",
+                (
+                    f"{one.game}, {one.noise} | {_short(one.regret)} | {one.bound:.0f} | {one.largest:.0f} | "
+                    f"{'unbounded' if one.hazard is None else format(one.hazard, '.3g')}"
+                    for one in self.perturbed
+                ),
+            ),
+            tabulate(
+                "The same games without noise",
+                "game | loss of the best | leader | Hedge, exact | sqrt(L* ln N) + ln N",
+                (f"{g.game} | {g.best:.0f} | {g.leader:.0f} | {g.hedge:.1f} | {g.order:.1f}" for g in self.games),
+            ),
+            tabulate(
+                f"Online PCA, {KEPT} of {SIZE} directions: regret",
+                "game, noise | regret | Corollary 12.7 with the constants of Theorem 12.3",
+                (f"{one.game}, {one.noise} | {_short(one.regret)} | {one.bound:.0f}" for one in self.components),
+            ),
+            tabulate(
+                "Matrices of noise that hide a unit a a' at epsilon = 1 and mu = 1",
+                "N | E of the sum of abs. eigenvalues | N(N+1)/2 | E lambda_max | Lemma 12.6 | Gaussian, E lambda_max",
+                (
+                    f"{e.size} | {_short(e.norm)} | {e.size * (e.size + 1) // 2} | {_short(e.largest)} | "
+                    f"{math.log(e.size) + 1:.1f} | {_short(e.gaussian)}"
+                    for e in self.ensembles
+                ),
+            ),
+        )
+
+    def claims(self) -> tuple[Claim, ...]:
+        worst = max(self.perturbed, key=lambda one: one.regret.value / one.bound)
+        last, gaussian = self.ensembles[-1], pick(self.perturbed, game=SECOND, noise="Gaussian")
+        order = [one.regret.value / pick(self.games, game=one.game).order for one in self.perturbed]
+        growth = _growth()
+        pca = max((one for one in self.components if one.noise == LAPLACE), key=lambda one: one.regret.value)
+        root = math.sqrt(EXPERTS)
+        rate = min(1.0, EXPERTS**0.25 * math.sqrt(root * math.log(ROUNDS) / pick(self.games, game=SECOND).best))
+        printed = (
+            2 * rate * pick(self.games, game=SECOND).best + 10 / rate * root**2 * math.log(4 * ROUNDS * root) + 0.5
+        )
+        rows = (
+            (
+                "Lemma 12.1: Regret <= sum <x_t - x_{t+1}, l_t> for the leader, x_{t+1} = argmin L_{t-1}",
+                f"{self.lemma[1]:.1f} against at most {self.lemma[0]:.1f} over 200 rounds; it holds for argmin L_t",
+                _verdict(self.lemma[1] <= self.lemma[0]),
+            ),
+            (
+                "Theorem 12.3: regret <= 2 eps L* + 3 E max Z",
+                f"at most {100 * worst.regret.value / worst.bound:.0f} % of it ({worst.noise}, {worst.game})",
+                _verdict(worst.regret.value - 2 * worst.regret.error <= worst.bound, Agreement.LOOSER),
+            ),
+            (
+                "Theorem 12.4: Gaussian noise has regret of order N^(1/4) sqrt(R L* log T) + sqrt(N) R log T",
+                f"{_short(gaussian.regret)}; with its constants the bound is {printed:.0f}",
+                _verdict(gaussian.regret.value <= printed, Agreement.LOOSER),
+            ),
+            (
+                "Definition 12.2: one-step privacy with reused noise",
+                f"one play reveals a changed loss with advantage {self.single:.3f}, of {self.allowed:.2f} allowed, "
+                f"and {4 * TURNS} plays together with {self.together:.3f}",
+                Agreement.NARROW if self.together > self.allowed else Agreement.AGREES,
+            ),
+            (
+                "Lemma 12.6: E lambda_max <= log N + 1",
+                f"{last.largest.value:.1f} at N = {last.size} where {math.log(last.size) + 1:.1f} is printed",
+                _verdict(last.largest.value <= math.log(last.size) + 1),
+            ),
+            (
+                "Corollary 12.7: regret of order sqrt(L* k log(N/k)) + k log(N/k)",
+                f"at N = {SIZE} up to {100 * pca.regret.value / pca.bound:.0f} % of it with the constants of Theorem "
+                f"12.3 ({pca.noise}, {pca.game}), although Lemma 12.6 in its proof fails",
+                _verdict(pca.regret.value <= pca.bound, Agreement.LOOSER),
+            ),
+            (
+                "Theorem 13.1: all listed noises have regret of order sqrt(L* log N) + log N",
+                f"{min(order):.1f} to {max(order):.1f} times that; a Weibull noise has a bounded hazard rate only with "
+                "shape 1, which is exponential, or cut off at 1",
+                _verdict(max(order) < 10),
+            ),
+            (
+                "Lemma 13.7: E max is of order (log N) / eps for all listed noises",
+                "all but the Weibull noise: from 10 to a million experts E max eps / ln N changes by a factor of "
+                + ", ".join(f"{value:.2f} ({name})" for name, value in growth.items()),
+                _verdict(sorted(growth.values())[-2] < 1.6),
+            ),
+        )
+        return tuple(Claim(text, f"McMillan, {text.split(':')[0]}", found, verdict) for text, found, verdict in rows)
+
+    def goals(self) -> tuple[Goal, ...]:
+        rows = [one for one in self.private if one.epsilon in LIMITS]
+        return tuple(
+            Goal(
+                f"regret of the learner at epsilon {one.epsilon:g} at most {LIMITS[one.epsilon]:g}",
+                _short(one.learner),
+                one.learner.value + 2 * one.learner.error <= LIMITS[one.epsilon],
+            )
+            for one in rows
+        )
+
+    def measures(self) -> tuple[Measure, ...]:
+        measures = [Measure(f"bound at epsilon {one.epsilon:g}", one.bound, slack=3.0) for one in self.private]
+        sure = self.private[-1]
+        measures.append(Measure(f"learner at epsilon {sure.epsilon:g}", sure.learner.value, sure.learner.error))
+        measures.append(Measure("Hedge without privacy", self.hedge.value, self.hedge.error))
+        for one in self.ensembles:
+            measures.append(Measure(f"lambda_max, N = {one.size}", one.largest.value, one.largest.error))
+            measures.append(Measure(f"Gaussian lambda_max, N = {one.size}", one.gaussian.value, one.gaussian.error))
+        measures.append(Measure("advantage of one play", self.single, share=True))
+        return (*measures, Measure("advantage of all plays", self.together, share=True))
+
+    def paragraphs(self) -> tuple[str, ...]:
+        sure, last = self.private[-1], self.ensembles[-1]
+        return (
+            "Left: what privacy costs a ventilation that learns. Regret is the loss of 90 days beyond that of the best "
+            f"of 14 schedules, {self.best.value:.0f}. The [learner](learning.md) plays Hedge on private running sums; "
+            f"noise on each hour costs far more. At epsilon {sure.epsilon:g} it has {_short(sure.learner)}; Hedge with "
+            f"its usual rate and true counts has {_short(self.hedge)}.",
+            "Middle: perturbed leaders without privacy. Gumbel noise is Hedge in expectation, which a test shows by "
+            "integration. Bars are two standard errors: with one noise for all rounds, regrets scatter widely.",
+            f"Reused noise is not privacy: at epsilon {REUSED:g} one step allows an advantage of {self.allowed:.2f}, "
+            f"and {4 * TURNS} plays of one noise vector reveal a changed loss with advantage {self.together:.2f}.",
+            "Right: the largest eigenvalue of the thesis' matrices of noise grows with N, to "
+            f"{last.largest.value:.1f} at N = {last.size} where {math.log(last.size) + 1:.1f} is printed; a Gaussian "
+            f"ensemble has {last.gaussian.value:.1f}.",
+        )
+
+    def draw(self, figure: Figure) -> None:
+        left, middle, right = figure.subplots(1, 3)
+        x = [one.epsilon for one in self.private]
+        for name, color in (("learner", SERIES[0]), ("leader", SERIES[2]), ("hourly", SERIES[1])):
+            means = [getattr(one, name) for one in self.private]
+            bars = [2 * one.error for one in means]
+            left.errorbar(x, [one.value for one in means], yerr=bars, fmt="o-", color=color, label=name)
+        left.plot(x, [one.bound for one in self.private], ":", color=INK, label="bound")
+        left.axhline(self.hedge.value, color=FAINT, label="Hedge, not private")
+        left.set(title="Regret of 90 days", xlabel="epsilon", ylabel="loss beyond the best", ylim=(0, 260))
+        log_x(left, x)
+        _draw_noises(middle, self.perturbed)
+        sizes = [one.size for one in self.ensembles]
+        for name, color in (("largest", SERIES[1]), ("gaussian", SERIES[0])):
+            right.plot(sizes, [getattr(one, name).value for one in self.ensembles], "o-", color=color, label=name)
+        right.plot(sizes, np.log(sizes) + 1, "--", color=INK, label="Lemma 12.6")
+        right.set(title="E lambda_max of the noise", xlabel="N", ylim=(0, None))
+        right.legend()
+        legend_below(figure, [left])
+
+
+def _draw_noises(axes: Any, perturbed: tuple[Perturbed, ...]) -> None:
+    names = list(dict.fromkeys(one.noise for one in perturbed))
+    for game, color, aside in ((FIRST, SERIES[3], -0.12), (SECOND, SERIES[4], 0.12)):
+        rows = [one for one in perturbed if one.game == game]
+        places = [names.index(one.noise) + aside for one in rows]
+        bars = [2 * one.regret.error for one in rows]
+        axes.errorbar([one.regret.value for one in rows], places, xerr=bars, fmt="o", color=color, label=game)
+        axes.plot([one.bound for one in rows], places, "|", color=color, markersize=9)
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set(title="Perturbed leaders (ticks: Theorem 12.3)", xlabel="regret")
+    axes.legend(fontsize=8)
+
+
+def _short(one: Mean) -> str:
+    return f"{one.value:.1f} ± {one.error:.1f}"
+
+
+def _verdict(holds: bool, verdict: Agreement = Agreement.AGREES) -> Agreement:
+    return verdict if holds else Agreement.WRONG
+
+
+def _growth() -> dict[str, float]:
+    """By how much E max / ln N grows from ten experts to a million, for noises of hazard 1."""
+    few, many = ({one.name: one.largest(1.0, n) / math.log(n) for one in play.noises(n)} for n in (10, 10**6))
+    return {name: many[name] / few[name] for name in few if name != "Gaussian"}
+
+
+def ventilation() -> Experts:
+    """Fourteen schedules of a level by day and one by night; too little air costs twice as much as too much."""
+    levels = [(day, night) for day in np.linspace(0, 1, 7) for night in (0.0, 0.5)]
+    schedules = {f"{a:.2f}/{b:g}": [a if 8 <= hour < 18 else b for hour in range(24)] for a, b in levels}
+
+    def loss(level: FloatArray, people: FloatArray) -> FloatArray:
+        return np.maximum(people / MOST - level, (level - people / MOST) / 2)
+
+    return Experts.of_schedules(schedules, loss, most=MOST)
+
+
+def visits(rng: np.random.Generator) -> IntArray:
+    """Counts of 90 days: three an hour by day, and one after half the time; few at night."""
+    hours = np.arange(HOURS)
+    by_day = np.where(hours < HOURS / 2, 3.0, 1.0)
+    return np.minimum(rng.poisson(np.where((hours % 24 >= 8) & (hours % 24 < 18), by_day, 0.3)), MOST)
+
+
+def _hourly(experts: Experts, counts: IntArray, epsilon: float, rng: np.random.Generator) -> IntArray:
+    """Plays of the leader with noise on each hour's histogram, by day and by night, which moves by sqrt 2."""
+    hours = np.arange(HOURS) % 24
+    by_day = (hours >= 8) & (hours < 18)
+    totals = np.zeros((HOURS, len(experts.names)))
+    for part, hour in ((by_day, 12), (~by_day, 0)):
+        cells = np.zeros((HOURS, MOST + 1))
+        cells[np.flatnonzero(part), counts[part]] = 1.0
+        noisy = cells + rng.standard_normal(cells.shape) * math.sqrt(2) / largest_mu(epsilon, DELTA)
+        totals += np.cumsum(noisy, axis=0) @ experts.table[hour].T
+    return np.asarray(np.vstack([np.zeros(totals.shape[1]), totals[:-1]]).argmin(axis=1))
+
+
+def _private(epsilon: float, trials: int, key: tuple[int, ...]) -> tuple[Private, FloatArray, FloatArray]:
+    experts, hours = ventilation(), np.arange(HOURS) % 24
+    learner, leader = (Learner(experts, HOURS, epsilon=epsilon, delta=DELTA, rate=rate) for rate in (0.5, math.inf))
+    found, best, plain = [], [], []
+    for trial in range(trials):
+        rng, chance = stream(*key, 0, trial), stream(*key, 1, trial, round(100 * epsilon))
+        counts = visits(rng)
+        losses = experts.table[hours, :, counts]
+        best.append(float(losses.sum(axis=0).min()))
+        plain.append(play.hedge(losses, math.sqrt(math.log(14) / best[-1])))
+        shares = [one.simulate(counts, hours, rng=chance) for one in (learner, leader)]
+        shares.append(np.eye(14)[_hourly(experts, counts, epsilon, chance)])
+        found.append([(one * losses).sum() - best[-1] for one in shares])
+    means = [Mean.of(column) for column in np.array(found).T]
+    return Private(epsilon, *means, learner.regret_bound(215.0)), np.array(best), np.array(plain)
+
+
+def _perturbed(kind: str, draws: int, rng: np.random.Generator) -> tuple[Game, list[Perturbed]]:
+    losses = play.game(kind, ROUNDS, EXPERTS, rng)
+    best, share = float(losses.sum(axis=0).min()), math.log(EXPERTS)
+    rate = min(1.0, math.sqrt(share / best))
+    rows = []
+    for noise in play.noises(EXPERTS):
+        parts = [play.regrets(losses, noise.draw(rate, (min(draws, 50), EXPERTS), rng)) for _ in range(-(-draws // 50))]
+        largest = noise.largest(rate, EXPERTS)
+        hazard = noise.hazard if math.isfinite(noise.hazard) else None
+        rows.append(
+            Perturbed(kind, noise.name, Mean.of(np.concatenate(parts)), 2 * rate * best + 3 * largest, largest, hazard)
+        )
+    leader = float(play.regrets(losses, np.zeros((1, EXPERTS)))[0])
+    return Game(kind, best, leader, play.hedge(losses, rate), math.sqrt(best * share) + share), rows
+
+
+def _ensemble(size: int, chains: int, sweeps: int, rng: np.random.Generator) -> Ensemble:
+    values = play.laplace_ensemble(size, chains, sweeps, rng)
+    gaussian = np.linalg.eigvalsh(play.orthogonal_ensemble(size, 4 * chains, rng))[:, -1]
+    norms, tops = np.abs(values).sum(axis=2).mean(axis=1), values[:, :, 0].mean(axis=1)
+    return Ensemble(size, Mean.of(norms), Mean.of(tops), Mean.of(gaussian))
+
+
+def _components(kind: str, rounds: int, draws: int, rng: np.random.Generator) -> list[Perturbed]:
+    x = play.online_components(kind, rounds, SIZE, KEPT, rng)
+    best = rounds - float(np.linalg.eigvalsh(x.T @ x)[-KEPT:].sum())
+    share = KEPT * (1 + math.log(SIZE / KEPT))
+    rate = min(1.0, math.sqrt(share / best))
+    values = play.laplace_ensemble(SIZE, draws, 120, rng)[:, -1]
+    cases = {
+        LAPLACE: play.in_random_frames(values, rng) / rate,
+        "Gaussian ensemble": play.orthogonal_ensemble(SIZE, draws, rng) / rate,
+        "none": np.zeros((2, SIZE, SIZE)),
+    }
+    bound = 2 * rate * best + 3 * share / rate
+    return [
+        Perturbed(kind, name, Mean.of(play.component_regrets(x, KEPT, noise)), bound, 0.0, None)
+        for name, noise in cases.items()
+    ]
+
+
+def _lemma() -> tuple[float, float]:
+    """Lemma 12.1 on [-1, 1] with the printed index, against 0.5, 1, -1, -1, 1, 1, ...: the bound and the regret."""
+    losses = np.concatenate([[0.5, 1.0], np.tile([-1.0, -1.0, 1.0, 1.0], 50)])[:200]
+    totals = np.concatenate([[0.0, 0.0], np.cumsum(losses)])  # x_{t+1} = argmin L_{t-1}
+    plays = -np.sign(totals[: len(losses) + 1])
+    regret = float(plays[:-1] @ losses) + abs(float(losses.sum()))
+    return float((plays[:-1] - plays[1:]) @ losses), regret
+
+
+def _work(run: Run) -> Learners:
+    epsilons = run.choose((0.2, 0.5, 1.0, 4.0), (4.0,), (4.0,))
+    trials, draws = run.choose(TRIALS, QUICK_TRIALS, 2), run.choose(400, 10, 4)
+    sizes, chains, sweeps = run.choose(((2, 5, 10, 20), 100, 600), ((2, 5), 60, 120), ((2,), 10, 20))
+    steps = run.each(epsilons, after=2)
+    rows = [_private(epsilon, trials, (run.seed, 0)) for epsilon in steps]
+    games = [_perturbed(kind, draws, stream(run.seed, 1, k)) for k, kind in enumerate((FIRST, SECOND))]
+    single, together = play.reused_advantage(REUSED, TURNS)
+    ensembles = tuple(_ensemble(size, chains, sweeps, stream(run.seed, 2, size)) for size in sizes)
+    rounds, noises = run.choose((400, 100), (60, 8), (20, 3))
+    components = [_components(kind, rounds, noises, stream(run.seed, 3, k)) for k, kind in enumerate((FIRST, SECOND))]
+    run.progress(1, 1)
+    return Learners(
+        tuple(row for row, _, _ in rows),
+        Mean.of(rows[0][1]),
+        Mean.of(rows[0][2]),
+        tuple(game for game, _ in games),
+        tuple(one for _, found in games for one in found),
+        single,
+        together,
+        ensembles,
+        tuple(one for found in components for one in found),
+        _lemma(),
+    )
+
+
+EXPERIMENT = Experiment(
+    "learners",
+    "What learning costs with private counts, with perturbed leaders and of leading directions",
+    Learners,
+    _work,
+    shows="McMillan, Lemmas 12.1, 12.6 and 13.7, Definition 12.2, Theorems 12.3, 12.4 and 13.1, Corollary 12.7",
+    minutes=1.5,
+)

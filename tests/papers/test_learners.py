@@ -1,0 +1,102 @@
+"""Learners: Gumbel is Hedge, hazards, the trap of reused noise, and ensembles of matrices."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, special
+
+from papers import Agreement, find
+from papers.perturbations import (
+    FIRST,
+    SECOND,
+    component_regrets,
+    game,
+    hedge,
+    in_random_frames,
+    laplace_ensemble,
+    noises,
+    online_components,
+    orthogonal_ensemble,
+    regrets,
+    reused_advantage,
+)
+from tests.papers.kit import probed
+
+
+def test_gumbel_noise_is_hedge() -> None:
+    """P(argmax(-L + Z) = i) by integration over the winner's noise, against softmax(-rate L)."""
+    losses, rate = np.array([0.0, 1.0, 3.0, 3.5]), 0.4
+    for i, share in enumerate(special.softmax(-rate * losses)):
+        others = np.delete(losses, i)
+
+        def wins(z: float, own: float = losses[i], others: np.ndarray = others) -> float:
+            beaten = np.exp(-np.exp(-(z + rate * (others - own)))).prod()
+            return float(math.exp(-z - math.exp(-z)) * beaten)
+
+        assert integrate.quad(wins, -10, 40, epsabs=1e-12)[0] == pytest.approx(share, abs=1e-9)
+
+
+def test_gumbel_regret_is_hedges_within_its_error() -> None:
+    rng = np.random.default_rng(1)
+    losses = game(FIRST, 500, 6, rng)
+    found = regrets(losses, noises(6)[0].draw(0.2, (4000, 6), rng))
+    assert found.mean() == pytest.approx(hedge(losses, 0.2), abs=4 * found.std() / math.sqrt(4000))
+
+
+@pytest.mark.parametrize("noise", noises(10), ids=lambda one: one.name)
+def test_a_hazard_rate_is_the_largest_slope_of_the_log_survival(noise: object) -> None:
+    """-d log P(Z > z) / dz, from quantiles at equal steps of the logarithm."""
+    logs = np.concatenate([-np.geomspace(1e-6, 0.1, 4000), -np.linspace(0.11, 15.0, 4000)])
+    z = noise.quantile(-np.expm1(logs))  # type: ignore[attr-defined]
+    slopes = np.diff(logs) / np.diff(z)
+    steepest = float(np.abs(slopes).max())
+    hazard = noise.hazard  # type: ignore[attr-defined]
+    assert steepest > 4 if math.isinf(hazard) else steepest == pytest.approx(hazard, rel=0.01)
+
+
+def test_the_leader_is_always_wrong_without_noise() -> None:
+    losses = game(SECOND, 100, 4, np.random.default_rng(1))
+    assert regrets(losses, np.zeros((1, 4)))[0] >= 49
+
+
+def test_plays_with_reused_noise_reveal_a_changed_loss() -> None:
+    """Against a simulation: the likelier neighbour, by a table of the plays that were seen."""
+    single, together = reused_advantage(0.2, 40)
+    assert single < math.tanh(0.1)
+    assert together > 0.99
+    rng, turns, seen = np.random.default_rng(2), 8, dict[bytes, list[int]]()
+    for _ in range(6000):
+        steps = np.concatenate([[0.5 - turns], np.ones(2 * turns), -np.ones(2 * turns)])
+        changed = int(rng.integers(2))
+        steps[2 * turns + 1] -= changed
+        plays = np.cumsum(steps)[:-1] + (rng.gumbel() - rng.gumbel()) / 0.2 < 0
+        seen.setdefault(plays.tobytes(), [0, 0])[changed] += 1
+    simulated = sum(abs(a - b) for a, b in seen.values()) / 6000
+    assert simulated == pytest.approx(reused_advantage(0.2, turns)[1], abs=0.06)
+
+
+def test_ensembles_have_their_known_norms() -> None:
+    rng = np.random.default_rng(3)
+    values = laplace_ensemble(3, 200, 90, rng)
+    assert np.abs(values).sum(axis=2).mean() == pytest.approx(6.0, rel=0.06)  # N (N + 1) / 2
+    matrices = in_random_frames(values[:, -1], rng)
+    np.testing.assert_allclose(np.linalg.eigvalsh(matrices)[:, ::-1], values[:, -1], atol=1e-9)
+    flat = orthogonal_ensemble(4, 20_000, rng)
+    a = np.outer([0.6, 0.8, 0, 0], [0.6, 0.8, 0, 0])
+    weight = np.where(np.eye(4, dtype=bool), 1.0, 0.5)  # variances of the entries
+    assert (a**2 / weight)[np.triu_indices(4)].sum() == pytest.approx(1.0)  # mu^2
+    np.testing.assert_allclose(flat.var(axis=0), weight, rtol=0.06)
+
+
+def test_axes_in_turn_mislead_the_leading_directions() -> None:
+    x = online_components(SECOND, 90, 5, 2, np.random.default_rng(1))
+    assert component_regrets(x, 2, np.zeros((1, 5, 5)))[0] > 25
+
+
+def test_verdicts_follow_the_numbers() -> None:
+    claims = {claim.source: claim.verdict for claim in probed("learners").finding.claims()}
+    assert claims["McMillan, Lemma 12.1"] is Agreement.WRONG
+    assert claims["McMillan, Definition 12.2"] is Agreement.NARROW
+    assert claims["McMillan, Lemma 13.7"] is Agreement.AGREES
+    assert find("learners").minutes < 5
