@@ -131,7 +131,7 @@ def in_random_frames(values: FloatArray, rng: np.random.Generator) -> FloatArray
 
 
 def online_components(kind: str, rounds: int, size: int, kept: int, rng: np.random.Generator) -> FloatArray:
-    """Unit vectors, shape (rounds, size): from a covariance that falls off, or always the axis that the leader drops."""
+    """Unit vectors, shape (rounds, size): of a covariance that falls off, or always the axis that the leader drops."""
     if kind == FIRST:
         x = rng.standard_normal((rounds, size)) * np.sqrt(1.0 / np.arange(1, size + 1) ** 2)
         return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
