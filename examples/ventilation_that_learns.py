@@ -12,6 +12,7 @@ room and its visitors are made up, or you would not see a true number on this pa
 # %%
 import numpy as np
 from matplotlib import pyplot as plt
+from numpy.typing import NDArray
 
 import cloakwork as cw
 
@@ -43,9 +44,9 @@ levels = {
 }
 
 
-def loss(level, people):
+def loss(level: NDArray[np.float64] | float, people: NDArray[np.float64]) -> NDArray[np.float64]:
     """Cost of one hour, from 0 to 1."""
-    return np.maximum(people / MOST - level, (level - people / MOST) / 2)
+    return np.asarray(np.maximum(people / MOST - level, (level - people / MOST) / 2))
 
 
 experts = cw.Experts.of_schedules(levels, loss, most=MOST)
@@ -70,7 +71,7 @@ for epsilon in (0.5, 1.0, 4.0):
     played[epsilon] = np.array(plays)
     lost = losses[np.arange(HOURS), plays].sum() - losses.sum(axis=0)[best]
     print(f"epsilon {epsilon}: {lost:4.1f} more than the best; on average at most {learner.regret_bound(220):.0f} more")
-half = loss(0.5, visits).sum() - losses.sum(axis=0)[best]
+half = loss(0.5, visits.astype(float)).sum() - losses.sum(axis=0)[best]
 print(f"a fan that always runs at half: {half:.0f} more")
 
 # %% [markdown]

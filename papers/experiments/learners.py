@@ -322,8 +322,8 @@ def _private(epsilon: float, trials: int, key: tuple[int, ...]) -> tuple[Private
         shares = [one.simulate(counts, hours, rng=chance) for one in (learner, leader)]
         shares.append(np.eye(14)[_hourly(experts, counts, epsilon, chance)])
         found.append([(one * losses).sum() - best[-1] for one in shares])
-    means = [Mean.of(column) for column in np.array(found).T]
-    return Private(epsilon, *means, learner.regret_bound(215.0)), np.array(best), np.array(plain)
+    ours, leading, hourly = (Mean.of(column) for column in np.array(found).T)
+    return Private(epsilon, ours, leading, hourly, learner.regret_bound(215.0)), np.array(best), np.array(plain)
 
 
 def _perturbed(kind: str, draws: int, rng: np.random.Generator) -> tuple[Game, list[Perturbed]]:
@@ -346,7 +346,7 @@ def _ensemble(size: int, chains: int, sweeps: int, rng: np.random.Generator) -> 
     values = play.laplace_ensemble(size, chains, sweeps, rng)
     gaussian = np.linalg.eigvalsh(play.orthogonal_ensemble(size, 4 * chains, rng))[:, -1]
     norms, tops = np.abs(values).sum(axis=2).mean(axis=1), values[:, :, 0].mean(axis=1)
-    return Ensemble(size, Mean.of(norms), Mean.of(tops), Mean.of(gaussian))
+    return Ensemble(size, Mean.of(norms), Mean.of(tops), Mean.of(np.asarray(gaussian, dtype=np.float64)))
 
 
 def _components(kind: str, rounds: int, draws: int, rng: np.random.Generator) -> list[Perturbed]:

@@ -112,7 +112,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_drawn(run: 
         (tmp_path / "a", "folder"),
         (tmp_path / ("x" * 250), "File name too long"),
     ):
-        for words in (["command", f"touch {started}"], ["readings", "/no/a.csv", "/no/b.csv"]):
+        for words in (["command", f"touch {started}"], ["readings", __file__, __file__]):
             done = run("audit", *words, "--epsilon", 1, "--html", page)
             assert (done.code, f"--html {page}" in done.err, said in done.err) == (2, True, True), done.err
     assert not started.exists()

@@ -57,9 +57,10 @@ def moved(succeed: Run, tmp_path: Path) -> tuple[Path, Path]:
     rows = ["time,sensor,seq,steps"]
     for part, at in enumerate(("0.75,0.75", "3.25,2.25")):
         succeed("simulate", site, "--out", readings, "--source", at, "--frames", 5, "--seed", part)
-        cells = [row.split(",") for row in readings.read_text().splitlines()[1:]]
-        times = {time: START + PERIOD * (5 * part + k) for k, time in enumerate(dict.fromkeys(row[0] for row in cells))}
-        rows += [f"{times[time]},{sensor},{5 * part + int(seq)},{value}" for time, sensor, seq, value in cells]
+        cells = list(csv.DictReader(readings.read_text().splitlines()))
+        known = dict.fromkeys(row["time"] for row in cells)
+        times = {time: START + PERIOD * (5 * part + k) for k, time in enumerate(known)}
+        rows += [f"{times[row['time']]},{row['sensor']},{5 * part + int(row['seq'])},{row['steps']}" for row in cells]
     readings.write_text("\n".join(rows) + "\n")
     return site, readings
 
