@@ -52,11 +52,12 @@ def test_a_cloak_needs_no_sigma_and_refuses_one(line: HeatLine) -> None:
     assert problem.value.sigma == 1.0
 
 
-def test_recovery_reads_only_physics_sigmas_and_roundings(line: HeatLine) -> None:
+def test_recovery_reads_only_physics_sigmas_roundings_and_offsets(line: HeatLine) -> None:
     class Bare:
         physics = line
         total_sigmas = np.full(50, 0.1)
         roundings = np.full(50, 0.001)
+        offsets = None
 
     found = recover(line.apply(sources(line, [0.3])), Bare())
     assert found.sources[0].at == pytest.approx(0.3, abs=0.02)
