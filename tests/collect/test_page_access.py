@@ -50,7 +50,7 @@ def test_names_and_contrast_are_sufficient_for_every_kind_of_site(browser: Brows
         page.check("#layer-attack")
         if page.is_visible("#layer-truth"):
             page.check("#layer-truth")
-        expect(page.locator("#attack-caption")).to_contain_text("No frames yet" if site == "new" else "knows of")
+        expect(page.locator("#attack-caption")).to_contain_text("No frames yet" if site == "new" else "reveal of")
         for summary in page.locator("summary").all():
             summary.click()
         assert in_both_themes(page) == []
