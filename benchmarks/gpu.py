@@ -76,8 +76,9 @@ def libraries() -> list[tuple[str, Callable[[Any], Any], Callable[[Any], Any], C
             found.append((name, lambda x: torch.tensor(x).cuda(), lambda x: x.cpu().numpy(), torch.cuda.synchronize))
     try:
         cupy: Any = import_module("cupy")
-        cupy.zeros(1)
-    except Exception:
+        if not cupy.is_available():  # installed on a machine without a GPU
+            return found
+    except ImportError:
         return found
     found.append(("CuPy, GPU", cupy.asarray, cupy.asnumpy, cupy.cuda.Device().synchronize))
     return found

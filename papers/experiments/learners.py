@@ -404,7 +404,7 @@ def _work(run: Run) -> Learners:
 
 EXPERIMENT = Experiment(
     "learners",
-    "What learning costs with private counts, with perturbed leaders and of leading directions",
+    "What learning costs: with private counts, by perturbed leaders, and for leading directions",
     Learners,
     _work,
     shows="McMillan, Lemmas 12.1, 12.6 and 13.7, Definition 12.2, Theorems 12.3, 12.4 and 13.1, Corollary 12.7",

@@ -216,3 +216,8 @@ def spread_of(values: FloatArray) -> str:
     """Positive values as one number, or as their range, rounded up."""
     low, high = float(values.min()), float(values.max())
     return rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}"
+
+
+def one_or_each(values: FloatArray) -> float | FloatArray:
+    """The value that all sensors share, or a copy of those of each."""
+    return float(values[0]) if (values == values[0]).all() else values.copy()

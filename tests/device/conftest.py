@@ -1,4 +1,4 @@
-"""What tests of devices share: a folder, a broker and a time server."""
+"""What tests of devices share: a folder, a broker, a time server, and the plan and keys of a module's site."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from cloakwork.keys import new_keys, save_keys
+from cloakwork.site import Plan, Site, freeze
 from tests.broker import Broker, running_broker
 from tests.clocks import running_time_server
 
@@ -25,3 +27,14 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 def time_server() -> Iterator[dict[str, Any]]:
     with running_time_server() as port:
         yield {"host": "localhost", "port": port}
+
+
+@pytest.fixture(scope="module")
+def plan(site: Site) -> Plan:
+    return freeze(site, site.cloak())
+
+
+@pytest.fixture
+def keys(tmp_path: Path, site: Site) -> Path:
+    save_keys(new_keys(site.name), tmp_path / "keys.json")
+    return tmp_path / "keys.json"

@@ -10,7 +10,7 @@ import pytest
 
 from cloakwork.device import provision
 from cloakwork.errors import InputError, PlanError, SiteError
-from cloakwork.keys import Unveiling, load_keys, new_keys, save_keys
+from cloakwork.keys import Unveiling, load_keys
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import flip_table, keyed_noise
 from cloakwork.sensor.device import TAKE, Device
@@ -18,7 +18,7 @@ from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.table import look_up
 from cloakwork.sensor.wire import read_reading
-from cloakwork.site import Plan, Site, freeze, load_plan, parse_site
+from cloakwork.site import Plan, Site, load_plan, parse_site
 from tests import micropython
 
 SITE = """name = "hall"
@@ -53,17 +53,6 @@ WORDS = 1 << 127
 @pytest.fixture(scope="module")
 def site() -> Site:
     return parse_site(SITE)
-
-
-@pytest.fixture(scope="module")
-def plan(site: Site) -> Plan:
-    return freeze(site, site.cloak())
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Path:
-    save_keys(new_keys("hall"), tmp_path / "keys.json")
-    return tmp_path / "keys.json"
 
 
 def sent_bits(folder: Path, bits: list[int | None]) -> list[tuple[int, int, int]]:

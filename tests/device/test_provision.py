@@ -17,7 +17,7 @@ from cloakwork.mqtt import BrokerAddress, parse_broker
 from cloakwork.privacy import noise_table
 from cloakwork.sensor.keystream import device_key
 from cloakwork.sensor.state import unpack
-from cloakwork.site import Plan, Site, freeze, parse_site
+from cloakwork.site import Plan, Site, parse_site
 from tests.broker import Broker as RealBroker
 from tests.broker import running_broker
 from tests.clocks import running_time_server
@@ -55,17 +55,6 @@ readings_per_window = 5
 @pytest.fixture(scope="module")
 def site() -> Site:
     return parse_site(SITE)
-
-
-@pytest.fixture(scope="module")
-def plan(site: Site) -> Plan:
-    return freeze(site, site.cloak())
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Path:
-    save_keys(new_keys("two-rooms"), tmp_path / "keys.json")
-    return tmp_path / "keys.json"
 
 
 def told(folder: Path) -> dict[str, object]:

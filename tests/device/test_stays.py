@@ -11,7 +11,7 @@ import pytest
 
 from cloakwork.device import Target, provision
 from cloakwork.errors import InputError, PlanError, SiteError
-from cloakwork.keys import Unveiling, load_keys, new_keys, save_keys
+from cloakwork.keys import Unveiling, load_keys
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import Keystream
 from cloakwork.sensor.device import TAKE, Device
@@ -19,7 +19,7 @@ from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.state import unpack
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.wire import read_reading, write_reading
-from cloakwork.site import Plan, Site, freeze, load_plan, parse_site
+from cloakwork.site import Plan, Site, load_plan, parse_site
 from tests import micropython
 
 SITE = """name = "hut"
@@ -57,17 +57,6 @@ PROGRAM = micropython.PROGRAMS / "offsets.py"
 @pytest.fixture(scope="module")
 def site() -> Site:
     return parse_site(SITE)
-
-
-@pytest.fixture(scope="module")
-def plan(site: Site) -> Plan:
-    return freeze(site, site.cloak())
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Path:
-    save_keys(new_keys("hut"), tmp_path / "keys.json")
-    return tmp_path / "keys.json"
 
 
 def sent(folder: Path, frames: int) -> list[tuple[int, int, int]]:

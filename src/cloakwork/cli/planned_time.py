@@ -1,4 +1,4 @@
-"""What the readings of a plan reveal over a long time, and what slow offsets change about that."""
+"""What the readings of a plan reveal over a long time, with and without slow offsets."""
 
 import math
 from dataclasses import asdict, dataclass

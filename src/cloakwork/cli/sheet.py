@@ -42,7 +42,7 @@ def sheet(
     path: SiteFile,
     out: Annotated[Path, typer.Option("--out", help="Page to write: .html, or .pdf where Chromium is installed.")],
     language: Annotated[str, typer.Option(help=f"Language of the page: {', '.join(TEXTS)}.")] = "en",
-    key_holder: Annotated[str, typer.Option(help="Who holds the keys, or that no one does; else a blank line.")] = "",
+    key_holder: Annotated[str, typer.Option(help="Who holds the keys, or 'no one'; else a blank line.")] = "",
     contact: Annotated[str, typer.Option(help="Whom tenants can ask; else a blank line.")] = "",
     plan: PlanFile = None,
 ) -> None:

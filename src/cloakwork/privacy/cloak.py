@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, positive
+from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, one_or_each, positive
 from cloakwork.errors import CalibrationError, HardwareStepWarning, ReadingError
 from cloakwork.physics import AT_ONCE, Family, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, sensitivity
@@ -158,17 +158,17 @@ class Cloak(Immutable):
     @property
     def sigma(self) -> Any:
         """Standard deviation of the noise on one reading: a float, or one per sensor if they differ."""
-        return _plain(self._sigma)
+        return one_or_each(self._sigma)
 
     @property
     def resolution(self) -> Any:
         """Step in which the hardware reads: a float, or one per sensor if they differ; None if it is not stated."""
-        return None if self._resolution is None else _plain(self._resolution)
+        return None if self._resolution is None else one_or_each(self._resolution)
 
     @property
     def own_noise(self) -> Any:
         """Noise that sensors have before their hardware rounds: a float, or one per sensor; None if not stated."""
-        return None if self._own is None else _plain(self._own.own)
+        return None if self._own is None else one_or_each(self._own.own)
 
     @property
     def rests_on_own_noise(self) -> bool:
@@ -178,7 +178,7 @@ class Cloak(Immutable):
     @property
     def step(self) -> Any:
         """Step in which readings are sent: a float, or one per sensor if they differ."""
-        return _plain(self._step)
+        return one_or_each(self._step)
 
     @property
     def sigmas(self) -> FloatArray:
@@ -396,7 +396,3 @@ class Cloak(Immutable):
         whole = steps.reshape(-1, self.physics.sensors)
         drawn = noise_of_frames([tables[ratio] for ratio in self._ratios], len(whole), words)
         return np.asarray((whole + drawn) * self._step).reshape(steps.shape)
-
-
-def _plain(values: FloatArray) -> float | FloatArray:
-    return float(values[0]) if (values == values[0]).all() else values.copy()

@@ -110,7 +110,7 @@ class _PartsCollector(Collector):
             yield GaugeMetricFamily("cloakwork_broker_connected", "Whether the broker sends readings.", connected)
 
     def _stored(self) -> list[Metric]:
-        """What the devices last reported of themselves, and the changes of the physics that last."""
+        """The state that each device reported last, and the changes of the physics that have not ended."""
         states = GaugeMetricFamily("cloakwork_sensors", "Sensors by reported state.", labels=["site", "state"])
         faults = GaugeMetricFamily("cloakwork_physics_faults", "Changes of the physics that last.", labels=["site"])
         for site in self._sites:
