@@ -8,17 +8,17 @@ export CLOAKWORK_DATA ?= $(wildcard ../shared/data)
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attacks check bench lab docs dist clean
+.PHONY: help demo test homeassistant attacks check bench lab docs dist clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Cloakwork needs Python 3.11 or later; set PYTHON=..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	@echo "compiling the solvers (once, up to a minute) ..."
+	@echo "compiling the solvers (once, a minute or two) ..."
 	@$(BIN)/python -m tests.compilation
 	@touch $(STAMP)
 
@@ -32,6 +32,16 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP) ## run all tests
 	@scripts/install-parts
 	@$(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder
+
+# Not a part of `make test`: it takes 500 MB and minutes to install, and this one version needs Python 3.11.
+HOMEASSISTANT := .parts/homeassistant
+homeassistant: $(STAMP) ## install a real Home Assistant into .parts/ (once, 500 MB), and test with it
+	@test -e $(HOMEASSISTANT)/.installed || { \
+	  echo "installing Home Assistant into $(HOMEASSISTANT) (once, some minutes) ..."; \
+	  python3.11 -m venv $(HOMEASSISTANT) && \
+	  $(HOMEASSISTANT)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/deploy/home-assistant.txt && \
+	  touch $(HOMEASSISTANT)/.installed; }
+	@CLOAKWORK_HOME_ASSISTANT=$(HOMEASSISTANT)/bin/hass $(BIN)/python -m pytest -q tests/deploy/test_home_assistant.py
 
 attacks: $(STAMP) ## attack every claim at full size; how near each attack came goes to docs/security.md
 	@scripts/install-parts
@@ -53,7 +63,7 @@ lab: $(STAMP) ## run every experiment at full size and write docs/results.md; go
 docs: $(STAMP) ## run the stories in examples/, and build the documentation into site-docs/
 	@$(BIN)/mkdocs build --strict
 
-dist: $(STAMP) ## build the wheel, and try it in a clean environment
+dist: $(STAMP) ## build the wheels and the bill of materials, and try the wheels in clean environments
 	@scripts/dist
 
 clean: ## remove everything that the other targets made

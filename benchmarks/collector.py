@@ -32,9 +32,14 @@ VISIBLE_S = 1.0
 GROWTH = 1.10
 CATCH_UP_S = 15
 SETTLED_S = 20  # the memory is compared from then on
+GROUP = 3  # collectors that share the readings
+GROUP_LOAD = (100, 20, 40)  # sensors, milliseconds between frames (5,000 readings a second), seconds
+GROUP_LAG_S = 30  # for the share of the one that was away
+NEW = 'cloakwork_readings_total{verdict="new"}'
+DEAD_S = (10, 10)  # when one of them is killed, and for how long it is away
 SITE = """
 name = "hall"
-sensors = 60
+sensors = {sensors}
 baseline = 21.0
 [physics]
 kind = "floorplan"
@@ -134,12 +139,7 @@ def _shown(one: Carried) -> list[str]:
 def measure(folder: Path, url: str, period: int) -> Carried:
     """A minute of load on a collector that was started for it."""
     path = folder / "site.toml"
-    path.write_text(SITE.format(period=period), encoding="utf-8")
-    site = load_site(path)
-    cloak = site.cloak()
-    freeze(site, cloak).write(plan_beside(path))
-    frames = folder / "frames.npz"
-    np.savez(frames, steps=_walk(site, cloak), names=np.array(site.sensor_ids))
+    frames = _planned(path, SENSORS, period)
     with open_store(url) as store, ExitStack() as stack:
         token = store.tokens.create(Role.OPERATOR).secret
         broker = stack.enter_context(running_broker(folder / "broker", quiet=True))
@@ -176,6 +176,69 @@ def measure(folder: Path, url: str, period: int) -> Carried:
         )
 
 
+def run_group() -> tuple[Table, bool]:
+    """Several collectors that share the readings on one PostgreSQL store; one is killed, and comes back."""
+    sensors, period, seconds = GROUP_LOAD
+    rate = sensors * 1000 // period
+    table = Table(title=f"{GROUP} collectors, {rate:,} readings/s for {seconds} s, one away for {DEAD_S[1]} s")
+    for name in ("sent", "stored", "all stored after", "sender late by", "stored by each"):
+        table.add_column(name, justify="right")
+    with tempfile.TemporaryDirectory() as name, running_postgres() as postgres, ExitStack() as stack:
+        folder, url = Path(name), postgres.emptied()
+        path = folder / "site.toml"
+        frames = _planned(path, sensors, period)
+        store = stack.enter_context(open_store(url))
+        token = store.tokens.create(Role.OPERATOR).secret
+        broker = stack.enter_context(running_broker(folder / "broker", quiet=True))
+
+        def join(number: int) -> tuple[subprocess.Popen[bytes], str]:
+            words = ("--group", "shared", "--name", f"member-{number}")
+            started = stack.enter_context(running_collector(path, url, broker.port, folder, *words))
+            await_ready(started[1], token)
+            return started
+
+        members = [join(number) for number in range(GROUP)]
+        command = [sys.executable, "-m", "benchmarks.load", broker.port, frames, "hall", period, seconds]
+        load = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
+        time.sleep(DEAD_S[0])
+        before = _taken(members[-1][1], token)
+        members[-1][0].kill()
+        time.sleep(DEAD_S[1])
+        members[-1] = join(GROUP - 1)
+        report = json.loads(load.communicate()[0])
+        ended = time.monotonic()
+        stored = _await_stored(store, report["acknowledged"])
+        lag = time.monotonic() - ended
+        shares = [_taken(address, token) for _, address in members]
+    shares[-1] += before  # and what it stored in the moment before it died
+    table.add_row(
+        f"{report['acknowledged']:,}",
+        f"{stored:,}",
+        f"{lag:.1f} s",
+        f"{report['late_s']:.1f} s",
+        ", ".join(f"{share:,}" for share in shares),
+    )
+    expected = rate * seconds
+    return table, stored == report["acknowledged"] == expected and lag < GROUP_LAG_S and report["late_s"] < 1
+
+
+def _taken(address: str, token: str) -> int:
+    """Readings that a collector was the first to store."""
+    lines = [line.decode() for line in asked(address, token, "/metrics")]
+    return sum(int(float(line.split()[-1])) for line in lines if line.startswith(NEW))
+
+
+def _planned(path: Path, sensors: int, period: int) -> Path:
+    """Write a site with its plan, and frames for the load."""
+    path.write_text(SITE.format(sensors=sensors, period=period), encoding="utf-8")
+    site = load_site(path)
+    cloak = site.cloak()
+    freeze(site, cloak).write(plan_beside(path))
+    frames = path.with_name("frames.npz")
+    np.savez(frames, steps=_walk(site, cloak), names=np.array(site.sensor_ids))
+    return frames
+
+
 def _walk(site: Site, cloak: Cloak) -> np.ndarray:
     """Noisy frames of two people who walk about, as steps."""
     rng, turn = np.random.default_rng(1), np.linspace(0, 2 * np.pi, 200)
@@ -187,14 +250,16 @@ def _walk(site: Site, cloak: Cloak) -> np.ndarray:
 
 
 @contextmanager
-def running_collector(site: Path, url: str, port: int, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def running_collector(
+    site: Path, url: str, port: int, folder: Path, *words: str
+) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """The real program, and its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         own = probe.getsockname()[1]
-    with (folder / "log").open("wb") as log:
+    with (folder / "log").open("ab") as log:
         command = [sys.executable, "-c", "from cloakwork.cli import main; main()", "collect", str(site)]
-        command += ["--broker", f"mqtt://localhost:{port}", "--listen", f"127.0.0.1:{own}"]
+        command += ["--broker", f"mqtt://localhost:{port}", "--listen", f"127.0.0.1:{own}", *words]
         process = subprocess.Popen(command, stderr=log, env=os.environ | {"CLOAKWORK_STORE": url})
     try:
         yield process, f"http://127.0.0.1:{own}"

@@ -24,50 +24,78 @@ SMALL = 10_000
 TAU, RIVAL_ERROR = 1.0, 1e-9
 EPSILON, DELTA, ALPHA = 4.0, 1e-5, 1.0
 PATIENCE = 120.0  # seconds for a rival
+CALLS, SHORT = 7, 3.0  # calls of which the best counts, while they take less than this
 QUIET = 0.005  # noise at which the map of 10,000 nodes is not empty
-COLUMNS = ("network", "task", "result", "seconds", "goal")
+COLUMNS = ("network", "task", "result", "seconds", "CPU seconds", "goal")
 
 
 def run() -> tuple[Table, bool]:
-    """The table, and whether the goals are met."""
-    table = Table(title=f"Heat over networks for tau = {TAU:g}, all nodes are sensors, {os.cpu_count()} cores")
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name in COLUMNS[:3] else "right")
-    rows = _Rows(table)
+    """Recovery at 10,000 nodes, and streets: the table, and whether the goals are met."""
+    rows = _Rows()
     _recovery(rows)
-    side = int(np.sqrt(LARGE))
     goals = {"apply": 0.5, "slope": 60, "loose": 1.01, "whole": True}
-    _network(rows, "streets", streets(side), "combinatorial", goals)
-    table.add_section()
-    hubs = preferential(LARGE, 5)
-    _network(rows, "hubs", hubs, "combinatorial", {"apply": 10, "slope": 300, "loose": 1.5})
-    _network(rows, "hubs", hubs, "normalised", {"apply": 1, "slope": 300, "loose": 1.5})
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    rows.add("all", "memory", f"{used:.1f} GB", 0.0, used <= 6, "6 GB")
-    return table, rows.good
+    _network(rows, "streets", streets(int(np.sqrt(LARGE))), "combinatorial", goals)
+    return rows.end()
+
+
+def run_hubs() -> tuple[Table, bool]:
+    """Heat over a network with hubs."""
+    rows = _Rows()
+    _network(rows, "hubs", preferential(LARGE, 5), "combinatorial", {"apply": 10, "slope": 300, "loose": 1.5})
+    return rows.end()
+
+
+def run_walk() -> tuple[Table, bool]:
+    """A random walk over the same network."""
+    rows = _Rows()
+    _network(rows, "hubs", preferential(LARGE, 5), "normalised", {"apply": 1, "slope": 300, "loose": 1.5})
+    return rows.end()
 
 
 class _Rows:
     """Rows of the table, and whether all goals so far are met."""
 
-    def __init__(self, table: Table) -> None:
-        self.table, self.good = table, True
+    def __init__(self) -> None:
+        self.good = True
+        self.table = Table(title=f"Networks for tau = {TAU:g}, all nodes are sensors, {os.cpu_count()} cores")
+        for name in COLUMNS:
+            self.table.add_column(name, justify="left" if name in COLUMNS[:3] else "right")
+
+    def end(self) -> tuple[Table, bool]:
+        """Add the memory of this process."""
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        self.add("all so far", "memory", f"{used:.1f} GB", used <= 6, "6 GB")
+        return self.table, self.good
 
     def add(
-        self, network: str, task: str, result: str, seconds: float, met: bool | None = None, goal: str = ""
+        self,
+        network: str,
+        task: str,
+        result: str,
+        met: bool | None = None,
+        goal: str = "",
+        *,
+        took: tuple[float, float] | None = None,
     ) -> None:
-        """Add one row; without a goal it is for comparison."""
+        """Add one row with its time and CPU time; without a goal it is for comparison."""
         self.good &= met is not False
         verdict = "-" if met is None else f"{goal}: {'met' if met else 'MISSED'}"
-        print(f"{network}, {task}: {result}, {seconds:.2f} s, {verdict}", flush=True)  # all rows take half an hour
-        self.table.add_row(network, task, result, f"{seconds:.2f}" if seconds else "-", verdict)
+        times = ["-", "-"] if took is None else [f"{seconds:.2f}" for seconds in took]
+        print(f"{network}, {task}: {result}, {' s, CPU '.join(times)} s, {verdict}", flush=True)  # rows take minutes
+        self.table.add_row(network, task, result, *times, verdict)
 
-    def time(self, network: str, task: str, work: Callable[[], Any], text: Callable[[Any], str], goal: float) -> Any:
-        """Time one call."""
-        started = time.perf_counter()
-        result = work()
-        seconds = time.perf_counter() - started
-        self.add(network, task, text(result), seconds, seconds <= goal if goal else None, f"{goal:g} s")
+    def time(
+        self, network: str, task: str, work: Callable[[], Any], text: Callable[[Any], str], goal: float, calls: int = 1
+    ) -> Any:
+        """Time a call; the best of several where it is short, because the machine may be busy."""
+        best = (np.inf, np.inf)
+        for _ in range(calls):
+            started, used = time.perf_counter(), time.process_time()
+            result = work()
+            best = min(best, (time.perf_counter() - started, time.process_time() - used))
+            if best[0] > SHORT:
+                break
+        self.add(network, task, text(result), best[0] <= goal if goal else None, f"{goal:g} s", took=best)
         return result
 
 
@@ -81,7 +109,7 @@ def _recovery(rows: _Rows) -> None:
         work = partial(recover, readings, graph, sigma=QUIET, estimator=estimator)
         found = rows.time(f"streets, {SMALL:,}", name, work, lambda found: f"gap {found.gap:.1e}", goal)
         right = {source.place for source in found.sources} == set(truth)
-        rows.add(f"streets, {SMALL:,}", f"{name}: right places", "all" if right else "some", 0.0)
+        rows.add(f"streets, {SMALL:,}", f"{name}: right places", "all" if right else "some")
 
 
 def _network(rows: _Rows, name: str, pairs: IntArray, kind: str, goals: dict[str, Any]) -> None:
@@ -91,19 +119,20 @@ def _network(rows: _Rows, name: str, pairs: IntArray, kind: str, goals: dict[str
     unit = np.zeros(graph.places)
     unit[graph.places // 2] = 1.0
     graph.apply(unit)  # compiles
-    ours = rows.time(label, "apply", lambda: graph.apply(unit), lambda _: f"error {graph.error:.1e}", goals["apply"])
+    applied = partial(graph.apply, unit)
+    ours = rows.time(label, "apply", applied, lambda _: f"error {graph.error:.1e}", goals["apply"], CALLS)
     if kind == "combinatorial":
         rivals = {"expm_multiply (SciPy)": expm_multiply, "Chebyshev as in PyGSP": chebyshev}
         for rival, method in rivals.items():
             try:
                 with time_limit(PATIENCE):
                     work = partial(method, graph.laplacian, unit)
-                    rows.time(label, rival, work, lambda y: f"{np.abs(y - ours).max():.0e} apart", 0)
+                    rows.time(label, rival, work, lambda y: f"{np.abs(y - ours).max():.0e} apart", 0, CALLS)
             except TimeoutError:
-                rows.add(label, rival, f"not reached in {PATIENCE:.0f} s", 0.0)
+                rows.add(label, rival, f"not reached in {PATIENCE:.0f} s")
     slope = rows.time(label, "sensitivity", graph.joint_slope, lambda s: f"{s.value:.4f}", goals["slope"])
     loose, goal = graph.looseness(), goals["loose"]
-    rows.add(label, "its looseness", f"{loose:.3f} (edge {slope.pair})", 0.0, loose <= goal, f"{goal:g}")
+    rows.add(label, "its looseness", f"{loose:.3f} (edge {slope.pair})", loose <= goal, f"{goal:g}")
     cloak = Cloak(graph, epsilon=EPSILON, delta=DELTA, alpha=ALPHA)
     cloak.simulate(ours, rng=np.random.default_rng(1))  # makes the table of the noise
     release = partial(cloak.release, ours, exact=True)

@@ -77,7 +77,7 @@ for epsilon in (1.0, 2.0, 3.0):
 # %% [markdown]
 # At epsilon 1 the signal is at the edge of what any method can use. Nothing stands out, all people are one group, and
 # the share is that of the largest department. At 2 the circles show, and sales and service look like one; at 3 they
-# come apart. The plan is for many people, and a little too hopeful for 600.
+# come apart.
 #
 # ## What the boss cannot ask
 #

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import cloakwork as cw
-from cloakwork.cli.draw import floor, outlines
+from cloakwork.cli.draw import cross, floor, outline
 
 # %% [markdown]
 # ## The flat
@@ -105,7 +105,9 @@ figure.suptitle("Where the person is (dot), and where the analyst places them (s
 for axes, (name, readings) in zip(panels, located.items(), strict=True):
     inside = np.isin(np.arange(len(rooms.space)), readings[0][0].vicinity)
     floor(axes, rooms, inside.astype(float), limit=3)
-    outlines(axes, rooms, readings[0])
+    for source in readings[0]:
+        outline(axes, rooms, source)
+        cross(axes, source.at)
     axes.plot(*PERSON, "o", color="#1f5fa8")
     axes.set_title(f"hidden: {name}", fontsize=10)
 

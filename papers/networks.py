@@ -83,14 +83,14 @@ class Network:
         return float((self.physics(tau).matrix * same).sum() / len(same))
 
 
-def block_model(n: int, inside: float, between: float, seed: int) -> Network:
-    """Two communities of n/2 nodes, joined at random; drawn again until the graph is connected."""
-    half = n // 2
-    chances = [[inside, between], [between, inside]]
+def block_model(n: int, inside: float, between: float, seed: int, *, parts: int = 2) -> Network:
+    """Communities of n/parts nodes, joined at random; drawn again until the graph is connected."""
+    sizes = [n * (part + 1) // parts - n * part // parts for part in range(parts)]
+    chances = [[inside if i == j else between for j in range(parts)] for i in range(parts)]
     for attempt in range(ATTEMPTS):
-        graph = nx.stochastic_block_model([half, n - half], chances, seed=1000 * seed + attempt)
+        graph = nx.stochastic_block_model(sizes, chances, seed=1000 * seed + attempt)
         if nx.is_connected(graph):
-            return Network("block model", _plain(graph), np.repeat([0, 1], [half, n - half]))
+            return Network("block model", _plain(graph), np.repeat(np.arange(parts), sizes))
     raise ValueError(f"none of {ATTEMPTS} draws of the block model is connected.")
 
 
@@ -169,13 +169,13 @@ class Tried:
 
     def score(self, tau: float) -> Score:
         """The score; equally likely communities and nodes share the credit."""
-        right = _credit(self.weights, self.network.communities[self.sources])
+        right = credit(self.weights, self.network.communities[self.sources])
         hops, frames, share = self.steps_off(tau), len(right), float(right.mean())
         return Score(
             frames,
             share,
             share_error(share, frames),
-            float(_credit(self.likely, self.sources).mean()),
+            float(credit(self.likely, self.sources).mean()),
             float(hops.mean()),
             float(hops.std(ddof=1) / np.sqrt(frames)),
             int((~self.maps.any(axis=1)).sum()),
@@ -188,7 +188,8 @@ def _named(weights: FloatArray) -> FloatArray:
     return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
-def _credit(weights: FloatArray, right: IntArray) -> FloatArray:
+def credit(weights: FloatArray, right: IntArray) -> FloatArray:
+    """1 for each frame whose right column has the largest weight, shared among equals."""
     return np.asarray(_named(weights)[np.arange(len(right)), right])
 
 

@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ROOT / ".parts" / "node_modules"
-MANIFEST = ROOT / "tests" / "micropython" / "package.json"
+MANIFEST = ROOT / "tests" / "package.json"
+MICROPYTHON = "@micropython/micropython-webassembly-pyscript"
+AXE = "axe-core"
 _MISSING = " missing: run `sudo scripts/install-parts`"
 
 
@@ -21,14 +23,19 @@ def program(name: str) -> str | None:
     )
 
 
-def micropython() -> Path | None:
-    """Where MicroPython's JavaScript module is, in exactly the version that the tests are written for."""
+def node_package(name: str) -> Path | None:
+    """Where a Node package is, in exactly the version that the tests are written for."""
     wanted: dict[str, str] = json.loads(MANIFEST.read_text(encoding="utf-8"))["dependencies"]
-    [(name, version)] = wanted.items()
     found = PACKAGES / name / "package.json"
-    if not found.exists() or json.loads(found.read_text(encoding="utf-8"))["version"] != version:
+    if not found.exists() or json.loads(found.read_text(encoding="utf-8"))["version"] != wanted[name]:
         return None
-    return found.with_name("micropython.mjs")
+    return found.parent
+
+
+def micropython() -> Path | None:
+    """Where MicroPython's JavaScript module is."""
+    folder = node_package(MICROPYTHON)
+    return None if folder is None else folder / "micropython.mjs"
 
 
 def postgresql() -> Path | None:
@@ -49,6 +56,8 @@ def _version(folder: Path) -> float:
 def has(part: str) -> bool:
     if part == "micropython":
         return program("node") is not None and micropython() is not None
+    if part == AXE:
+        return node_package(AXE) is not None
     if part == "postgresql":
         return postgresql() is not None
     return program(part) is not None

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from mkdocs.exceptions import PluginError
 from cloakwork.cli.app import app
 from cloakwork.site import parse_site, schema
 from scripts import reference, stories
+from tests.forking import python
 
 ROOT = Path(__file__).parent.parent
 STORIES = sorted((ROOT / "examples").glob("*.py"))
@@ -46,9 +46,10 @@ def test_site_files_on_a_page_load(page: Path) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The documentation, built as `make docs` builds it, which runs the stories and fails on a broken link."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    words = ("build", "--quiet", "--strict", "--site-dir", folder)
+    building = python("from mkdocs.__main__ import cli; cli()", *words, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    said = building.communicate()[1]
+    assert building.returncode == 0, said
     return folder
 
 
@@ -66,8 +67,8 @@ def test_a_story_is_told_with_output_and_one_picture(story: Path, site: Path) ->
 
 def test_the_door_counter_as_a_script_writes_its_visits_and_its_picture(tmp_path: Path) -> None:
     table, picture = tmp_path / "visits.csv", tmp_path / "new" / "door.png"
-    command = [sys.executable, str(ROOT / "examples" / "door_counter.py"), str(table), str(picture)]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    code = f"import runpy; runpy.run_path({str(ROOT / 'examples' / 'door_counter.py')!r}, run_name='__main__')"
+    said = python(code, table, picture, cwd=tmp_path, stdout=subprocess.PIPE, text=True).communicate()[0]
     assert "Wednesday of week 4" in said
     assert table.read_text(encoding="utf-8").startswith("time,card\n2026-10-05T")
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -26,6 +26,8 @@ def auditing(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     yield _exponents()
     yield _pairs_of_inputs()
     yield from _pairs()
+    yield _queries()
+    yield _neighbourhood()
 
 
 def _table() -> Erratum:
@@ -195,4 +197,51 @@ def _pairs() -> Iterator[Erratum]:
         f"D(P_0|Q_0) at A = {large:g}",
         (EQUAL, float(stats.entropy(first.one, [second, 1 - second])), float(stats.entropy(first.zero, first.zero))),
         "correct with P_1 and Q_1; the conclusion stands",
+    )
+
+
+def _queries() -> Erratum:
+    """Two coins: a test of 2r throws that is right two times in three, and the distance of r throws."""
+    fair, other, r = 0.5, 0.62, 7
+
+    def apart(throws: int) -> float:
+        heads = np.arange(throws + 1)
+        return float(np.abs(stats.binom.pmf(heads, throws, fair) - stats.binom.pmf(heads, throws, other)).sum() / 2)
+
+    return _auditing(
+        "McMillan, Corollary 3.4",
+        "a tester with 2r queries needs TV(P^r, Q^r) >= 1/3",
+        f"TV of {r} throws of coins with {fair:g} and {other:g}",
+        (AT_LEAST, 1 / 3, apart(r)),
+        f"r queries are meant: {2 * r} throws have {apart(2 * r):.3f}, and the best test of them is right "
+        f"{100 * _balanced(fair, other, 2 * r):.1f} % of the time with either coin",
+    )
+
+
+def _balanced(p: float, q: float, throws: int) -> float:
+    """How often the best test is right with either of two coins, p < q, when both count the same."""
+    heads = np.arange(throws + 1)
+    false, missed = stats.binom.sf(heads, throws, p), stats.binom.cdf(heads, throws, q)  # "q" above `heads` heads
+    cut = int(np.argmax(missed >= false))
+    # a coin decides between the cut and the one before it, so that both errors are equal
+    gaps = missed - false
+    share = gaps[cut] / (gaps[cut] - gaps[cut - 1])
+    return 1 - float(share * missed[cut - 1] + (1 - share) * missed[cut])
+
+
+def _neighbourhood() -> Erratum:
+    """The largest delta within alpha of a pair: an event gains at most alpha, and loses at most all that it has."""
+    epsilon, alpha, pair = 1.0, 0.1, Pair([0.1, 0.9], [0.0, 1.0])
+    events = [np.array(event) for event in ((1, 0), (0, 1))]
+    largest = max(
+        min(1.0, float(one @ event) + alpha) - math.exp(epsilon) * max(0.0, float(other @ event) - alpha)
+        for event in events
+        for one, other in ((pair.zero, pair.one), (pair.one, pair.zero))
+    )
+    return _auditing(
+        "McMillan, Lemma 10.6",
+        "delta + (1 + e^eps) alpha is tight if alpha <= (1 - delta)/(1 + e^eps)",
+        f"largest delta within alpha = {alpha:g} of (0.1, 0.9) and (0, 1), epsilon = {epsilon:g}",
+        (EQUAL, pair.delta(epsilon) + (1 + math.exp(epsilon)) * alpha, largest),
+        "its proof moves one of the two and reaches delta + alpha; the upper bound holds",
     )

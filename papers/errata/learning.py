@@ -77,6 +77,7 @@ def learning(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     draws = run.choose(DRAWS, QUICK_DRAWS, PROBE_DRAWS)
     yield from _follow()
     yield from _gumbel(draws, stream(*key, 0))
+    yield _weibull()
     yield from _ensemble()
     yield _independent(draws, stream(*key, 1))
     yield _compression(stream(*key, 2))
@@ -131,6 +132,18 @@ def _gumbel(draws: int, rng: np.random.Generator) -> Iterator[Erratum]:
     )
 
 
+def _weibull() -> Erratum:
+    """The hazard rate k z^(k - 1) of shape k: no scale bounds it, at 0 for k < 1 and far out for k > 1."""
+    shape, near = 0.5, 6e-6
+    return _learning(
+        "McMillan, Theorem 13.1, proof",
+        "all listed noises, Weibull too, have a hazard rate of at most epsilon",
+        f"hazard rate of Weibull noise of shape {shape:g} and scale 1 at {near:g}, epsilon = 1",
+        (AT_MOST, 1.0, shape * near ** (shape - 1)),
+        "it is unbounded at 0, whatever the scale; only shape 1, exponential noise, has a bounded one",
+    )
+
+
 def _step(gap: float, experts: int) -> float:
     """Logarithm of P(first is least) with a loss of `gap` more than the others, over that with one of gap + 1 more."""
 
@@ -161,7 +174,7 @@ def _ensemble() -> Iterator[Erratum]:
         "the k largest eigenvalues sum to at most k (log(N/k) + 1)/eps on average",
         f"least possible E lambda_max, N = {large}, k = 1, epsilon = 1",
         (AT_MOST, math.log(large) + 1, large * (large + 1) / 2 / 2 / large),
-        "half of E ||Z||_* is positive and shared by at most N; Corollary 12.7 fails too",
+        "half of E ||Z||_* is positive and shared by at most N; the proof of Corollary 12.7 fails",
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from cloakwork.physics import Graph
 from cloakwork.privacy import Profile, Scope, largest_mu, paper_mu, sensitivity
 from papers.conditioning import condition_of, sensitivity_of
-from papers.errata.erratum import AT_MOST, EQUAL, Erratum, Part, erratum
+from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
 from papers.experiment import Run, Size, stream
 from papers.statistics import share_error
 from papers.trials import Setting
@@ -19,6 +19,7 @@ DRAWS, QUICK_DRAWS, PROBE_DRAWS = 200_000, 20_000, 2_000
 LENGTH = 64
 _convolution = partial(erratum, Part.CONVOLUTION)
 _privacy = partial(erratum, Part.PRIVACY)
+_CONVOLUTION = "Fawaz, Muthukrishnan and Nikolov"
 
 
 def privacy(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
@@ -26,6 +27,7 @@ def privacy(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     yield from _formula()
     yield _scope()
     yield _least()
+    yield from _wide()
     if run.size is not Size.PROBE:  # processors differ in the eigenvectors of a multiple eigenvalue
         yield _edge()
     yield _floats(run.choose(DRAWS, QUICK_DRAWS, PROBE_DRAWS), key)
@@ -82,6 +84,21 @@ def _least() -> Erratum:
     )
 
 
+def _wide() -> Iterator[Erratum]:
+    """The proof replaces the columns by their neighbours, which lowers the rank only if m >= n."""
+    x = np.linspace(0.0, 1.0, 400)
+    smooth = np.array([np.ones_like(x), x, x**2])
+    for name, values in (("[1 1]/sqrt 2", np.ones((1, 2))), ("3 smooth sensors, 1, x and x^2, at 400 places", smooth)):
+        scaled = values / np.linalg.norm(values, 2)
+        yield _privacy(
+            "Gilbert and McMillan, first version, Lemma 5; abstract",
+            "Delta >= 1/(kappa sqrt n) if ||M|| = 1",
+            f"Delta of {name}",
+            (AT_LEAST, 1 / (condition_of(scaled) * math.sqrt(values.shape[1])), sensitivity_of(scaled)),
+            "needs at least as many sensors as places",
+        )
+
+
 def _edge() -> Erratum:
     """Lemma 18 with its exponent set right, on a graph where one edge says nothing about another."""
     n, tau = 10, 0.5
@@ -126,6 +143,9 @@ def convolution(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     """Worked out, not measured."""
     del run, key
     yield _spectrum()
+    yield _circulant()
+    yield _harmonic()
+    yield from _running()
 
 
 def _spectrum() -> Erratum:
@@ -137,9 +157,61 @@ def _spectrum() -> Erratum:
     filtered, secret = (np.fft.fft(values, norm="ortho") for values in (h, one))
     answers = [np.fft.ifft(math.sqrt(LENGTH) * spectrum * secret, norm="ortho").real for spectrum in (secret, filtered)]
     return _convolution(
-        "Fawaz, Muthukrishnan and Nikolov, Algorithm 1",
+        f"{_CONVOLUTION}, Algorithm 1",
         "h^ = F x",
         f"first value of h * x without noise, h a mean over 4 of {LENGTH} values, x one event",
         (EQUAL, float(answers[0][0]), float(answers[1][0])),
         "correct is h^ = F h: the printed formula convolves x with itself",
+    )
+
+
+def _circulant() -> Erratum:
+    """The printed matrix on a filter that fades, after one event."""
+    n = 8
+    h, one = 0.5 ** np.arange(n), np.eye(n)[0]
+    i, j = np.indices((n, n))
+    printed, right = h[(n + j - i) % n] @ one, np.fft.ifft(np.fft.fft(h) * np.fft.fft(one)).real
+    return _convolution(
+        f"{_CONVOLUTION}, section 1",
+        "H = (h_{N+j-i}) is the matrix of the convolution",
+        f"largest difference between H x and h * x, h = 1, 1/2, 1/4, ..., N = {n}, x one event",
+        (EQUAL, 0.0, float(np.abs(printed - right).max())),
+        "it is the transpose, and correlates: the answers come before their events",
+    )
+
+
+def _harmonic() -> Erratum:
+    """The first line of (4), and the bound at its end with its constants."""
+    n = 256
+    h = np.zeros(n)
+    h[:8] = 1 / 8
+    sizes = np.sort(np.abs(np.fft.fft(h, norm="ortho")))[::-1]
+    k = np.arange(1, n + 1)
+    shape = float((k**2 * sizes**2).max()) / (n * math.log2(n) ** 2)
+    bound = float((1 / k).sum()) * math.sqrt(n * shape) * math.log2(n)
+    return _convolution(
+        f"{_CONVOLUTION}, (4)",
+        "||h^||_1 = sum |h^_{i-1}| / i",
+        f"||h^||_1 of a mean over 8 of {n} values",
+        (EQUAL, float((sizes / k).sum()), float(sizes.sum())),
+        f"a factor i is missing; the bound that follows holds: {sizes.sum():.2f} <= {bound:.2f}",
+    )
+
+
+def _running() -> Iterator[Erratum]:
+    """Coefficients of N ones and N zeros, by a unitary transform of 2N points."""
+    few, many = (np.sort(np.abs(np.fft.fft(np.repeat([1.0, 0.0], n), norm="ortho")))[::-1] for n in (256, 1024))
+    yield _convolution(
+        f"{_CONVOLUTION}, section 5.1",
+        "h^_1 = sqrt N",
+        "largest coefficient of running sums, N = 1024",
+        (EQUAL, 32.0, float(many[0])),
+        "it is sqrt(N/2): the transform has 2N points",
+    )
+    yield _convolution(
+        f"{_CONVOLUTION}, section 5.1",
+        "h^_i = O(N^(-1/2)) for i > 1",
+        "growth of the second largest coefficient from N = 256 to N = 1024",
+        (AT_MOST, 0.5, float(many[1] / few[1])),
+        f"it is about sqrt(2N)/pi, here {many[1]:.2f}: the cause of the wrong O(1)",
     )

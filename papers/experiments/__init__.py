@@ -8,6 +8,7 @@ from cloakwork.errors import InputError
 from papers.experiment import Experiment
 
 MODULES = (
+    "toolbox",
     "typical",
     "noisy_recovery",
     "private_recovery",
@@ -15,11 +16,14 @@ MODULES = (
     "sensitivity",
     "graph_table",
     "communities",
+    "growth",
+    "whispers",
     "graphons",
     "convolution",
     "learners",
     "testers",
     "attacker",
+    "stays",
     "movement",
     "tracking",
     "infrared",

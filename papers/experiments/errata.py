@@ -35,6 +35,12 @@ ELSEWHERE = (
     ("McMillan, Theorem 10.11", "Algorithm 6 compares counts with probabilities", "testers"),
     ("McMillan, Table 9.1 and Theorem 10.11", "1/beta^2 queries", "testers"),
     ("McMillan, Theorem 10.3", "log(2 lambda/alpha) repetitions", "testers"),
+    ("McMillan, Table 5.1, rows 1 and 2", "two groups cannot be found below a threshold", "graphons"),
+    ("McMillan, Lemma 4.4, (4.9)", "brackets on delta_2, which may be 0 and 1", "graphons"),
+    ("McMillan, Lemma 5.3, proof", "a union bound that is above 1 for small k", "graphons"),
+    ("McMillan, Lemma 12.1", "regret of the leader, with the index as printed", "learners"),
+    ("McMillan, Definition 12.2", "noise that is used again in each round", "learners"),
+    ("McMillan, Lemma 12.6", "E lambda_max <= log N + 1, measured", "learners"),
 )
 """Mistakes that other experiments show: the source as their claims cite it, the statement, the experiment."""
 
@@ -143,8 +149,9 @@ EXPERIMENT = Experiment(
     "Where the papers are wrong, each place with a number",
     Errata,
     _work,
-    shows="Gilbert and McMillan, Definition 1, Lemmas 4, 6, 18 and 20, Proposition 5, Theorems 14 and 15; "
-    "Fawaz, Muthukrishnan and Nikolov, Algorithm 1; McMillan, Table 9.2, Algorithms 4 and 6, Theorems 10.3 to 10.12, "
-    "Lemmas 5.2 and 12.6, Corollary 13.6",
+    shows="Gilbert and McMillan, Definition 1, Lemmas 4, 6, 18 and 20, Proposition 5, Theorems 14 and 15; Gilbert and "
+    "McMillan, first version, Lemma 5; Fawaz, Muthukrishnan and Nikolov, Algorithm 1, (4), sections 1 and 5.1; "
+    "McMillan, Corollary 3.4, Table 9.2, Algorithms 4 and 6, Lemma 10.6, Theorems 10.3 to 10.12, Lemmas 5.2 and 12.6, "
+    "Corollary 13.6",
     minutes=0.2,
 )

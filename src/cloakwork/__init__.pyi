@@ -53,6 +53,7 @@ from .privacy import Cloak as Cloak
 from .privacy import Design as Design
 from .privacy import DesignReport as DesignReport
 from .privacy import Flip as Flip
+from .privacy import LaplaceProfile as LaplaceProfile
 from .privacy import Profile as Profile
 from .privacy import Scope as Scope
 from .privacy import SensorChoice as SensorChoice

@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -80,7 +80,7 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def run(self, work: Callable[[Any], Any], parts: Iterable[tuple[str, Any]]) -> Iterator[PartOutcome]:
+    def run(self, work: Callable[[Any], Any], parts: Iterable[tuple[str, Any]]) -> Generator[PartOutcome]:
         """Run `work` on named parts and yield each outcome when it is there, in any order.
 
         `work` is a function of a module that workers can import. Parts are taken from the iterable as workers become

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cloakwork as cw
-from cloakwork.privacy.sampler import simulated_words
+from cloakwork.privacy import noise_table, simulated_words
 from tests.attacks.conftest import Attack
 from tests.attacks.released_law import exact_delta
 
@@ -45,7 +45,7 @@ def test_a_stated_step_of_the_hardware_meets_the_claim(attack: Attack) -> None:
             moved = at + part * cloak.sensitivity
             for rounding in (np.rint, np.floor):
                 worst = max(worst, sent_apart(cloak, *(hardware * rounding(x / hardware) for x in (at, moved))))
-        attack.compare(float(exact_delta(float(cloak.ratios[0]), worst, EPSILON)), DELTA, tried=at.size)
+        attack.compare(float(exact_delta(noise_table(float(cloak.ratios[0])), worst, EPSILON)), DELTA, tried=at.size)
 
 
 def test_readings_on_a_grid_give_a_warning(attack: Attack) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 from scipy import special
 
 import cloakwork as cw
+from cloakwork.privacy import noise_table
 from tests.attacks.conftest import Attack
 from tests.attacks.released_law import law
 
@@ -44,7 +45,7 @@ def test_a_noisy_converter_meets_the_claim_at_every_offset(attack: Attack) -> No
         for hardware, own in ((1.0, 0.5), (0.3, 0.64), (0.5, 0.25), (0.7, 1.5), (2.0, 1.0))[: attack.size(3, 5)]:
             for epsilon, delta in ((1.0, 1e-5), (0.1, 0.02), (4.0, 1e-6))[: attack.size(2, 3)]:
                 cloak = measured(hardware, own, epsilon, delta, count=count)
-                noise = np.array([float(p) for p in law(float(cloak.ratios[0]))]) / 2.0**128
+                noise = np.array([float(p) for p in law(noise_table(float(cloak.ratios[0])))]) / 2.0**128
                 for part in (0.01, 0.4, 1.0):
                     for offset in np.linspace(0, 1, attack.size(7, 60), endpoint=False):
                         laws = []

@@ -3,7 +3,7 @@
 import numpy as np
 
 import cloakwork as cw
-from cloakwork.privacy import noise_table
+from cloakwork.privacy import NoiseLaw, law_table, noise_table
 from tests.attacks.conftest import Attack
 from tests.attacks.released_law import allowed_delta, exact_delta
 
@@ -22,7 +22,7 @@ def test_the_noise_of_a_table_has_the_delta_of_gaussian_noise(attack: Attack) ->
             shift = max(1, round(mu * ratio))
             for epsilon in EPSILONS[: attack.size(2, 3)]:
                 claimed = allowed_delta(shift / ratio, epsilon) + (1 + np.exp(epsilon)) * noise_table(ratio).error
-                attack.compare(float(exact_delta(ratio, shift, epsilon) / claimed), 1.0)
+                attack.compare(float(exact_delta(noise_table(ratio), shift, epsilon) / claimed), 1.0)
 
 
 def test_a_released_reading_meets_the_claim_of_its_cloak(attack: Attack) -> None:
@@ -37,4 +37,22 @@ def test_a_released_reading_meets_the_claim_of_its_cloak(attack: Attack) -> None
             cloak = cw.Cloak(line, epsilon=1.0, delta=1e-5, alpha=0.1, step=scale / 8, resolution=hardware)
             reach = cloak.sensitivity * (1 - 1e-9) + (hardware or 0.0)  # the last step of hardware is never reached
             shift = int(np.ceil(reach / cloak.step))
-            attack.compare(float(exact_delta(float(cloak.ratios[0]), shift, 1.0)), 1e-5)
+            attack.compare(float(exact_delta(noise_table(float(cloak.ratios[0])), shift, 1.0)), 1e-5)
+
+
+def test_laplace_noise_of_a_device_meets_a_delta_of_zero(attack: Attack) -> None:
+    """The exact delta of a reading with Laplace noise, from the bytes of its table, for the furthest neighbours.
+
+    Claim: with `noise="laplace"` and delta = 0, a reading has no delta but the error that its table states; and with a
+    delta, it meets that.
+    """
+    line = cw.HeatLine(n=20, m=1, T=0.05)
+    for hardware, delta in ((None, 0.0), (0.05, 0.01), (0.1, 0.0))[: attack.size(2, 3)]:
+        cloak = cw.Cloak(
+            line, epsilon=1.0, delta=delta, alpha=0.1, scope="sensor", noise="laplace", resolution=hardware, step=0.02
+        )
+        shift = int(np.ceil((cloak.sensitivity * (1 - 1e-9) + (hardware or 0.0)) / cloak.step))
+        table = law_table(NoiseLaw.LAPLACE, float(cloak.ratios[0]))
+        error = (1 + np.exp(1.0)) * table.error
+        assert error < 1e-33
+        attack.compare(float(exact_delta(table, shift, 1.0)), delta + error)

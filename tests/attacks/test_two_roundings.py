@@ -10,6 +10,7 @@ import numpy as np
 
 from cloakwork.device import provision
 from cloakwork.mqtt import BrokerAddress
+from cloakwork.privacy import noise_table
 from cloakwork.sensor.board import read_config
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.store import Folder
@@ -101,7 +102,7 @@ def test_a_mean_of_rounded_pixels_meets_the_claim(attack: Attack, tmp_path: Path
                 worst = max(worst, abs(steps(truth + shift) - steps(truth)))
                 attack.tried += 1
     device.close()
-    attack.compare(float(exact_delta(plan.sensor(sensor).ratio, worst, EPSILON)), DELTA)
+    attack.compare(float(exact_delta(noise_table(plan.sensor(sensor).ratio), worst, EPSILON)), DELTA)
 
 
 def _gathered(moved: int) -> np.ndarray:

@@ -150,6 +150,7 @@ def test_a_missing_site_is_refused(
         *("plan none.toml", "recover site.toml none.csv --alone", "unveil site.toml none.csv"),
         *("series none.csv", "collect site.toml none.toml", "keys list none.json"),
         "audit readings site.toml none.csv --epsilon 1",
+        *("recover site.toml site.toml --plan none.json", "unveil site.toml site.toml --keys=none.json --out x.csv"),
     ],
 )
 def test_a_missing_file_is_named_before_anything_heavy_is_imported(words: str, site: Path) -> None:

@@ -2,16 +2,18 @@
 
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pytest
 
 from tests.cli.conftest import Run
+from tests.forking import cloakwork
+from tests.waiting import PATIENCE
 
 PROGRAM = """
 import random, sys
@@ -144,13 +146,10 @@ def test_an_audit_that_is_stopped_says_how_far_it_was_and_gives_no_verdict(tmp_p
     file = tmp_path / "stops.py"
     file.write_text(STOPS, encoding="utf-8")
     device = shlex.join([sys.executable, str(file)])
-    # a shell that starts the tests in the background lets its children ignore the signal
-    listening = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{listening}; from cloakwork.cli import main; main()"
-    arguments = ["audit", "command", device, "--epsilon", "1"]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (130, "")
-    assert re.search(r"stopped after [1-9][\d,]* of up to 500,000 reports", " ".join(done.stderr.split()))
+    done = cloakwork("audit", "command", device, "--epsilon", 1, stdout=PIPE, stderr=PIPE, text=True)
+    out, err = done.communicate(timeout=PATIENCE)
+    assert (done.returncode, out) == (130, "")
+    assert re.search(r"stopped after [1-9][\d,]* of up to 500,000 reports", " ".join(err.split()))
 
 
 def test_reports_that_are_all_the_same_are_said_to_be(run: Run) -> None:

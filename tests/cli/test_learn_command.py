@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cloakwork.mqtt import BrokerAddress, MqttClient, MqttMessage
+from cloakwork.series import Moment, Stream
 from tests.broker import running_broker
 from tests.cli.conftest import Run
 from tests.cli.test_series_store import PERIOD, Case, case  # noqa: F401 - a fixture
@@ -81,6 +82,29 @@ def test_live_it_plays_a_level_for_each_count_and_continues(
     assert run(*words).code == 2
 
 
+def test_past_visits_that_a_crash_used_up_are_not_learned_again(
+    succeed: Run, run: Run, schedules: Path, visits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    period = ("--from", "2026-10-05", "--to", "2026-10-09")
+    words = ("learn", schedules, visits, *period, "--live", "4", "--state", "learner.json")
+    released = 0
+
+    def crash(stream: Stream, value: float) -> Moment:
+        nonlocal released
+        released += 1
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stream, "push", crash)
+        assert run(*words).code != 0
+    monkeypatch.setattr("sys.stdin", iter(["1\n"]))
+    told = succeed(*words)
+    assert released == 1
+    assert "continuing after 96 rounds, of which 96 did not count" in told.said
+    stored = json.loads(Path("learner.json").read_text().splitlines()[0])
+    assert (stored["spent"], stored["learned"]) == (97, 1)
+
+
 def test_live_it_publishes_the_level(
     succeed: Run, schedules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +134,6 @@ def test_live_it_publishes_the_level(
     "words",
     [
         (),
-        ("visits.csv",),
         ("--live", "5", "--json"),
         ("visits.csv", "--state", "s.json", "--from", "2026-10-05", "--to", "2026-10-06"),
         ("visits.csv", "--live", "5", "--most-per-person", "2", "--from", "2026-10-05", "--to", "2026-10-06"),
@@ -121,6 +144,12 @@ def test_live_it_publishes_the_level(
 def test_what_does_not_go_together_is_refused(run: Run, schedules: Path, visits: Path, words: tuple[str, ...]) -> None:
     del visits
     assert run("learn", schedules, *words).code in (1, 2)
+
+
+def test_a_file_without_a_period_is_refused_by_the_options_to_give(run: Run, schedules: Path, visits: Path) -> None:
+    done = run("learn", schedules, visits, "--from", "2026-10-05")
+    assert done.code == 2
+    assert "--from, --to: give the period" in done.err
 
 
 def test_labels_of_people_are_limited_live(succeed: Run, schedules: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,12 +26,12 @@ def site(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def week(site: Path, tmp_path: Path) -> list[Path]:
-    """A week of which ten frames a day were recorded, in a CSV file and a Parquet file that share the sensors."""
+def days(site: Path, tmp_path: Path) -> list[Path]:
+    """Four days of which six frames each were recorded, in a CSV file and a Parquet file that share the sensors."""
     office = load_site(site)
     cloak, rng = office.cloak(), np.random.default_rng(1)
-    steps = np.rint(office.baselines / cloak.steps + rng.normal(size=(70, 12)) * cloak.sigmas / cloak.steps)
-    times = START + np.repeat(np.arange(7), 10) * DAY + np.tile(np.arange(10), 7) * PERIOD
+    steps = np.rint(office.baselines / cloak.steps + rng.normal(size=(24, 12)) * cloak.sigmas / cloak.steps)
+    times = START + np.repeat(np.arange(4), 6) * DAY + np.tile(np.arange(6), 4) * PERIOD
     files = [tmp_path / "first.csv", tmp_path / "rest.csv"]
     for part, path in zip((slice(0, 6), slice(6, 12)), files, strict=True):
         lines = [
@@ -53,7 +53,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_killed_worker_changes_no_bit_and_finished_parts_are_not_done_again(
-    succeed: Run, site: Path, week: list[Path], tmp_path: Path
+    succeed: Run, site: Path, days: list[Path], tmp_path: Path
 ) -> None:
     there, here = tmp_path / "there", tmp_path / "here"
     with cluster_processes(tmp_path, 1) as processes:
@@ -64,42 +64,42 @@ def test_a_killed_worker_changes_no_bit_and_finished_parts_are_not_done_again(
             victim.kill()
 
         threading.Thread(target=kill_one).start()
-        values = succeed("recover", site, *week, "--scheduler", processes.address, "--out", there, "--json").values
-        assert len(values["done"]) == 7
+        values = succeed("recover", site, *days, "--scheduler", processes.address, "--out", there, "--json").values
+        assert len(values["done"]) == 4
         assert not values["failed"]
         (there / "office-20251117T0000.parquet").write_bytes(b"half a fi")
-        assert len(contents(there)) == 7
-        again = succeed("recover", site, *week, "--scheduler", processes.address, "--out", there, "--json").values
-        assert (again["done"], again["kept"]) == (["office-20251117T0000"], 6)
-    succeed("recover", site, *week, "--out", here)  # on this machine, with as many workers as it has cores
+        assert len(contents(there)) == 4
+        again = succeed("recover", site, *days, "--scheduler", processes.address, "--out", there, "--json").values
+        assert (again["done"], again["kept"]) == (["office-20251117T0000"], 3)
+    succeed("recover", site, *days, "--out", here)  # on this machine, with as many workers as it has cores
     assert contents(there) == contents(here)
     whole = pq.read_table(there)
-    assert len(set(whole["time"].to_pylist())) == 70
+    assert len(set(whole["time"].to_pylist())) == 24
     assert set(whole["sensors"].to_pylist()) == {12}
 
 
 def test_a_scheduler_needs_a_folder_and_one_that_is_away_is_named(
-    run: Run, site: Path, week: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, site: Path, days: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cloakwork.parallel.ANSWER_S", 0.5)
     address = "tcp://127.0.0.1:9"
-    assert run("recover", site, *week, "--scheduler", address, "--out", tmp_path / "found.csv").code == 2
-    away = run("recover", site, *week, "--scheduler", address, "--out", tmp_path / "found")
+    assert run("recover", site, *days, "--scheduler", address, "--out", tmp_path / "found.csv").code == 2
+    away = run("recover", site, *days, "--scheduler", address, "--out", tmp_path / "found")
     assert away.code == 1
     assert address in away.err
     assert "Traceback" not in away.said
 
 
-def test_stretches_hold_every_frame_once_with_those_around_it(site: Path, week: list[Path]) -> None:
+def test_stretches_hold_every_frame_once_with_those_around_it(site: Path, days: list[Path]) -> None:
     office = load_site(site)
-    files = MergedFrames([ReadingsFile(path, office.sensor_ids) for path in week])
+    files = MergedFrames([ReadingsFile(path, office.sensor_ids) for path in days])
     found = list(stretches(files, DAY, before=15, after=12))
     times = [frame.time for part in found for frame in part.frames]
-    assert len(times) == 70
+    assert len(times) == 24
     assert times == sorted(times)
-    assert [len(part.before) for part in found] == [0, 10, 15, 15, 15, 15, 15]
-    assert [len(part.after) for part in found] == [12, 12, 12, 12, 12, 10, 0]
-    assert len({part.digest for part in found}) == 7
+    assert [len(part.before) for part in found] == [0, 6, 12, 15]
+    assert [len(part.after) for part in found] == [12, 12, 6, 0]
+    assert len({part.digest for part in found}) == 4
     for part in found:
         assert {frame.time // DAY for frame in part.frames} == {part.number}
         around = [frame.time for frame in (*part.before, *part.frames, *part.after)]

@@ -10,7 +10,8 @@ import pytest
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, open_store
-from cloakwork.series import Bins, mean_levels
+from cloakwork.series import Bins, CountedSeries, mean_levels
+from cloakwork.series.bounded import BoundedSeries
 from cloakwork.series.visits import SAMPLED, visit_slack
 from cloakwork.site import plan_beside
 from tests.cli.conftest import Run
@@ -265,3 +266,18 @@ def test_a_site_without_zones_says_what_to_do(run: Run, tmp_path: Path) -> None:
     assert done.code == 2
     assert f"{site} has no zones" in done.err
     assert "--count" in done.err
+
+
+def test_the_fullest_room_is_named_and_a_small_epsilon_hides_it(succeed: Run, run: Run, case: Case) -> None:
+    words = ("series", str(case.site), "--from-store", case.store, *PERIOD, "--zone", "all", "--fullest")
+    told = succeed(*words, "--epsilon", 400, "--json").values
+    assert (told["fullest"], told["delta"]) == ("room-1", 0.0)
+    assert not Path("published.csv").exists()
+    series = BoundedSeries(np.array([[5.0, 0.0], [0.0, 1.0]]), 1.0)
+    counted = CountedSeries(series=series, title="hall", hides="", level="event", names=("a", "b"))
+    assert {counted.fullest(400.0) for _ in range(9)} == {"a"}
+    assert {counted.fullest(0.001) for _ in range(99)} == {"a", "b"}
+    for wrong in (("--filter", "window:1"), ("--out", "a.csv"), ("--delta", 1e-3)):
+        assert run(*words, *wrong).code == 2
+    assert run("series", str(case.site), "--from-store", case.store, *PERIOD, "--zone", "all").code == 2
+    assert run(*words[:-2], "room-1", "--fullest").code == 2, "one room leaves no choice"

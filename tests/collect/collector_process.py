@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from cloakwork.collect.storage import Reading
 from tests.collect.small_sites import site_file
+from tests.forking import COMMAND
 from tests.parts import ROOT
 from tests.ports import free_port
 from tests.waiting import PATIENCE, until
@@ -42,7 +43,6 @@ alpha = 0.05
 window = "1min"
 readings_per_window = 30
 """
-COMMAND = "from cloakwork.cli import main; main()"
 
 
 class Answer(NamedTuple):

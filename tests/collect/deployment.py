@@ -232,7 +232,7 @@ class Load:
             self._ending.wait(self._every)
 
     def _post(self) -> None:
-        while not self._ending.is_set() or self.posted < self.published:
+        while self._threads[0].is_alive() or self.posted < self.published:
             stop = min(self.published, self.posted + 20)
             if stop > self.posted:
                 self._deployment.device.insist(self._deployment.frames(self.posted, stop, "s4"))

@@ -23,7 +23,7 @@ CODE = "b" * 32
 COOKIE = "session=of-the-test"
 PAGE = Path(str(files("cloakwork.collect").joinpath("page")))
 HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'self'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",

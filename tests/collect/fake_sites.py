@@ -98,6 +98,7 @@ class FakeSite:
     broken: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Why the claim does not hold for a sensor."""
     zone_odds: dict[str, tuple[float | None, float]] = field(default_factory=dict)
+    in_use: dict[str, float] = field(default_factory=dict)
     """Probability and expected number of a zone, instead of what the map says."""
 
     @property
@@ -334,7 +335,7 @@ class FakeSite:
             sensors.append(one | {"sigma": self.geometry["sensors"][number]["sigma"]})
         return {
             "site": self.site.name,
-            "lag": {"ms": now - last, "delay_ms": 4640, "waiting": 0, "more": False, "open": 0, "solved": 43}
+            "lag": {"lag_ms": now - last, "delay_ms": 4640, "waiting": 0, "more": False, "open": 0, "solved": 43}
             | {"failed": 0, "per_second": 0.0, "took_ms": 40.0, "reason": "", "preparing": self.preparing},
             "queued": 0,
             "now": now,
@@ -342,7 +343,7 @@ class FakeSite:
             "problems": self.problems,
             "alarms": self.alarms,
             "faults": self.faults,
-            "in_use": {},
+            "in_use": self.in_use,
             "broker": {"state": "ok", "since": now, "reason": ""},
             "store": {"state": "ok", "since": now, "reason": ""},
         }

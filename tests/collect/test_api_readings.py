@@ -246,7 +246,7 @@ def test_health_covers_sensors_recovery_broker_store_problems_and_alarms(made: B
     assert (two["state"], two["used"], two["last_seen"], two["missing"], two["late"]) == (None, 1, now + 1, 1, 4)
     assert (three["last_seen"], three["missing"], three["frames"]) == (None, 2, 2)
     assert one["sigma"] == watched().plan.sensor("s1").sigma
-    assert found["lag"]["ms"] == 1500
+    assert found["lag"]["lag_ms"] == 1500
     assert found["lag"]["waiting"] == 3
     assert found["broker"] == {"state": "away", "since": now, "reason": "broker.example cannot be reached"}
     assert found["store"]["state"] == "ok"

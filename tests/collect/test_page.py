@@ -319,7 +319,7 @@ def test_a_fast_clock_and_a_solver_that_compiles_are_announced(browser: Browser)
 
 
 def test_lines_and_networks_have_drawings_of_their_own(browser: Browser) -> None:
-    with watching(browser, site="hall") as (visit, _):
+    with watching(browser, site="hall", viewport={"width": 360, "height": 740}) as (visit, _):
         page = visit.page
         for site, where, sensors in (("hall", r"at [\d.]+.m", 24), ("pipes", "at [a-z]+", 8)):
             page.select_option("#site", site)
@@ -327,8 +327,14 @@ def test_lines_and_networks_have_drawings_of_their_own(browser: Browser) -> None
             expect(page.locator("#plan .mark")).to_have_count(1)
             expect(page.locator("#lanes li")).to_have_count(1)
             expect(page.locator("#estimate-sources")).to_contain_text(re.compile(where))
-            assert "source" in text(page, "#claim")
+            expect(page.locator("#claim")).to_contain_text("source")
             visit.picture(f"site-{site}")
+            if site == "hall":  # a vicinity hides nothing of the curve
+                box = "(shape) => (({ y, height }) => [y, height])(shape.getBBox())"
+                curve, bar = (page.eval_on_selector(f"#plan {one}", box) for one in (".area", ".vicinity"))
+                assert curve[1] > 50, "on a phone, too"
+                assert bar[0] > curve[0] + curve[1] * 3 / 4
+                assert bar[1] < curve[1] / 4
         page.reload()
         expect(page.locator("#plan .node")).to_have_count(12)
         assert page.input_value("#site") == "pipes", "the address keeps the site"

@@ -5,6 +5,7 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from cloakwork.collect.physics_watch import fault_text
@@ -12,7 +13,7 @@ from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import DeviceReport, FoundFault, ProblemCount, Reading, RecoveredTrack, Result, Store
 from cloakwork.site import parse_site
 from tests.browser import Visit, visiting
-from tests.collect.access import contrast, structure
+from tests.collect.access import contrast, violations
 from tests.collect.api_kit import result, served, watched
 from tests.collect.fake_api import FakeApi
 from tests.collect.fake_sites import LINE, PERIOD_MS, START_MS, FakeSite, flat_text
@@ -73,18 +74,25 @@ def test_a_sensor_that_never_sent_has_no_last_reading(browser: Browser) -> None:
         assert row.locator("td").all_inner_texts()[:2] == ["no reading yet", "none"]
 
 
-def test_a_sensor_that_cannot_measure_is_no_working_one_though_its_readings_arrive(browser: Browser) -> None:
-    given = flat(
-        silent={}, states={"s60": "failing"}, alarms=[], problems=[problem(Reason.FAILING, "s60", 7, START_MS)]
-    )
+@pytest.mark.parametrize(
+    ("state", "reason", "shown", "why"),
+    [
+        ("failing", Reason.FAILING, "unable to measure", "measure.py raises errors"),
+        ("skipping", Reason.SKIPPING, "skipping slots", "stores its state too slowly"),
+    ],
+)
+def test_a_sensor_that_cannot_measure_is_no_working_one_though_its_readings_arrive(
+    browser: Browser, state: str, reason: Reason, shown: str, why: str
+) -> None:
+    given = flat(silent={}, states={"s60": state}, alarms=[], problems=[problem(reason, "s60", 7, START_MS)])
     with watching(browser, given={"flat": given}) as (visit, _):
         page = visit.page
         expect(page.locator("#problems li")).to_have_count(2)
-        assert "Sensor s60 is unable to measure" in page.locator("#problems li").first.inner_text()
-        expect(page.locator("#problems li").last).to_contain_text("measure.py raises errors")
+        assert f"Sensor s60 is {shown}" in page.locator("#problems li").first.inner_text()
+        expect(page.locator("#problems li").last).to_contain_text(why)
         expect(page.locator("#plan [data-sensor=s60]")).to_have_class("sensor bad")
         row = page.locator("#sensors-body tr", has_text="s60")
-        assert row.locator("td").first.inner_text() == "unable to measure"
+        assert shown in row.locator("td").first.inner_text()
 
 
 def test_rooms_without_names_are_numbered_and_follow_the_moment_shown(flat_visit: tuple[Visit, FakeApi]) -> None:
@@ -128,7 +136,7 @@ def test_over_budget_is_an_alarm_and_withdraws_the_claim(browser: Browser) -> No
         expect(page.locator("#plan [data-sensor=s12]")).to_have_class("sensor alarm")
         expect(page.locator("#sensors-body tr").first).to_contain_text("over budget")
         expect(page.locator("#problems li").first).to_have_attribute("data-kind", "alarm")
-        assert structure(page) == []
+        assert violations(page) == []
         assert contrast(page) == []
         visit.picture("over-budget")
         given.over.clear()
@@ -204,9 +212,19 @@ def test_each_zone_has_a_line_with_its_probability(browser: Browser) -> None:
         assert "near north" in text(page, "#estimate-sources"), "a mark never contradicts the list of zones"
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            assert structure(page) == []
+            assert violations(page) == []
             assert contrast(page) == []
             visit.picture(f"zones-{scheme}")
+
+
+def test_rooms_with_binary_sensors_say_what_their_bits_tell(browser: Browser) -> None:
+    given = zoned((0.993, 1.9), (0.38, 0.4), (None, 0.83))
+    given["flat"].in_use = {"north": 0.96}
+    with watching(browser, given=given) as (visit, _):
+        expect(visit.page.locator("#lanes li", has_text="bits:")).to_have_count(1)
+        living, north, _bed = zone_lines(visit.page)
+        assert north == "north: no one, 62 % (bits: someone, 96 %)", "two kinds of evidence, kept apart"
+        assert "bits" not in living
 
 
 def test_a_source_on_a_line_is_no_person_and_a_phone_shows_all_zones_and_sensors(browser: Browser) -> None:

@@ -2,11 +2,11 @@
 
 import json
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus, Role, Store, open_store, tables
 from cloakwork.collect.storage.database import Database
 from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result
+from tests.forking import python
 from tests.waiting import PATIENCE
 
 # a process that adds the same readings as others, with its own values, in its own order
@@ -69,11 +70,8 @@ def test_of_threads_that_add_the_same_readings_exactly_one_is_first(store: Store
 
 
 def test_two_processes_share_a_store(store_url: str) -> None:
-    command = [sys.executable, "-c", WRITER, store_url]
-    running = [
-        subprocess.Popen([*command, str(own), "400"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for own in (1, 2)
-    ]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    running = [python(WRITER, store_url, own, 400, **pipes) for own in (1, 2)]
     for process in running:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

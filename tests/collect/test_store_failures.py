@@ -4,7 +4,6 @@ import os
 import random
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from sqlalchemy.pool import Pool
 from cloakwork.collect.storage import ReadingStatus, Role, Store, open_store
 from cloakwork.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 from tests.collect.store_rows import SITE, frames, reading
+from tests.forking import python
 from tests.parts import program
 from tests.postgres import Postgres
 
@@ -260,8 +260,7 @@ def test_readings_acknowledged_to_a_process_survive_when_it_is_killed(store_url:
     """Killed while it writes, several times: everything it acknowledged is there once, in whole calls."""
     first = 0
     for _ in range(3):
-        command = [sys.executable, "-c", WRITER, store_url, str(first)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        with python(WRITER, store_url, first, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             said = [process.stdout.readline()]
             time.sleep(random.uniform(0, 0.3))

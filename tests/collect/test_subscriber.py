@@ -4,7 +4,6 @@ import random
 import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -26,6 +25,7 @@ from cloakwork.sensor.wire import write_status
 from tests.broker import READER, Broker, make_certificates, running_broker
 from tests.collect.subscriber_kit import SENSORS, WATCHED, Collector, count, patient_broker, publish, reading, stored
 from tests.devices import SENSOR, make_folder
+from tests.forking import python
 from tests.waiting import PATIENCE, until
 
 
@@ -86,7 +86,7 @@ threading.Event().wait()
 
 
 def child(path: Path, broker: Broker) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", CHILD, str(path), str(broker.port), *SENSORS])
+    return python(CHILD, path, broker.port, *SENSORS)
 
 
 def test_killed_in_the_middle_of_a_stream_no_acknowledged_reading_is_lost(broker: Broker, path: Path) -> None:

@@ -8,9 +8,9 @@ from cloakwork.collect.storage import Result, open_store
 from tests.collect.deployment import Deployment, Load, deployment
 from tests.waiting import until
 
-KILLS = 12  # four at each of three points: during the start, after new readings, after new results
+KILLS = 6  # two at each of three points: during the start, after new readings, after new results
 EARLY = 0.8  # seconds from the start within which it is killed
-FRESH = 7  # this life is not forked, but started as a person does it
+FRESH = 4  # this life is not forked, but started as a person does it
 
 
 def live_and_die(parts: Deployment, life: int, lots: random.Random) -> None:

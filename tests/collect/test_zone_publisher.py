@@ -17,13 +17,14 @@ from paho.mqtt.enums import CallbackAPIVersion
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.zone_publisher import ZonePublisher
 from cloakwork.errors import InputError
-from cloakwork.mqtt import BrokerAddress
+from cloakwork.mqtt import ALARMS, BrokerAddress
 from cloakwork.mqtt.connection import make_client
 from tests.broker import READER, Broker, running_broker
 from tests.collect.small_sites import FLAT, flat_result, flat_site
 from tests.waiting import PATIENCE, until
 
 NAME = "cloakwork-zones"
+PAGE = "https://collector.example"
 AVAILABLE = f"cloakwork/zones/{NAME}"
 NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
 MANY = NAMED.replace("max_count = 3", "max_count = 30")  # too many to compare: no odds
@@ -104,11 +105,11 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 
 def test_each_zone_is_announced_and_stays_known(broker: Broker) -> None:
-    with telling(broker, flat_site(NAMED)) as teller:
-        until(lambda: teller.state.connected)
-        with listening(broker) as listener:
-            topic = "homeassistant/binary_sensor/cloakwork_flat_living/config"
-            until(lambda: listener.of(topic))
+    topic = "homeassistant/binary_sensor/cloakwork_flat_living/config"
+    with listening(broker) as listener, telling(broker, flat_site(NAMED)):
+        until(lambda: listener.of(topic))
+    with listening(broker) as listener:
+        until(lambda: listener.of(topic))
     assert (topic, listener.of(topic)[0], True) in listener.heard
     told = json.loads(listener.of(topic)[0])
     assert set(told) <= set(DOCUMENTED.split())
@@ -149,18 +150,23 @@ def test_states_follow_results_and_old_results_are_not_published(broker: Broker)
     assert not any(retained for topic, _, retained in listener.heard if topic.startswith("cloakwork/zones/flat/"))
 
 
-def test_changed_physics_is_a_problem_with_its_reasons(broker: Broker) -> None:
-    faults = ["Sensor s03 no longer responds to people."]
-    with listening(broker) as listener, telling(broker, faults=lambda _: faults) as teller:
-        until(lambda: teller.state.connected)
-        teller.result(flat_result(flat_site(), now(), zone=0))
-        until(lambda: listener.states("physics-changed"))
-        topic = "homeassistant/binary_sensor/cloakwork_flat_physics-changed/config"
-        until(lambda: listener.of(topic))
-    assert listener.states("physics-changed") == [{"faults": faults}]
-    told = json.loads(listener.of(topic)[0])
-    assert set(told) <= set(DOCUMENTED.split())
-    assert (told["device_class"], told["state_topic"]) == ("problem", "cloakwork/zones/flat/physics-changed")
+def test_alarms_are_problems_with_their_reasons_and_need_no_result(broker: Broker) -> None:
+    reasons = {"physics-changed": ["Sensor s03 no longer responds to people."], "sensors-away": []}
+    with listening(broker) as listener, telling(broker, alarms=lambda _: reasons, page_url=PAGE):
+        until(lambda: all(listener.states(alarm) for alarm in ALARMS))
+        topics = [f"homeassistant/binary_sensor/cloakwork_flat_{alarm}/config" for alarm in ALARMS]
+        until(lambda: all(listener.of(topic) for topic in topics))
+    for alarm, topic in zip(ALARMS, topics, strict=True):
+        assert listener.states(alarm)[0] == {"reasons": reasons.get(alarm, [])}
+        told = json.loads(listener.of(topic)[0])
+        assert set(told) <= set(DOCUMENTED.split())
+        assert (told["device_class"], told["state_topic"]) == ("problem", f"cloakwork/zones/flat/{alarm}")
+        assert told["device"]["configuration_url"] == PAGE
+
+
+def test_a_link_that_home_assistant_would_refuse_is_refused() -> None:
+    with pytest.raises(InputError, match="page address"):
+        ZonePublisher(BrokerAddress(), {}, page_url="collector.example:8080")
 
 
 def test_a_clock_that_was_ahead_and_is_set_right_silences_nothing(broker: Broker) -> None:

@@ -7,14 +7,14 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
+from tests.forking import cloakwork
+
 PATIENCE = 600.0
-COMMAND = [sys.executable, "-c", "from cloakwork.cli import main; main()", "demo"]
 
 
 def around(folder: Path) -> dict[str, str]:
@@ -26,16 +26,10 @@ def around(folder: Path) -> dict[str, str]:
 
 def test_without_a_terminal_it_draws_what_everyone_sees(tmp_path: Path) -> None:
     out = tmp_path / "pictures" / "today"
-    done = subprocess.run(
-        [*COMMAND, "--out", str(out)],
-        env=around(tmp_path),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = cloakwork("demo", "--out", out, env=around(tmp_path), **streams)
+    said, notes = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, notes
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "demo.png").stat().st_size > 20_000
     for part in (
@@ -44,10 +38,10 @@ def test_without_a_terminal_it_draws_what_everyone_sees(tmp_path: Path) -> None:
         "What this means",
         "Someone who stays is found",
     ):
-        assert part in done.stdout
+        assert part in said
     for part in ("planning the noise of 80 sensors", "drew ", "cloakwork plan site.toml"):
-        assert part in done.stderr
-    assert "#code=" not in done.stdout + done.stderr
+        assert part in notes
+    assert "#code=" not in said + notes
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -74,9 +68,7 @@ def sign_in(url: str, code: str) -> int:
 
 def test_on_a_terminal_the_map_lives_until_it_is_interrupted(tmp_path: Path) -> None:
     master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, "--no-browser"], env=around(tmp_path), stdin=slave, stdout=slave, stderr=slave
-    )
+    process = cloakwork("demo", "--no-browser", env=around(tmp_path), stdin=slave, stdout=slave, stderr=slave)
     try:
         os.close(slave)
         said = read_until(master, r"cw_[\w-]{43}", "")

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import ssl
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -19,13 +18,13 @@ from cloakwork.cli.collect import session_name
 from cloakwork.collect.storage import Reading, Role, open_store
 from tests.collect.api_kit import SITE
 from tests.deploy.installation import Site, prepare, running_site
+from tests.forking import cloakwork
 from tests.parts import needs, postgresql
 from tests.ports import free_port
 from tests.postgres import Postgres, running_postgres
 from tests.waiting import PATIENCE, until
 
 PERIOD = 2011
-CLOAKWORK = (sys.executable, "-c", "from cloakwork.cli import main; main()")
 ROWS = [Reading("hall", "s1", number, number * PERIOD, 7, number * PERIOD) for number in range(1, 500)]
 
 
@@ -36,12 +35,12 @@ def server() -> Iterator[Postgres]:
 
 
 def run(folder: Path, *arguments: str) -> None:
-    subprocess.run([*CLOAKWORK, *arguments], cwd=folder, check=True, capture_output=True)
+    assert cloakwork(*arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).wait() == 0
 
 
 def start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
     with (folder / f"{name}.log").open("wb") as log:
-        return subprocess.Popen([*CLOAKWORK, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return cloakwork(*arguments, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
 def eventually(look: Callable[[], Any]) -> Any:

@@ -3,7 +3,6 @@
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,6 +21,7 @@ from cloakwork.sensor.wire import read_reading, read_status, write_reading
 from tests.broker import READER, Broker, running_broker
 from tests.device.agent_kit import QUICK, RATIO, exactly, listening, unveiled, working
 from tests.devices import GENERATION, SENSOR, SITE, make_folder
+from tests.forking import python
 from tests.waiting import PATIENCE, until
 
 SLOW = {"period_ms": 400, "offset_ms": 300, "late_ms": 200, "window_slots": 9, "allowed": 9, "clock_ms": 5000}
@@ -138,8 +138,7 @@ Agent(Path(sys.argv[1]), ConstantReading(21.25), broker=broker).run(stopping.is_
 
 
 def agent_process(folder: Path, broker: Broker) -> subprocess.Popen[str]:
-    line = [sys.executable, "-c", AGENT, str(folder), str(broker.port)]
-    return subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+    return python(AGENT, folder, broker.port, stderr=subprocess.PIPE, text=True)
 
 
 def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_is_heard(

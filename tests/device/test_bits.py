@@ -12,13 +12,13 @@ from cloakwork.device import provision
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.keys import Unveiling, load_keys
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy import flip_table, keyed_noise
+from cloakwork.privacy import Budget, flip_table, keyed_noise
 from cloakwork.sensor.device import TAKE, Device
 from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.table import look_up
 from cloakwork.sensor.wire import read_reading
-from cloakwork.site import Plan, Site, load_plan, parse_site
+from cloakwork.site import Plan, Site, clock_ms, freeze, load_plan, parse_site
 from tests import micropython
 
 SITE = """name = "hall"
@@ -88,6 +88,7 @@ def test_a_key_holder_gets_the_bits_back_and_no_one_else(plan: Plan, keys: Path,
     made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=keys, resolution=1.0)
     bits: list[int | None] = [int(bit) for bit in np.random.default_rng(3).integers(0, 2, 400)]
     assert "(1, 1)" in (made.folder / "measure.py").read_text()
+    assert "binary sensor" in (made.folder / "README.md").read_text()
     assert "baseline" not in (made.folder / "measure.py").read_text(), "that of a bit, not of a number"
     sent = sent_bits(made.folder, bits)
     assert {value for *_, value in sent} == {0, 1}
@@ -125,6 +126,22 @@ def test_a_board_draws_the_same_flips(plan: Plan, keys: Path, tmp_path: Path) ->
     report = json.loads(board.stdout)
     assert report["digest"] == host
     assert report["steps"] == [[1, 16]], "one look-up a bit"
+
+
+def test_a_day_of_the_whole_site_is_the_sum_of_both_claims(site: Site, plan: Plan) -> None:
+    cloak, flip = plan.cloak(site), site.flip
+    assert flip is not None
+    day, readings = plan.budget(cloak, 86_400), plan.schedule.most(clock_ms(86_400))
+    by_hand = Budget().cloak(cloak, readings=readings).choice(flip.each, times=readings)
+    assert day.epsilon(1e-3) == pytest.approx(by_hand.epsilon(1e-3), rel=1e-6)
+    assert day.epsilon(1e-3) > max(cloak.over(readings).epsilon(1e-3), flip.over(readings, 1e-3))
+
+
+def test_a_claim_for_single_sensors_counts_every_sensor_in_a_budget() -> None:
+    single = parse_site(SITE.replace("alpha = 0.05", 'alpha = 0.05\nscope = "sensor"'))
+    cloak = single.cloak()
+    hour, readings = freeze(single, cloak).budget(cloak, 3600), single.schedule.most(clock_ms(3600))
+    assert hour.mu2 == pytest.approx(4 * readings * cloak.frame_mu**2)
 
 
 def test_a_plan_carries_the_claim_and_refuses_another(site: Site, plan: Plan, tmp_path: Path) -> None:

@@ -201,6 +201,7 @@ class World:
             self.now += 1
             self.board.set(self.now, UNIX + self.now, self.writes)
             self.result = self.board.call("step")
+            self.now += self.board.call("delayed")
             if self.result == 1:
                 self.measured.append(self.now)
                 number = self.read()
@@ -257,6 +258,19 @@ def test_a_reading_that_fails_or_never_comes_is_replaced_and_the_status_says_so(
     assert len(values) >= 8
     assert abs(sum(values) / len(values) - 80) < 10  # the baseline, with noise
     assert "slow" in world.states()
+
+
+def test_storage_that_is_too_slow_for_the_slots_shows_in_the_status(world: World) -> None:
+    world.run(1000)
+    world.board.call("slow", 8)
+    count = len(world.readings())
+    world.run(3000)
+    assert world.states()[-1] == "skipping"
+    assert len(world.readings()) <= count + 1
+    world.board.call("slow", 0)
+    world.run(6000)
+    assert world.states()[-1] in ("online", "spent")
+    assert len(world.readings()) > count + 10
 
 
 def test_a_restored_board_moves_past_what_the_broker_retained_and_waits_a_window(bench: ctypes.CDLL) -> None:

@@ -1,6 +1,7 @@
 """The folder of one device: all that it needs, readable by its owner alone, and nothing about the others."""
 
 import json
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cloakwork import sensor
 from cloakwork.device import provision
 from cloakwork.errors import InputError
 from cloakwork.keys import DeviceKind, bench_name, load_keys, new_keys, save_keys
@@ -204,12 +206,23 @@ def quick(plan: Plan, broker: RealBroker, folder: Path, time_port: int) -> None:
     (folder / "device.json").write_text(json.dumps(found))
 
 
-def test_the_folder_runs_on_a_computer_without_cloakwork_installed(plan: Plan, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_pip", [False, True])
+def test_the_folder_runs_on_a_computer_without_cloakwork_installed(plan: Plan, tmp_path: Path, by_pip: bool) -> None:
+    """With the programs of the folder, or with the wheel of the device code, which has no package around it."""
+    folder, wheel = tmp_path / "hall", tmp_path / "wheel"
     with running_broker(tmp_path / "broker") as broker, running_time_server() as time_port:
-        quick(plan, broker, tmp_path / "hall", time_port)
-        measure = tmp_path / "hall" / "measure.py"
-        measure.write_text(measure.read_text().replace("raise NotImplementedError", "return 81, 4\n    raise OSError"))
-        line = [sys.executable, "-I", "-S", str(tmp_path / "hall" / "main.py")]
+        quick(plan, broker, folder, time_port)
+        (folder / "measure.py").write_text("def read():\n    return 81, 4\n")
+        line = [sys.executable, "-I", "-S", str(folder / "main.py")]
+        if by_pip:
+            shutil.rmtree(folder / "lib")
+            (folder / "main.py").unlink()
+            (wheel / "cloakwork").mkdir(parents=True)
+            (wheel / "cloakwork" / "sensor").symlink_to(Path(sensor.__path__[0]))
+            start = (
+                f"import sys; sys.path.insert(0, {str(wheel)!r}); from cloakwork.sensor.__main__ import main; main()"
+            )
+            line = [sys.executable, "-I", "-S", "-c", start, str(folder)]
         with listening(broker) as listener, subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
             try:
                 until(lambda: len(listener.readings()) >= 5)

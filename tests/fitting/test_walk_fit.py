@@ -41,6 +41,7 @@ def walked(site: Site, readings: NDArray[np.float64], seed: int) -> Walk:
             shares[cell, number] += share
     return Walk(
         at=np.array([spot or (np.nan, np.nan) for spot in EVERYWHERE]),
+        times=np.linspace(-1, 1, spots),
         shares=shares,
         means=readings + NOISE / np.sqrt(READS) * rng.standard_normal(readings.shape),
         counts=np.full(readings.shape, READS),
@@ -158,6 +159,25 @@ def test_few_readings_a_spot_widen_the_region(site: Site, truth: FloorPlan, tmp_
 
 def test_a_model_that_is_right_is_not_called_wrong(site: Site, truth: FloorPlan) -> None:
     assert [fitted(site, truth, seed).wrong for seed in range(10)] == [False] * 10
+
+
+def test_baselines_that_drift_over_the_walk_are_taken_out_where_the_site_states_drift(
+    site: Site, truth: FloorPlan, tmp_path: Path
+) -> None:
+    readings = true_readings(truth, np.ones(12), np.full(12, 20.0), EVERYWHERE)
+    warmer = np.linspace(-0.2, 0.2, len(EVERYWHERE))[:, None] * np.linspace(0.5, 1.5, 12)
+    files = write_walk(tmp_path, site, readings + warmer, EVERYWHERE)
+    plain = fit_walk(site, read_walk(site, *files))
+    assert plain.wrong
+    assert plain.drifts
+    stated = parse_site(STATED + "[drift]\nall = 1.0\n")
+    fit = fit_walk(stated, read_walk(stated, *files))
+    assert not fit.wrong
+    assert not fit.drifts
+    assert fit.gain_errors.max() < 0.5 * plain.gain_errors.max()
+    assert fit.reach.low < REACH < fit.reach.high
+    assert abs(fit.strength.value / STRENGTH - 1) < 0.02
+    assert (abs(fit.baselines - 20.0) < 4 * fit.baseline_errors).all()
 
 
 def test_a_sensor_that_is_elsewhere_is_named_with_a_better_place(site: Site, truth: FloorPlan) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from cloakwork.keys import (
     wire_site,
 )
 from cloakwork.sensor import keystream
+from tests.forking import python
 from tests.keys.conftest import NOW, PLAN
 
 
@@ -154,7 +154,7 @@ for _ in range({count}):
 
 def opener(path: Path, count: int) -> "subprocess.Popen[str]":
     code = OPENER.format(count=count, path=str(path))
-    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return python(code, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def start(*processes: "subprocess.Popen[str]") -> None:

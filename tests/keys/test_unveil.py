@@ -309,7 +309,7 @@ def test_keys_of_another_site_are_refused(party: Party) -> None:
 
 def test_tables_that_this_version_does_not_make_are_refused(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = cloaked(party.opens("s2"), "s2", [3, 4])
-    monkeypatch.setattr(site_plan, "noise_table", lambda _: noise_table(7.0))
+    monkeypatch.setattr(site_plan, "law_table", lambda *_: noise_table(7.0))
     with pytest.raises(SiteError) as problem:
         party.unveils(rows)
     assert problem.value.values["sensor"] == "s2"

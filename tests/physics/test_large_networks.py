@@ -79,11 +79,13 @@ def test_slope_without_a_matrix_is_never_too_small(
     graph = Graph(adjacency, tau, laplacian=kind)
     true = graph.pair_slopes(weights)
     monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
-    slopes = graph.edge_slopes(weights)
+    seen: list[tuple[int, int]] = []
+    slopes = graph.edge_slopes(weights, progress=lambda done, whole: seen.append((done, whole)))
     assert (slopes.upper >= true).all()
+    assert seen[-1][0] <= seen[-1][1]
     local = slopes.doubt == 0
     assert local or (adjacency is HUBS and tau == 1.5 and kind is Laplacian.COMBINATORIAL)
-    assert graph.joint_slope(weights).value <= true.max() * (1.01 if local else 2.5)
+    assert graph.joint_slope(weights).value <= true.max() * (1.01 if local else 1.6)
     if local:
         assert (slopes.values - slopes.slack <= true).all()
 
@@ -100,7 +102,7 @@ def test_a_cloak_of_an_unformed_graph_covers_several_frames(unformed: None) -> N
 def test_the_doubt_of_a_sketch_counts_against_delta(unformed: None) -> None:
     hubs = Graph(HUBS, 1.5)
     assert 0 < hubs.doubt <= 1e-8
-    assert 1 < hubs.looseness() < 2.5
+    assert 1 < hubs.looseness() < 1.6
     with pytest.raises(CalibrationError) as problem:
         Cloak(hubs, epsilon=2.0, delta=hubs.doubt / 2, alpha=1.0)
     assert problem.value.delta == hubs.doubt / 2
@@ -125,14 +127,67 @@ def test_edges_come_from_csv_parquet_and_pairs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "labels", "weights"),
+    [
+        ("1,0\n1,2\n", None, [1.0, 1.0]),
+        ("hall,attic,2\nhall,shed,0.5\n", ("attic", "hall", "shed"), [2.0, 0.5]),
+        ("# a web graph\n\n5\t3\n# 7\t8\n5\t4\n", (3, 4, 5), [1.0, 1.0]),
+        ("5 3\n5 4\n", (3, 4, 5), [1.0, 1.0]),
+        ("Source;Target;Label;Weight\n1;2;x;3.5\n2;3;;1\n", (1, 2, 3), [3.5, 1.0]),
+        ("\ufefffrom, to, weight\r\na, b, 2\r\nb , c, 1\r\n", ("a", "b", "c"), [2.0, 1.0]),
+        ("source,target\n007,7\n7,true\n", ("007", "7", "true"), [1.0, 1.0]),
+        ("target,weight,source\nNA,2,1\nnull,1,NA\n", ("1", "NA", "null"), [2.0, 1.0]),
+    ],
+)
+def test_a_csv_file_may_have_no_header_other_delimiters_comments_and_any_names(
+    tmp_path: Path, text: str, labels: tuple[object, ...] | None, weights: list[float]
+) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    graph = Graph.from_edges(path, 1.0)
+    assert graph.space.labels == labels
+    assert [graph.adjacency[u, v] for u, v in graph.space.pairs] == weights
+
+
+def test_a_long_csv_file_may_change_its_kind_of_values_and_reports_progress(tmp_path: Path) -> None:
+    """Beyond the first megabyte, where other readers decide on types."""
+    path = tmp_path / "edges.csv"
+    lines = [f"{k},{k + 1},1\n" for k in range(90_000)]
+    path.write_text("source,target,weight\n" + "".join(lines) + "90000,end,2.5\n")
+    seen: list[tuple[int, int]] = []
+    graph = Graph.from_edges(path, 1.0, progress=lambda done, whole: seen.append((done, whole)))
+    assert graph.places == 90_002
+    assert graph.adjacency.max() == 2.5
+    assert len(seen) > 1
+    assert all(0 < done <= whole == path.stat().st_size for done, whole in seen)
+
+
+def test_nodes_of_a_parquet_file_are_equal_whatever_the_width_of_their_type(tmp_path: Path) -> None:
+    path = tmp_path / "edges.of-a-kind"
+    narrow, wide = pa.array([1, 2], pa.int32()), pa.array([2, 3], pa.int64())
+    pq.write_table(pa.table({"source": narrow, "target": wide}), path)
+    assert Graph.from_edges(path, 1.0).space.labels == (1, 2, 3)
+    names = {"Source": pa.array(["01", "2"]).dictionary_encode(), "Target": pa.array(["2", "3"], pa.large_string())}
+    pq.write_table(pa.table(names), path)
+    assert Graph.from_edges(path, 1.0).space.labels == ("01", "2", "3")
+    pq.write_table(pa.table({"source": [1.5, 2.0], "target": [2.0, 3.0]}), path)
+    with pytest.raises(PhysicsError):
+        Graph.from_edges(path, 1.0)
+
+
+@pytest.mark.parametrize(
     ("text", "attribute"),
     [
         ("", "source"),
+        ("# nothing but this\n", "source"),
         ("source,target\n", "source"),
-        ("from,to\na,b\n", "columns"),
+        ("first,second,third\na,b,1\n", "columns"),
+        ("one\ntwo\n", "columns"),
         ("source,target\na,b\nb,c", "source"),
         ("source,target\na,b\nb\n", "source"),
         ("source,target\na,\n", "source"),
+        ("source,target\na,  \n", "source"),
+        ("source;target;weight\na;b;0,5\n", "source"),
         ("source,target,weight\na,b,nan\n", "edge"),
         ("source,target,weight\na,b,-1\n", "edge"),
         ("source,target,weight\na,b,\n", "edge"),

@@ -64,6 +64,14 @@ def test_more_of_it_never_costs_less_and_is_said() -> None:
     assert "365" in day.explain(1e-5)
 
 
+def test_millions_of_reports_approach_the_gaussian_limit_from_above() -> None:
+    many = cw.Budget().choice(0.001, times=4_000_000)
+    limit = cw.Profile(2.0).epsilon(1e-6)
+    assert limit * (1 - 1e-6) <= many.epsilon(1e-6) <= limit * 1.001
+    both = many.cloak(CLOAK, readings=4)
+    assert both.epsilon(1e-6) == pytest.approx(cw.Profile(math.hypot(2.0, CLOAK.profile.mu)).epsilon(1e-6), rel=2e-3)
+
+
 def test_tiny_deltas_are_not_lost_in_rounding() -> None:
     assert cw.Budget().claim(0.001, 1e-17, times=100_000).delta(200.0) == pytest.approx(1e-12, rel=1e-6)
     gaussian = cw.Budget().cloak(CLOAK)
@@ -80,7 +88,7 @@ def test_tiny_deltas_are_not_lost_in_rounding() -> None:
         lambda: cw.Budget().claim(1.0, 1.5),
         lambda: cw.Budget().choice(-1.0),
         lambda: cw.Budget().delta(-1.0),
-        lambda: cw.Budget().flip(FLIP).times(10**6),
+        lambda: cw.Budget().flip(FLIP).times(10**11),
     ],
 )
 def test_what_cannot_be_added_is_refused(wrong: object) -> None:

@@ -27,7 +27,17 @@ from cloakwork.physics import (
     Steady,
     Tolerance,
 )
-from cloakwork.privacy import Cloak, NoiseTable, Profile, Scope, largest_mu, noise_table, sensitivity
+from cloakwork.privacy import (
+    Cloak,
+    NoiseLaw,
+    NoiseTable,
+    Profile,
+    Scope,
+    largest_mu,
+    law_table,
+    noise_table,
+    sensitivity,
+)
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from tests.forking import error_in_fork, needs_fork
 
@@ -317,11 +327,11 @@ def test_one_table_serves_sensors_whose_ratios_differ_by_rounding_only(
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50))
     ratios_made: list[float] = []
 
-    def counting(ratio: float) -> NoiseTable:
+    def counting(law: NoiseLaw, ratio: float) -> NoiseTable:
         ratios_made.append(ratio)
-        return noise_table(ratio)
+        return law_table(law, ratio)
 
-    monkeypatch.setattr("cloakwork.privacy.cloak.noise_table", counting)
+    monkeypatch.setattr("cloakwork.privacy.cloak.law_table", counting)
     cloak.release(np.zeros(50), exact=True)
     ratios = cloak.sigmas / cloak.steps
     assert len(np.unique(ratios)) > 1

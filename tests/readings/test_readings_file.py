@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloakwork.errors import ReadingError
+from cloakwork.errors import InputError, ReadingError
 from cloakwork.readings import FORMS, READING_COLUMNS, Frame, ReadingRow, ReadingScale, ReadingsFile, table_writer
 
 IDS = ("a", "b", "c")
@@ -96,8 +96,16 @@ def test_tables_in_memory_are_read_as_files_are(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "r.parquet")
     naive = table.set_column(0, "time", table["time"].cast(pa.timestamp("ns")))
     coded = table.set_column(1, "sensor", table["sensor"].dictionary_encode())
-    for each in (table, naive, coded, OfAnotherLibrary(table)):
+    views = coded["sensor"].combine_chunks()  # as categories of Polars
+    views = pa.DictionaryArray.from_arrays(views.indices.cast(pa.uint32()), views.dictionary.cast(pa.string_view()))
+    viewed = table.set_column(1, "sensor", views)
+    steps = table.schema.get_field_index("steps")
+    floats = table.set_column(steps, "steps", table["steps"].cast(pa.float64()))  # as pandas, where one is missing
+    for each in (table, naive, coded, viewed, floats, OfAnotherLibrary(table)):
         is_what_was_written(ReadingsFile(each, IDS))
+    with pytest.raises(InputError) as problem:
+        list(ReadingsFile({"time": [1]}, IDS))
+    assert problem.value.values == {"type": "dict"}
 
 
 def test_a_broken_line_of_json_costs_its_row_only(tmp_path: Path) -> None:

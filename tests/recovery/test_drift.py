@@ -90,7 +90,7 @@ def test_a_drift_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         Drift(sensor=-0.1)
     assert caught.value.values == {"sensor": -0.1}
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="above 0 seconds"):
         Drift(over=0.0)
     with pytest.raises(PhysicsError) as refused:
         recover(np.zeros(5), line, sigma=1.0, drift=Drift(room=1.0))

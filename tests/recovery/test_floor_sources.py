@@ -92,6 +92,9 @@ def test_many_sources_and_unknown_strengths_are_refused_where_they_cannot_be_sam
     with pytest.raises(InputError) as refused:
         recover(readings, both[1], sigma=0.15, estimator=PointSources((0.2, 1.0), most=40))
     assert refused.value.values["places"] == both[1].places
+    with pytest.raises(InputError) as refused:
+        FloorTracker(both[0], sigma=0.15)
+    assert refused.value.values["places"] == both[0].places
 
 
 def test_sensors_without_a_reading_do_not_count(both: tuple[FloorPlan, FloorPlan]) -> None:

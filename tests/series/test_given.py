@@ -23,14 +23,11 @@ from cloakwork.series import (
     SquareRoot,
     Stream,
     Taps,
-    WalshCloak,
-    WindowSum,
     convolve,
     marginals,
     mean_levels,
     publish,
     tally,
-    walsh_convolve,
 )
 from tests.series.series_kit import CLAIM
 
@@ -143,7 +140,6 @@ OTHER_DATA: list[tuple[Callable[[Any], object], str]] = [
     (lambda x: Stream(RunningSum(), 4, **CLAIM).simulate(x, rng=np.random.default_rng(1)), "x"),
     (lambda x: tally([0, 1], HOURS, values=x, most_per_event=1.0), "values"),
     (lambda x: mean_levels([0, 1], x, HOURS, visit=1), "values"),
-    (lambda x: walsh_convolve(x, [1.0, 0.0], **CLAIM), "x"),
 ]
 
 
@@ -202,9 +198,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: MarginalsCloak(2, sets=3, **CLAIM), "sets=3"),  # type: ignore[arg-type]
     (lambda: MarginalsCloak(2, sets=[0, 1], **CLAIM), "0: "),  # type: ignore[list-item]
     (lambda: MarginalsCloak(2, order=1, **CLAIM).standard_deviation(0), "0: "),  # type: ignore[arg-type]
-    (lambda: WalshCloak(RAGGED, **CLAIM), "h: "),
-    (lambda: WalshCloak(WindowSum(2), **CLAIM), "h: "),  # type: ignore[arg-type]
-    (lambda: WalshCloak(1.0, **CLAIM), r"h has shape \(\)"),
 ]
 
 

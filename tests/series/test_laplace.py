@@ -8,8 +8,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, InputError
+from cloakwork.privacy.laplace_losses import laplace_delta
 from cloakwork.series import Coefficients, Fourier, Mechanism, PaperLaplace, RunningSum, SeriesCloak
-from cloakwork.series.accounting import laplace_delta
 from cloakwork.series.laplace import LONGEST, LaplaceNoise, real_basis
 from tests.series.series_kit import CLAIM, TEN, released_matrix, task_of
 

@@ -16,7 +16,7 @@ from scipy import linalg
 from cloakwork._checks import FloatArray
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
 from cloakwork.privacy import largest_mu
-from cloakwork.series import MarginalsCloak, WalshCloak, marginals, walsh_convolve
+from cloakwork.series import MarginalsCloak, marginals
 from cloakwork.series.attribute_tables import AttributeTables
 from cloakwork.series.hadamard import transformed
 
@@ -190,56 +190,6 @@ def test_all_tables_agree_with_each_other() -> None:
     np.testing.assert_allclose(found.table((4, 1, 2)), np.transpose(found.table((1, 2, 4)), (2, 0, 1)), atol=1e-9)
 
 
-def test_marginals_are_convolutions_of_the_histogram() -> None:
-    """Each table as the predicate "agrees in these attributes", all sharing one release."""
-    attributes, order = 5, 2
-    kinds = np.array(list(product((0, 1), repeat=attributes)))
-    sets = list(combinations(range(attributes), order))
-    agree = np.array([(kinds[:, list(one)] == 0).all(axis=1) for one in sets], dtype=float)
-    both = WalshCloak(agree, epsilon=1.0, delta=1e-6)
-    tables = MarginalsCloak(attributes, order=order, epsilon=1.0, delta=1e-6)
-    assert both.coefficients == tables.coefficients
-    assert both.expected_mse == pytest.approx(tables.expected_mse, rel=1e-6)
-    assert both.ideal_mse == pytest.approx(tables.ideal_mse, rel=1e-12)
-    assert sorted(both.strategy.weights) == sorted(tables.strategy.weights)
-    single = WalshCloak(agree[0], epsilon=1.0, delta=1e-6)
-    assert single.ideal_mse == pytest.approx(1 / MU**2, rel=1e-12)
-    histogram = np.random.default_rng(1).integers(0, 9, size=32)
-    found, nothing = (single.simulate(x, rng=np.random.default_rng(1)).values for x in (histogram, 0 * histogram))
-    rows = np.repeat(kinds, histogram, axis=0)
-    np.testing.assert_allclose((found - nothing)[[0, 8, 16, 24]], counted(rows, (0, 1)).ravel(), atol=1e-7)
-
-
-@pytest.mark.parametrize("d", [0, 1, 3, 6])
-def test_a_convolution_over_bits_is_the_double_sum(d: int) -> None:
-    rng = np.random.default_rng(d)
-    h, x = rng.normal(size=1 << d), rng.integers(0, 50, size=1 << d)
-    places = np.arange(1 << d)
-    dense = h[places[:, None] ^ places[None, :]]
-    cloak = WalshCloak(h, epsilon=1.0, delta=1e-6)
-    found, nothing = (cloak.simulate(one, rng=np.random.default_rng(2)).values for one in (x, 0 * x))
-    np.testing.assert_allclose(found - nothing, dense @ x, atol=1e-7)
-    spectrum = linalg.hadamard(1 << d) @ h / math.sqrt(1 << d)
-    assert cloak.ideal_mse == pytest.approx(np.abs(spectrum).sum() ** 2 / (1 << d) / MU**2, rel=1e-12)
-    assert cloak.rounding_cost < 0.002
-
-
-@pytest.mark.parametrize("d", [2, 5])
-def test_the_measured_error_of_predicates_is_within_3_percent(d: int) -> None:
-    h = np.random.default_rng(d).normal(size=(2, 1 << d)) * np.array([[1.0], [5.0]])
-    cloak, rng = WalshCloak(h, epsilon=1.0, delta=1e-6), np.random.default_rng(3)
-    runs = np.array([cloak.simulate(np.zeros(1 << d), rng=rng).values for _ in range(2500)])
-    assert float((runs**2).mean()) == pytest.approx(cloak.expected_mse, rel=0.03)
-    np.testing.assert_allclose((runs**2).mean(axis=(0, 2)), cloak.expected_mses, rtol=0.04)
-
-
-def test_zero_coefficients_are_not_released() -> None:
-    even = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
-    cloak = WalshCloak(even, epsilon=1.0, delta=1e-6)
-    assert cloak.coefficients == 2
-    assert cloak.ideal_mse == pytest.approx((4 + 4) ** 2 / 8**2 / MU**2, rel=1e-12)
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 8), st.integers(0, 2**32))
 def test_the_transform_is_the_hadamard_matrix_and_its_own_inverse(d: int, seed: int) -> None:
@@ -265,16 +215,11 @@ def test_two_releases_differ_and_a_cloak_releases_once() -> None:
     assert (first.coefficients != second.coefficients).all()
     with pytest.raises(BudgetError, match="0 of 1 left"):
         cloak.release(rows)
-    bits = WalshCloak([1.0, 2.0], epsilon=1.0, delta=1e-6)
-    assert bits.release([3, 4]).values.shape == (2,)
-    with pytest.raises(BudgetError, match="0 of 1 left"):
-        bits.release([3, 4])
-    for one in (cloak, bits):
-        for twin in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):  # noqa: S301 - our own
-            with pytest.raises(BudgetError, match="0 of 1 left"):
-                twin.release(rows if one is cloak else [3, 4])
-        with pytest.raises(AttributeError, match="cloak"):
-            one.epsilon = 3.0
+    for twin in (pickle.loads(pickle.dumps(cloak)), copy.deepcopy(cloak)):  # noqa: S301 - our own
+        with pytest.raises(BudgetError, match="0 of 1 left"):
+            twin.release(rows)
+    with pytest.raises(AttributeError, match="cloak"):
+        cloak.epsilon = 3.0
 
 
 def test_explanations_say_what_noise_apart_would_cost() -> None:
@@ -284,11 +229,7 @@ def test_explanations_say_what_noise_apart_would_cost() -> None:
         assert f"{math.sqrt(number):.4g}" in text
     assert "one row" in text
     assert repr(cloak) == "MarginalsCloak(190 tables of 20 attributes, epsilon=1, delta=1e-06)"
-    predicate = walsh_convolve([4, 1, 1, 0], [1, 0.5, 0.5, 0], epsilon=1.0, delta=1e-6, contribution=2)
-    assert "3 of 4 Walsh coefficients" in str(predicate.explain())
-    assert "up to 2 rows" in str(predicate.explain())
-    assert predicate.expected_mse == predicate.cloak.expected_mse
-    assert repr(predicate.cloak) == "WalshCloak(2^2 kinds, epsilon=1, delta=1e-06)"
+    assert "up to 2 rows" in str(MarginalsCloak(3, order=1, epsilon=1.0, delta=1e-6, contribution=2).explain())
 
 
 @pytest.mark.parametrize(
@@ -332,38 +273,3 @@ def test_rows_that_are_not_bits_are_refused_by_place() -> None:
         cloak.simulate(np.zeros((1, 3)), rng=3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no requested table"):
         cloak.release(np.zeros((5, 3))).table((0, 1))
-
-
-@pytest.mark.parametrize(
-    ("h", "says"),
-    [
-        ([1.0, 2.0, 3.0], r"\(3,\)"),
-        ([], "h has shape"),
-        ([0.0, 0.0], "h are 0"),
-        ([1e-200, 0.0], "1e-200"),
-        ([1.0, float("nan")], r"h\[1\]"),
-    ],
-)
-def test_predicates_that_cannot_be_used_are_refused(h: list[float], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        WalshCloak(h, epsilon=1.0, delta=1e-6)
-
-
-def test_counts_that_cannot_be_used_are_refused_by_place() -> None:
-    cloak = WalshCloak([1.0, 2.0], epsilon=1.0, delta=1e-6)
-    for x, says in (
-        ([1.0, 77.5], r"x\[1\]"),
-        ([1.0], "2"),
-        ([[1.0, 2.0]], r"\(1, 2\)"),
-        ([1e18, 0.0], "too large"),
-    ):
-        with pytest.raises(ReadingError, match=says) as problem:
-            cloak.release(x)
-        assert "77" not in str(problem.value)
-    with pytest.raises(CalibrationError, match="generator"):
-        cloak.simulate([1, 2], rng=3)  # type: ignore[arg-type]
-
-
-def test_counts_that_floats_cannot_hold_are_refused() -> None:
-    with pytest.raises(ReadingError, match="too large"):
-        WalshCloak([1.0, 2.0], epsilon=1.0, delta=1e-6).release([2**53 + 1, 0])

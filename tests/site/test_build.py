@@ -45,8 +45,16 @@ def test_graph_sensors_stand_on_the_node_of_their_id_or_of_at() -> None:
     assert named.physics.apply([1.0, 2.0, 3.0]).tolist() == [6.0, 2.0]
 
 
-def test_edges_may_be_a_file(tmp_path: Path) -> None:
-    (tmp_path / "edges.csv").write_text("# from,to,weight,length\na,b,2,5\n\nb,c\n")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# from,to,weight,length\na,b,2,5\n\nb,c\n",
+        "from,to,weight,length\na,b,2,5\nb,c,1,1\n",
+        "Length, Target, Source\n5, b, a\n1, c, b\n",
+    ],
+)
+def test_edges_may_be_a_file_with_or_without_a_header(tmp_path: Path, text: str) -> None:
+    (tmp_path / "edges.csv").write_text(text)
     head = 'sensors = 3\n[physics]\nkind = "graph"\nedges = "edges.csv"\ntau = 0.5'
     space = site(head, tmp_path).physics.space
     assert space.distances(space.index("a")).tolist() == [0.0, 5.0, 6.0]

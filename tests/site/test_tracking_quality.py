@@ -16,8 +16,8 @@ def test_what_is_known_later_is_at_least_as_good_as_what_is_known_at_once(*, wal
     site = parse_site(text.replace("cell = 0.25", "cell = 1.0"))
     habits, sigmas = habits_of(site, walking=walking), site.cloak().sigmas
     assert habits is not None
-    found = [follow_simulated(site, sigmas, habits, frames=150, seed=seed) for seed in range(6)]
+    found = [follow_simulated(site, sigmas, habits, frames=150, seed=seed) for seed in range(3)]
     better = np.array([each.settled.room.value - each.live.room.value for each in found])
     error = better.std(ddof=1) / np.sqrt(len(better))
     assert better.mean() >= -2 * error, (better.mean(), error)
-    assert better.mean() >= (-0.02 if walking else 0.0)
+    assert better.mean() >= (-0.02 if walking else 0.0), better

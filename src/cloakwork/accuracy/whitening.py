@@ -73,13 +73,18 @@ class Whitened:
 
 
 def whiten(physics: Physics, sigma: ArrayLike, drift: Drift | None = None) -> Whitened:
-    """Divide the columns of a model by the noise: one number for all sensors, or one per sensor."""
+    """Divide the columns of a model by the noise: one number, one per sensor, or a root (m, m) of its covariance."""
     sigmas = sigma_of_each_sensor(physics, sigma)
+    if sigmas.ndim == 2:
+        weights = np.asarray(np.linalg.inv(sigmas), dtype=np.float64)
+        if drift is not None:
+            weights = whitener(np.ones(len(sigmas)), weights @ drift.on(physics).factor) @ weights
+        return Whitened(physics, np.full(len(sigmas), 1 / np.linalg.norm(weights, 2)), weights)
     return Whitened(physics, sigmas, None if drift is None else whitener(sigmas, drift.on(physics).factor))
 
 
 def sigma_of_each_sensor(physics: Physics, sigma: ArrayLike) -> FloatArray:
-    """`sigma` as an array with one value per sensor, shape (m,)."""
+    """`sigma` as an array with one value per sensor, shape (m,); or as a root (m, m) of its covariance."""
     if not isinstance(physics, Physics):
         raise InputError(
             f"{type(physics).__name__} is no model: give a HeatLine or FloorPlan, say (of a cloak, its `physics`).",
@@ -93,6 +98,8 @@ def sigma_of_each_sensor(physics: Physics, sigma: ArrayLike) -> FloatArray:
         sigmas = np.asarray(sigma, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"sigma is not made of numbers: {advice}", sigma=sigma) from None
+    if sigmas.shape == (m, m) and m > 1 and np.isfinite(sigmas).all() and np.linalg.matrix_rank(sigmas) == m:
+        return sigmas
     if sigmas.shape not in {(), (1,), (m,)}:
         raise InputError(f"sigma has shape {sigmas.shape}: {advice}", sigma=sigma, sensors=m)
     bad = np.flatnonzero(~(np.isfinite(sigmas.ravel()) & (sigmas.ravel() > 0)))

@@ -8,7 +8,8 @@ from cloakwork.auditing.audit import audit
 from cloakwork.auditing.audit_report import AuditReport, Subject
 from cloakwork.auditing.bench_claim import FEWEST_REPORTS, HALF_NOISE, BenchClaim, SetupComparison, bench_claim, compare
 from cloakwork.auditing.bench_source import BenchListener, BenchSource, SetupRecording
-from cloakwork.auditing.program_source import ProgramSource
+from cloakwork.auditing.bit_claim import BitClaim, bit_claim
+from cloakwork.auditing.program_source import PART, ProgramSource
 from cloakwork.auditing.result import Audit, PrivacyCurve, Verdict, Witness
 from cloakwork.auditing.testers import (
     Amplified,
@@ -24,12 +25,14 @@ from cloakwork.auditing.testers import (
 __all__ = [
     "FEWEST_REPORTS",
     "HALF_NOISE",
+    "PART",
     "Amplified",
     "Audit",
     "AuditReport",
     "BenchClaim",
     "BenchListener",
     "BenchSource",
+    "BitClaim",
     "KnownPair",
     "KnownPure",
     "PrivacyCurve",
@@ -44,6 +47,7 @@ __all__ = [
     "Witness",
     "audit",
     "bench_claim",
+    "bit_claim",
     "compare",
     "cost_table",
     "plan_queries",

@@ -11,7 +11,7 @@ from cloakwork.auditing.audit import ANNOUNCED
 from cloakwork.auditing.result import Verdict
 from cloakwork.errors import InputError
 from cloakwork.physics import Family
-from cloakwork.privacy import Profile, reading_mu
+from cloakwork.privacy import LaplaceProfile, NoiseLaw, Profile, reading_mu
 from cloakwork.site import Plan, Site
 
 FEWEST_REPORTS = 300  # that an audit needs
@@ -36,14 +36,16 @@ class BenchClaim:
         How far the two true readings are apart at most, and how far a move that the site hides can shift this sensor.
     mu
         (shift + rounding) / sigma: how many standard deviations apart.
+    law
+        Of the planned noise.
     epsilon, delta
-        One point of what Gaussian noise promises at this mu; `delta` includes the error of the table of noise.
+        One point of what this noise promises at this mu; `delta` includes the error of the table of noise.
 
     Notes
     -----
-    A reading is rounded to steps and has Gaussian noise added, rounded: post-processing of the Gaussian mechanism,
-    whose exact delta at each epsilon is that of Balle and Wang (Theorem 8). It holds for all epsilons; testing near
-    mu / 2 finds missing noise soonest.
+    A reading is rounded to steps and has noise added, rounded: post-processing of the Gaussian mechanism, whose exact
+    delta at each epsilon is that of Balle and Wang (Theorem 8), or of the Laplace mechanism. It holds for all epsilons;
+    testing near mu / 2 finds missing noise soonest.
     """
 
     sensor: str
@@ -54,14 +56,18 @@ class BenchClaim:
     shift: float
     hidden_shift: float
     mu: float
+    law: NoiseLaw = NoiseLaw.GAUSSIAN
     epsilon: float
     delta: float
 
     def reports_needed(self, scale: float, *, confidence: float = 0.95) -> float:
         """About how many readings per set-up show that noise is only `scale` times the planned one."""
         mu = self.mu / positive("scale", scale)
-        cut = mu / 2 - self.epsilon / mu
-        p, q, factor = float(ndtr(cut)), float(ndtr(cut - mu)), math.exp(self.epsilon)
+        cut, factor = mu / 2 - self.epsilon / mu, math.exp(self.epsilon)
+        p, q = float(ndtr(cut)), float(ndtr(cut - mu))
+        if self.law is NoiseLaw.LAPLACE:
+            above = math.exp(-max(0.0, math.sqrt(2) * mu - self.epsilon) / 2) / 2
+            p, q = 1 - above, above / factor
         excess = p - factor * q - self.delta
         if excess <= 0:
             return math.inf
@@ -113,6 +119,7 @@ def bench_claim(
         )
     at = mu / 2 if epsilon is None else not_negative("epsilon", epsilon)
     error = plan.tables[planned.table].error
+    noise = LaplaceProfile(math.sqrt(2) * mu) if plan.law is NoiseLaw.LAPLACE else Profile(mu)
     return BenchClaim(
         sensor=sensor,
         unit=site.unit,
@@ -122,8 +129,9 @@ def bench_claim(
         shift=apart,
         hidden_shift=hidden,
         mu=mu,
+        law=plan.law,
         epsilon=at,
-        delta=min(Profile(mu).delta(at) + (1 + math.exp(at)) * error, 1 - 2.0**-50),
+        delta=min(noise.delta(at) + (1 + math.exp(at)) * error, 1 - 2.0**-50),
     )
 
 
@@ -234,7 +242,8 @@ def compare(claim: BenchClaim, recordings: tuple[IntArray, IntArray]) -> SetupCo
 
     Notes
     -----
-    Standard errors are those of independent readings; that of the scatter is s / sqrt(2 n), as for normal noise.
+    Standard errors are those of independent readings; that of the scatter is s / sqrt(2 n) for normal noise, and
+    sqrt(5/2) times that for Laplace noise.
     """
     first, second = (values.astype(np.float64) * claim.step for values in recordings)
     scatter = math.sqrt((first.var() + second.var()) / 2)
@@ -243,5 +252,5 @@ def compare(claim: BenchClaim, recordings: tuple[IntArray, IntArray]) -> SetupCo
         apart=abs(float(first.mean() - second.mean())),
         error=math.sqrt(first.var() / len(first) + second.var() / len(second)),
         scatter=scatter,
-        scatter_error=scatter / math.sqrt(2 * (len(first) + len(second))),
+        scatter_error=scatter / math.sqrt((0.8 if claim.law is NoiseLaw.LAPLACE else 2) * (len(first) + len(second))),
     )

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import positive
 from cloakwork.errors import InputError
+from cloakwork.parallel import Cluster
 from cloakwork.readings import ReportForm, ReportReader, printable
 
 log = logging.getLogger(__name__)
@@ -24,6 +26,8 @@ _CHUNK = 1 << 16
 _LONGEST = 1 << 16  # characters of a line
 _TAIL = 2000  # bytes kept of standard error
 _POLL = 0.01  # seconds
+PART = 500  # reports of one run on a cluster
+_CHANCE = 1e-12  # that two runs are the same by chance
 _FEW = 100  # reports of one run: starting the program then takes most of the time
 
 
@@ -39,6 +43,8 @@ class ProgramSource:
         How lines are read; inferred from the first lines by default.
     timeout
         Seconds to wait for each line, and for the program to exit after it closes its output.
+    cluster
+        Workers that run the program, each run for `PART` reports; by default it runs here.
 
     Notes
     -----
@@ -46,11 +52,18 @@ class ProgramSource:
     print any number of reports each time. Use the source as a context, which ends the programs.
     """
 
-    def __init__(self, command: str, *, form: ReportForm | None = None, timeout: float = 30.0) -> None:
+    def __init__(
+        self, command: str, *, form: ReportForm | None = None, timeout: float = 30.0, cluster: Cluster | None = None
+    ) -> None:
         seconds = positive("timeout", timeout)
         words = _words(command)
         self.reader = ReportReader(form)
-        self._programs = tuple(_Program(_with_input(words, database), seconds, database) for database in (0, 1))
+        self._programs = tuple(
+            _Program(_with_input(words, database), seconds, database)
+            if cluster is None
+            else _SharedProgram(_with_input(words, database), seconds, database, cluster)
+            for database in (0, 1)
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -234,6 +247,63 @@ class _Program:
                 return process.returncode
             if time.monotonic() > end:
                 raise InputError(f"{self._name}: it closed its output and did not exit.")
+
+
+class _SharedProgram:
+    """Runs of a program on one input by the workers of a cluster, in the order in which they were asked for.
+
+    The order in which they end may depend on the reports.
+    """
+
+    def __init__(self, words: Sequence[str], timeout: float, database: int, cluster: Cluster) -> None:
+        self._outcomes = cluster.run(run_program, ((str(number), (words, timeout, database)) for number in count()))
+        self._ended: dict[int, list[str]] = {}
+        self._ready: list[str] = []
+        self._seen: set[tuple[str, ...]] = set()
+        self._next = self.taken = 0
+
+    def look(self, size: int) -> list[str]:
+        """The next lines, which stay."""
+        while len(self._ready) < size:
+            while self._next not in self._ended:
+                outcome = next(self._outcomes)
+                if outcome.failure:
+                    raise InputError(f"on a worker of the cluster: {outcome.failure}")
+                self._ended[int(outcome.name)] = outcome.result
+            self._add(self._ended.pop(self._next))
+            self._next += 1
+        return self._ready[:size]
+
+    def take(self, size: int) -> list[str]:
+        """The next lines."""
+        found = self.look(size)
+        del self._ready[:size]
+        self.taken += size
+        return found
+
+    def close(self) -> None:
+        """Ask for no more runs."""
+        self._outcomes.close()
+
+    def _add(self, lines: list[str]) -> None:
+        """Take the reports of one run; a copy of an earlier run is refused if chance does not explain it."""
+        shares = np.unique(lines, return_counts=True)[1] / len(lines)
+        if tuple(lines) in self._seen and float((shares**2).sum()) ** len(lines) * len(self._seen) ** 2 < _CHANCE:
+            raise InputError(
+                f"two runs of the program printed the same {len(lines)} reports: it uses the same random numbers each "
+                "time, and copies are no evidence. Seed it from the operating system."
+            )
+        self._seen.add(tuple(lines))
+        self._ready += lines
+
+
+def run_program(part: tuple[Sequence[str], float, int]) -> list[str]:
+    """Run a program on one input for `PART` reports, on a worker."""
+    program = _Program(*part)
+    try:
+        return program.take(PART)
+    finally:
+        program.close()
 
 
 def _words(command: str) -> list[str]:

@@ -21,8 +21,15 @@ _INPUTS = {
     **dict.fromkeys(("keys new", "keys list", "keys export", "keys rotate", "keys revoke", "audit mqtt"), 1),
     "unveil": 2,
     "audit readings": 2,
+    "learn": 2,
     "recover": _ANY,
     "collect": _ANY,
+}
+# options of every command that name a file to read, and how to get one
+_INPUT_OPTIONS = {
+    **dict.fromkeys(("--walk", "--password-file", "--ca", "--certificate", "--private-key"), ""),
+    "--plan": " Write the plan with: cloakwork plan SITE --out FILE",
+    "--keys": " Create it with: cloakwork keys new",
 }
 
 
@@ -30,8 +37,7 @@ def main() -> None:
     """Run `cloakwork` with the arguments of this process."""
     missing = missing_input(sys.argv[1:])
     if missing is not None:  # said before the libraries of the command are loaded, which takes seconds
-        hint = " Write an example with: cloakwork init" if missing.endswith(".toml") else ""
-        sys.stderr.write(f"cloakwork: {missing}: No such file or directory.{hint}\n")
+        sys.stderr.write(f"cloakwork: {missing}\n")
         sys.exit(BAD_INPUT)
     try:
         with optional_parts():
@@ -42,15 +48,27 @@ def main() -> None:
 
 
 def missing_input(words: Sequence[str]) -> str | None:
-    """The first file that a command would read and that does not exist, of those named before any option.
+    """What to say of the first file that a command would read and that does not exist.
+
+    These are files named before any option, and those of options that always name one.
 
     >>> missing_input(["recover", "none.toml", "readings.csv"])
-    'none.toml'
+    'none.toml: No such file or directory. Write an example with: cloakwork init'
+    >>> missing_input(["learn", "none.toml", "visits.csv"])
+    'none.toml: No such file or directory.'
     >>> missing_input(["init", "new.toml"])
     """
+    inputs: list[tuple[str, str]] = []
     for size in (1, 2):
         files = words[size : size + _INPUTS.get(" ".join(words[:size]), 0)]
-        for word in takewhile(lambda word: not word.startswith("-"), files):
-            if not Path(word).exists():
-                return word
+        inputs += ((word, "") for word in takewhile(lambda word: not word.startswith("-"), files))
+    for word, following in zip(words, [*words, ""][1:], strict=True):
+        option, given, value = word.partition("=")
+        if option in _INPUT_OPTIONS and (given or following):
+            inputs.append((value if given else following, _INPUT_OPTIONS[option]))
+    for file, hint in inputs:
+        if not Path(file).exists():
+            site = file.endswith(".toml") and not (words[0] == "learn" and file == words[1])  # learn reads schedules
+            example = " Write an example with: cloakwork init" if site else ""
+            return f"{file}: No such file or directory.{hint or example}"
     return None

@@ -1,7 +1,7 @@
 """`cloakwork audit command | readings | mqtt`."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from cloakwork.auditing import FEWEST_REPORTS, Audit, AuditReport, ProgramSource, Subject, Verdict
+from cloakwork.auditing import FEWEST_REPORTS, PART, Audit, AuditReport, ProgramSource, Subject, Verdict
 from cloakwork.auditing import audit as run_audit
-from cloakwork.cli.arguments import Authority, Json, PasswordFile, PlanFile, SiteFile
+from cloakwork.cli.arguments import Authority, Json, PasswordFile, PlanFile, Scheduler, SiteFile
 from cloakwork.cli.output import (
     as_json,
     bar,
@@ -25,6 +25,7 @@ from cloakwork.cli.output import (
     written,
 )
 from cloakwork.errors import InputError
+from cloakwork.parallel import Cluster
 from cloakwork.readings import ReportForm, ReportReader, printable, read_recordings
 
 VIOLATION, WITHHELD = 3, 4
@@ -33,6 +34,7 @@ _IDENTICAL = (
     "The two recordings are identical, report by report: one is a copy of the other, or the same noise was used for "
     "both. Give two that were made one after the other."
 )
+_SHARED = f"Workers of a cluster ran the program, each time for {PART} reports."
 # which option helps where the library names one of its arguments
 _OPTIONS = {
     "columns": "Choose with --column.",
@@ -73,6 +75,7 @@ def command(
     confidence: Confidence = CONFIDENCE,
     form: As = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for a line.")] = 30.0,
+    scheduler: Scheduler = None,
     html: Html = None,
     seed: Seed = None,
     json: Json = False,
@@ -80,12 +83,14 @@ def command(
     """Audit a program that prints reports for each of two inputs."""
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
     refuse_page(options)
-    with naming_options(), ProgramSource(program, form=form, timeout=timeout) as source:
+    with naming_options(), ExitStack() as stack:
+        cluster = None if scheduler is None else stack.enter_context(Cluster(scheduler))
+        source = stack.enter_context(ProgramSource(program, form=form, timeout=timeout, cluster=cluster))
         result = audited(source, epsilon, delta, options, reports)
         reader = source.reader
     subject = Subject(
         name=f'The program "{printable(program)}"',
-        notes=_words_seen(reader),
+        notes=(*_words_seen(reader), *(() if scheduler is None else (_SHARED,))),
         limits=("Anything about runs with other inputs, other settings, or on another day.",),
     )
     finish(result, subject, options)

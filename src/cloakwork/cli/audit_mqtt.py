@@ -22,10 +22,12 @@ from cloakwork.auditing import (
     BenchClaim,
     BenchListener,
     BenchSource,
+    BitClaim,
     SetupRecording,
     Subject,
     Witness,
     bench_claim,
+    bit_claim,
     compare,
 )
 from cloakwork.cli.audit import CONFIDENCE, AuditOptions, audited, finish, refuse_page
@@ -42,9 +44,11 @@ NETWORK = (
     "Anything about all sensors together. This was one reading of one sensor; what many sensors or many readings "
     "reveal follows from the plan only if each adds noise of its own, as it should."
 )
+BUDGET = "Its budget: a device for audits has none, so how many readings it takes at work was not tested."
 _NOBODY = "nobody is there to change the set-up: give a program that does with --between."
 
 Files: TypeAlias = tuple[Path, Path]
+Claim: TypeAlias = BenchClaim | BitClaim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,25 +87,37 @@ def run_mqtt(path: Path, bench: BenchOptions, options: AuditOptions) -> None:
     file = bench.plan or plan_beside(path)
     plan = load_plan(file)
     plan.cloak(site, file=file)  # refuses a plan of another site, or of this one before it changed
-    claim = bench_claim(site, plan, bench.sensor, shift=bench.shift, epsilon=bench.epsilon)
+    claim: Claim
+    if bench.sensor in plan.binary_ids:
+        claim = bit_claim(plan, bench.sensor, shift=bench.shift, epsilon=bench.epsilon)
+    else:
+        claim = bench_claim(site, plan, bench.sensor, shift=bench.shift, epsilon=bench.epsilon)
     if options.reports < FEWEST_REPORTS:
         raise InputError(f"--reports {options.reports}: an audit needs at least {FEWEST_REPORTS} with each set-up.")
     changer = _changer(bench.between)
     folder = bench.out or path.parent / "audits" / bench.sensor
     files = _files(folder, claim, options)
     refuse_page(options, path, file)
-    _announce(claim, options)
+    _announce_bits(claim, options) if isinstance(claim, BitClaim) else _announce(claim, options)
     try:
         result = _record(plan, bench, claim, files, changer, options)
     except (KeyboardInterrupt, BrokerError):
         _note_kept(files, claim, options)
         raise
     note(f"the recordings are {folder / 'setup-0.csv'} and {folder / 'setup-1.csv'}")
-    finish(result.audit, _subject(site, plan, claim, result), options)
+    if isinstance(claim, BitClaim):
+        finish(result.audit, _bit_subject(site, plan, claim, result), options)
+    else:
+        finish(result.audit, _subject(site, plan, claim, result), options)
 
 
 def _record(
-    plan: Plan, bench: BenchOptions, claim: BenchClaim, files: Files, changer: list[str], options: AuditOptions
+    plan: Plan,
+    bench: BenchOptions,
+    claim: Claim,
+    files: Files,
+    changer: list[str],
+    options: AuditOptions,
 ) -> BenchResult:
     planned = plan.schedule.period_ms / 1000
     broker = parse_broker(bench.broker, password_file=bench.password_file, authority=bench.ca)
@@ -124,7 +140,7 @@ def _record(
             return BenchResult(audit, (first, np.array(one.values, dtype=np.int64)), zero.missing + one.missing)
 
 
-def _files(folder: Path, claim: BenchClaim, options: AuditOptions) -> Files:
+def _files(folder: Path, claim: Claim, options: AuditOptions) -> Files:
     """The files of the recordings, in a folder that exists and can be written to."""
     files = folder / "setup-0.csv", folder / "setup-1.csv"
     for file in files:
@@ -142,7 +158,7 @@ def _files(folder: Path, claim: BenchClaim, options: AuditOptions) -> Files:
     return files
 
 
-def _readings_command(files: Files, claim: BenchClaim, options: AuditOptions) -> str:
+def _readings_command(files: Files, claim: Claim, options: AuditOptions) -> str:
     """The command that audits the recordings as this one would have."""
     values = ["--epsilon", repr(float(claim.epsilon)), "--delta", repr(float(claim.delta))]
     confidence = [] if options.confidence == CONFIDENCE else ["--confidence", repr(options.confidence)]
@@ -150,7 +166,7 @@ def _readings_command(files: Files, claim: BenchClaim, options: AuditOptions) ->
     return shlex.join(["cloakwork", "audit", "readings", *map(str, files), *values, *confidence, *page])
 
 
-def _note_kept(files: Files, claim: BenchClaim, options: AuditOptions) -> None:
+def _note_kept(files: Files, claim: Claim, options: AuditOptions) -> None:
     """Say what to do with the recordings of an audit that did not end."""
     sizes = [_readings_in(file) for file in files]
     if min(sizes) >= FEWEST_REPORTS:
@@ -182,6 +198,14 @@ def _announce(claim: BenchClaim, options: AuditOptions) -> None:
     note(f"noise half as large as planned shows {_after(half)}, noise a tenth too small {_after(tenth)}")
     if half > options.reports:
         note(f"{options.reports:,} are hardly enough: {advice(claim, half)}")
+
+
+def _announce_bits(claim: BitClaim, options: AuditOptions) -> None:
+    note(f"one report of this sensor promises epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}, whatever it sees")
+    twice = max(claim.reports_needed(2.0, confidence=options.confidence), FEWEST_REPORTS)
+    note(f"a device with twice that epsilon shows {_after(twice)}")
+    if twice > options.reports:
+        note(f"{options.reports:,} are hardly enough: give --reports {float(f'{1.05 * twice:.1e}'):.0f}")
 
 
 def advice(claim: BenchClaim, reports: float) -> str:
@@ -239,7 +263,7 @@ def _subject(site: Site, plan: Plan, claim: BenchClaim, result: BenchResult) -> 
         name=f"The sensor {claim.sensor} of {site.name}",
         inputs=("set-up 0", "set-up 1"),
         claim=(
-            f"By the plan {plan.digest[:12]} this sensor adds normal noise with a standard deviation of "
+            f"By the plan {plan.digest[:12]} this sensor adds {claim.law.title()} noise with a standard deviation of "
             f"{claim.shown(claim.sigma)}. So a single reading has at most this epsilon and delta for set-ups whose "
             f"true readings differ by at most {claim.shown(claim.shift)}, as was stated of these two, and "
             f"{claim.shown(claim.rounding)} for rounding. A move of {plan.claim.alpha:g}, which the site hides, shifts "
@@ -252,10 +276,23 @@ def _subject(site: Site, plan: Plan, claim: BenchClaim, result: BenchResult) -> 
         ),
         limits=(
             NETWORK,
-            "Its budget: a device for audits has none, so how many readings it takes at work was not tested.",
+            BUDGET,
         ),
         cautions=comparison.cautions(audit.verdict, reports=audit.reports_used, confidence=audit.confidence),
         doubt=comparison.doubt(),
+    )
+
+
+def _bit_subject(site: Site, plan: Plan, claim: BitClaim, result: BenchResult) -> Subject:
+    return Subject(
+        name=f"The binary sensor {claim.sensor} of {site.name}",
+        inputs=("set-up 0", "set-up 1"),
+        claim=(
+            f"By the plan {plan.digest[:12]} this sensor reports what it sees with probability {claim.truth:.6g}, and "
+            "else the opposite. So a single report has at most this epsilon and delta, whatever the set-ups are.",
+        ),
+        notes=(*(claim.notes(result.readings) if result.audit.independent else ()), *lost(result.missing)),
+        limits=(NETWORK, BUDGET),
     )
 
 

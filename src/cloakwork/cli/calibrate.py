@@ -243,6 +243,9 @@ def _report(fit: WalkFit) -> None:
         f"the model does not fit (p = {fit.p_value:.1g}): it is off by {percent(fit.misfit)} of the warmth, and the "
         "intervals above allow for that"
     )
+    if fit.drifts:
+        say("  the baselines drift during the walk: state [drift] in the site file, and calibrate again")
+        return
     for name in [name for name in fit.bad_sensors() if name not in misplaced][:8]:
         say(f"  sensor {name} fits badly: check what is near it")
     for label in fit.bad_rooms()[:8]:

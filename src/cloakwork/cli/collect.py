@@ -30,7 +30,7 @@ def collect(
     sites: Annotated[list[Path], typer.Argument(metavar="SITE...", help="Site files, each with its plan beside it.")],
     broker: Annotated[
         str,
-        typer.Option(help="Broker of the devices: mqtts://user@host, `embedded` (for trials) or `none`."),
+        typer.Option(help="Broker of the devices: mqtts://user@host, `embedded[:PORT]` (for trials) or `none`."),
     ] = EMBEDDED,
     password_file: PasswordFile = None,
     ca: Authority = None,
@@ -46,8 +46,11 @@ def collect(
     name: Annotated[str | None, typer.Option(help="Session name at the broker, unique.")] = None,
     keep: Annotated[str | None, typer.Option(metavar="SPAN", help="Remove older data: 90d, 12h or 4w.")] = None,
     home_assistant: Annotated[
-        bool, typer.Option("--home-assistant", help="Publish the occupancy of zones to Home Assistant.")
+        bool, typer.Option("--home-assistant", help="Publish zones and alarms to Home Assistant.")
     ] = False,
+    page_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of the page, for a link in Home Assistant.")
+    ] = None,
 ) -> None:
     """Collect until stopped."""
     host, port = parse_listen(listen)
@@ -60,7 +63,9 @@ def collect(
     logging.getLogger("cloakwork").setLevel(logging.INFO)
     with ExitStack() as stack:
         opened = stack.enter_context(open_store(store))
-        if broker in {EMBEDDED, NONE} and not (password_file is None and ca is None and group is None):
+        if (broker == NONE or _embedded_port(broker) is not None) and not (
+            password_file is None and ca is None and group is None
+        ):
             raise InputError("--password-file, --ca and --group need --broker with the address of a real broker.")
         service = Service(
             watched,
@@ -71,6 +76,7 @@ def collect(
             name=session_name(port) if name is None else name,
             keep_days=keep_days,
             home_assistant=home_assistant,
+            page_url=page_url,
         )
         stopping = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -101,17 +107,29 @@ def parse_listen(text: str) -> tuple[str, int]:
     return match[1] or match[2], int(match[3])
 
 
+def _embedded_port(broker: str) -> int | None:
+    """The port of `embedded` or `embedded:PORT`, where 0 is any free one; None for another broker."""
+    match = re.fullmatch(rf"{EMBEDDED}(?::([0-9]{{1,5}}))?", broker)
+    if match is None or int(match[1] or 0) > 65535:
+        return None
+    return USUAL_PORT if match[1] is None else int(match[1])
+
+
 def _reach(url: str, password_file: Path | None, authority: Path | None, stack: ExitStack) -> BrokerAddress | None:
     """The address of the broker to use; starts the embedded one if asked for, and stops it with `stack`."""
     if url == NONE:
         return None
-    if url != EMBEDDED:
+    port = _embedded_port(url)
+    if port is None:
         return parse_broker(url, password_file=password_file, authority=authority)
-    embedded = EmbeddedBroker(USUAL_PORT)
+    embedded = EmbeddedBroker(port)
     try:
         embedded.start()
     except InputError as problem:
-        raise InputError(f"{problem} Set it with --broker.", **problem.values) from None
+        raise InputError(
+            f"{problem} Or give the embedded broker another port: --broker embedded:{USUAL_PORT + 1}.",
+            **problem.values,
+        ) from None
     stack.callback(embedded.stop)
     note(
         f"embedded broker at mqtt://localhost:{embedded.port}, for trials: it serves this machine only, without "

@@ -155,25 +155,18 @@ def walls(axes: Any, rooms: Rooms) -> None:
         axes.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="round")
 
 
-def outlines(axes: Any, rooms: Rooms, sources: Sequence[Source]) -> None:
-    """Mark sources in rooms, each with a dashed outline of its vicinity."""
-    for source in sources:
-        _outline(axes, rooms, source, ACCENT)
-        if isinstance(source.at, tuple):
-            cross(axes, source.at)
-
-
 def vicinity(axes: Any, physics: Physics, source: Source, colour: str = ACCENT) -> None:
     """Draw the vicinity of a source: an outline in rooms, a circle on a plane, a stretch of a line."""
     if isinstance(physics, FloorPlan):
-        _outline(axes, physics.rooms, source, colour)
+        outline(axes, physics.rooms, source, colour)
     elif isinstance(source.at, tuple):
         axes.add_patch(Circle(source.at, source.radius, fill=False, color=colour, linestyle="--"))
     elif isinstance(source.at, float):
         axes.axvspan(source.at - source.radius, source.at + source.radius, color=colour, alpha=0.15)
 
 
-def _outline(axes: Any, rooms: Rooms, source: Source, colour: str) -> None:
+def outline(axes: Any, rooms: Rooms, source: Source, colour: str = ACCENT) -> None:
+    """Draw a dashed line around the vicinity of a source in rooms."""
     h, grid = rooms.cell, np.pad(rooms.grid, 1, constant_values=-1)
     inside = np.isin(grid, source.vicinity)
     sides = [([(c - 1) * h, c * h], [r * h, r * h]) for r, c in np.argwhere(inside[:-1] != inside[1:])]

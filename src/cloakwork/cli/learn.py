@@ -38,7 +38,7 @@ def learn(
     schedules: Annotated[Path, typer.Argument(metavar="SCHEDULES", help="TOML file of schedules and their costs.")],
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="Events or counts, CSV or Parquet; with --from-store a site file."),
+        typer.Argument(metavar="[FILE]", help="Events or counts with a column time; with --from-store a site file."),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Privacy loss of all that is learned; smaller hides more.")] = 1.0,
     delta: Annotated[float, typer.Option(help="About the probability that the claim fails.")] = 1e-6,
@@ -49,7 +49,6 @@ def learn(
     end: Annotated[
         str | None, typer.Option("--to", metavar="TIME", help="End of the last round in FILE; public.")
     ] = None,
-    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="Times; default: time, timestamp or date.")] = None,
     counts: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="FILE has one row for each round: whole numbers.")
     ] = None,
@@ -96,8 +95,10 @@ def learn(
     plan, span = read_schedules(schedules), parse_span("--every", every)
     past, steps, contribution, contexts = None, 1.0, most_per_person or 1, np.zeros(0, dtype=np.int64)
     if source is not None:
-        bins = Bins.between(parse_moment("--from", start or ""), parse_moment("--to", end or ""), every=span)
-        past = _count(source, bins, time, counts, person, most_per_person, from_store, zone, plan)
+        if start is None or end is None:
+            raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
+        bins = Bins.between(parse_moment("--from", start), parse_moment("--to", end), every=span)
+        past = _count(source, bins, counts, person, most_per_person, from_store, zone, plan)
         contexts = plan.contexts(bins.times)
         if from_store is not None:  # rounding may add a step in each round that a visit touches
             steps = _STORE_STEP
@@ -127,7 +128,6 @@ def learn(
 def _count(
     source: Path,
     bins: Bins,
-    time: str | None,
     counts: str | None,
     person: str | None,
     most_per_person: int | None,
@@ -146,8 +146,8 @@ def _count(
             )
         if counts is not None:
             most = most_per_person or 1
-            return read_counts(source, counts, bins, contribution=most, time=time, progress=progress)
-        return count_events(source, bins, time=time, person=person, most_per_person=most_per_person, progress=progress)
+            return read_counts(source, counts, bins, contribution=most, progress=progress)
+        return count_events(source, bins, person=person, most_per_person=most_per_person, progress=progress)
 
 
 def _report(learner: Learner, past: CountedSeries | None, plot: Path | None, *, json: bool) -> None:
@@ -179,6 +179,7 @@ def _report(learner: Learner, past: CountedSeries | None, plot: Path | None, *, 
     if plot is not None:
         with part_of(plot) as picture, busy("drawing"):
             _draw(picture, plot.suffix.lower(), ranking)
+        note(f"wrote the picture to {plot}")
 
 
 def _play(learner: Learner, plan: Schedules, span: int, send: Callable[[str], None] | None) -> None:

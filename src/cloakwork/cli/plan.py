@@ -25,13 +25,13 @@ from cloakwork.cli.planned_accuracy import (
     unit_of_length,
     window_limits,
 )
-from cloakwork.cli.planned_bits import bit_values, print_bits
+from cloakwork.cli.planned_bits import bit_values, bits_over_time, print_bits
 from cloakwork.cli.planned_noise import planning, write_plan
 from cloakwork.cli.planned_time import OverTime, over_time, print_over_time, stay_rows, stay_values
 from cloakwork.cli.sweep import Frames, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
-from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, SensorChoice
+from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, SensorChoice
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
 EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
@@ -76,15 +76,17 @@ def plan(
         bounds = window_limits(cloak)
         over = over_time(site, cloak, frozen.schedule, bounds)
         explanation = cloak.explain(sensor_names=site.sensor_ids)
+        bits = [] if site.flip is None else bits_over_time(site.flip, cloak, frozen)
     if out is not None:
         write_plan(frozen, out, path, *site.files.values())
     if json:
-        as_json(plan_values(site, cloak, frozen, bounds, over, explanation))
+        binary = None if site.flip is None else bit_values(site, site.flip, bits)
+        as_json(plan_values(site, cloak, frozen, bounds, over, explanation) | {"binary": binary})
     else:
         _print(site, cloak, frozen, bounds, over)
         say(explanation)
         if site.flip is not None:
-            print_bits(site, site.flip, frozen.schedule)
+            print_bits(site, site.flip, cloak, bits)
 
 
 def plan_values(
@@ -101,6 +103,7 @@ def plan_values(
         "delta": cloak.delta,
         "alpha": cloak.alpha,
         "scope": str(cloak.scope),
+        "noise": str(cloak.noise),
         "places": cloak.physics.places,
         "sensors": cloak.physics.sensors,
         "rank": cloak.physics.rank,
@@ -120,7 +123,6 @@ def plan_values(
         "mu": cloak.profile.mu,
         "design": {"kind": str(cloak.design), **achieved(cloak.design_report)},
         "stay": stay_values(cloak),
-        "binary": None if site.flip is None else bit_values(site, site.flip, plan.schedule),
         "noticed": share_noticed(cloak),
         "drift": None if site.drift is None else asdict(cost_of_drift(site, cloak)),
         "limits": None if bounds is None else _limit_values(cloak, bounds),
@@ -173,7 +175,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         (f"readings allowed in {window}", f"{cloak.readings_per_window:,}"),
         ("reading period of a device", duration(plan.schedule.period_ms / 1000)),
         ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),
-        ("noise of a reading, sigma", spread_of(cloak.sigmas) + unit),
+        (f"{cloak.noise.title()} noise of a reading, sigma", spread_of(cloak.sigmas) + unit),
         *stay_rows(cloak, unit),
         ("largest reading of one source", f"{cloak.physics.peak:.4g}{unit}"),
         ("frames that detect a lone source", f"{100 * share_noticed(cloak):.0f} %"),
@@ -195,7 +197,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
             "steps of its own needs more noise: set resolution under [privacy] to that step before you provision "
             "devices.\n"
         )
-    elif cloak.resolution_cost > LARGE_COST and not cloak.rests_on_own_noise:
+    elif cloak.resolution_cost > LARGE_COST and cloak.noise is NoiseLaw.GAUSSIAN and not cloak.rests_on_own_noise:
         say(
             f"Note: own noise {0 if site.own_noises is None else spread_of(site.own_noises)}: "
             f"{more_noise(cloak.resolution_cost)}. A sensor that is noisy before it rounds needs far less: measure its "

@@ -7,7 +7,7 @@ import numpy as np
 from cloakwork._checks import rounded_down
 from cloakwork.accuracy import Limits, limits
 from cloakwork.physics import Drift, FloorPlan, Physics
-from cloakwork.privacy import Cloak
+from cloakwork.privacy import Cloak, NoiseLaw
 from cloakwork.recovery import Problem, noticed, samples_locally
 from cloakwork.site import Site
 
@@ -55,8 +55,8 @@ def share_noticed(cloak: Cloak, drift: Drift | None = None) -> float:
 
 
 def window_limits(cloak: Cloak, drift: Drift | None = None) -> Limits | None:
-    """The limits of any method for a whole window; none if there is only one place, or the floor is large."""
-    if cloak.physics.places < 2 or samples_locally(cloak.physics):
+    """The limits of any method for a whole window; none for one place, for a large floor, and for Laplace noise."""
+    if cloak.physics.places < 2 or samples_locally(cloak.physics) or cloak.noise is NoiseLaw.LAPLACE:
         return None
     return limits(cloak.physics, cloak.claimed_sigmas / np.sqrt(cloak.readings_per_window), drift=drift)
 

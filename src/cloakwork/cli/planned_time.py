@@ -46,7 +46,7 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
             found = right >= FOUND and spans
             risk = None if found else bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=math.ceil(worth))
             right, mean = (risk.right_place, risk.mean_distance) if risk else (1.0, 0.0)
-        epsilon = Profile(cloak.frame_mu, cloak.family.doubt).times(readings).epsilon(cloak.delta)
+        epsilon = cloak.over(readings).epsilon(cloak.delta)
         less = None if std is None else std * math.sqrt(within / worth)
         stay = _stay(cloak, readings)
         spans.append(OverTime(name, readings, epsilon if spans else cloak.epsilon, right, mean, less, stay))

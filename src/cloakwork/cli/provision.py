@@ -12,6 +12,7 @@ from cloakwork.device import TIME_SERVER, Target
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import parse_broker
+from cloakwork.physics import FloorPlan
 from cloakwork.site import load_plan, load_site, plan_beside
 
 FLASH = 64 * 1024
@@ -76,6 +77,9 @@ def provision(
         )
         return
     say(f"wrote {made.folder}: {made.configuration:,} bytes of configuration, {made.code:,} bytes of code")
+    if isinstance(site.physics, FloorPlan) and sensor in site.sensor_ids:
+        x, y = site.physics.sensor_positions[site.sensor_ids.index(sensor)].tolist()
+        note(f"{sensor} hangs at x = {x:g}, y = {y:g} m")
     if made.configuration > FLASH:
         note(f"the configuration is larger than {FLASH:,} bytes: a small board may not have room for it")
     if resolution is None:
@@ -91,8 +95,11 @@ def provision(
     if target in {Target.C, Target.ESPHOME}:
         note(f"README.md in the folder says how to build it and how to store its first state{after}")
         return
-    source = "simulated" if resolution is None else "command:./read.sh"
-    note(f"on a computer: cloakwork sensor {shlex.quote(str(made.folder))} --source {source}")
-    if resolution is not None and target is Target.MICROPYTHON:
+    runs = f"cloakwork sensor {shlex.quote(str(made.folder))}"
+    if resolution is None or target is not Target.MICROPYTHON:
+        source = "simulated" if resolution is None else "command:PROGRAM"
+        note(f"on a computer: {runs} --source {source}")
+    else:
+        note(f"on a computer: edit measure.py, then {runs}")
         note(f"on a board: edit measure.py, copy the folder onto it, import check, reset{after}")
         note("before it starts, check it at rest: give --check to cloakwork sensor, or run check.py in the folder")

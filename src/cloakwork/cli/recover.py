@@ -155,7 +155,8 @@ def _recovered(
             yield from settled_frames(_counted(chain(first, source), frames, progress), site, cloak, lag=LAG)
             return
         recoverer = FrameRecoverer(site, cloak)
-        for batch in _batches(_counted(chain(first, source), frames, progress)):
+        rest = _counted(chain(first, source), frames, progress)
+        while batch := list(islice(rest, BATCH)):
             yield from recoverer.recover(batch)
 
 
@@ -171,17 +172,6 @@ def _more_likely_than_not(found: FrameRecovery) -> FrameRecovery:
     if found.tracked is not None:
         return found
     return replace(found, sources=tuple(source for source in found.sources if source.probability >= EXISTS))
-
-
-def _batches(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
-    batch: list[Frame] = []
-    for frame in frames:
-        batch.append(frame)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _writer(path: Path | None, inputs: tuple[Path, ...], site: Site, stack: ExitStack) -> Any:

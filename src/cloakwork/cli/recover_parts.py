@@ -11,7 +11,7 @@ from typing import Any
 
 from cloakwork.cli.output import as_json, bar, counted, note, part_of, say
 from cloakwork.cli.planned_noise import PlannedNoise
-from cloakwork.cli.recover_report import FrameSource
+from cloakwork.cli.recover_report import FrameSource, say_left_out
 from cloakwork.errors import ClusterError
 from cloakwork.parallel import Cluster, PartOutcome
 from cloakwork.physics import FloorPlan
@@ -186,9 +186,7 @@ def _report(parts: _Parts) -> None:
         return
     for line in problems.shown[:20]:
         note(line)
-    if problems.total:
-        reasons = "; ".join(f"{number:,} {reason}" for reason, number in problems.counts.most_common())
-        say(f"{problems.total:,} of {source.rows:,} rows left out: {reasons}")
+    say_left_out(source)
     for name, reason in sorted(parts.failed.items()):
         say(f"{name} failed: {reason}")
     say(f"{counted(len(parts.done), 'part')} written to {parts.options.folder}, {parts.kept:,} were there already")

@@ -154,8 +154,7 @@ def report(summary: RecoverySummary, source: FrameSource, out: Path | None, *, p
         say(f"{number:,} of {counted(summary.frames, 'frame')}: {status}")
     if summary.incomplete:
         say(f"{counted(summary.incomplete, 'frame')} lacked readings of some sensors and used the rest")
-    if source.problems.total:
-        say(f"{source.problems.total:,} of {source.rows:,} rows left out: " + _reasons(source))
+    say_left_out(source)
     say(f"largest gap {summary.worst_gap:.2g}")
     if out is not None:
         note(f"wrote {out}")
@@ -265,8 +264,11 @@ def _first(summary: RecoverySummary) -> str:
     return f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
 
 
-def _reasons(source: FrameSource) -> str:
-    return "; ".join(f"{number:,} {reason}" for reason, number in source.problems.counts.most_common())
+def say_left_out(source: FrameSource) -> None:
+    """Print how many rows were not used, and why."""
+    if source.problems.total:
+        reasons = "; ".join(f"{number:,} {reason}" for reason, number in source.problems.counts.most_common())
+        say(f"{source.problems.total:,} of {source.rows:,} rows left out: {reasons}")
 
 
 def _values(summary: RecoverySummary, source: FrameSource, site: Site) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,6 +57,7 @@ _EXCLUDES = {  # options that rule out others
     "from_store": ("time", "value", "person", "counts", "series_by"),
     "counts": ("value", "person"),
     "rows": ("time", "every", "start", "end", "series_by"),
+    "fullest": ("filters", "delta", "out", "plot", "compare"),
 }
 _NEEDS = (  # options that need one of some others
     ("value", {"most_per_event", "most_per_person"}, "give --most-per-event, the most that one event may count."),
@@ -83,14 +83,17 @@ def series(
         typer.Argument(metavar="FILE", help="File of events or counts, in any form; with --from-store a site file."),
     ],
     filters: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--filter",
             metavar="FILTER",
             help="running-sum, window:24, average:24, decay:0.9, power:1, trend:24, seasonal:24x4 or a CSV file of "
             "coefficients; widths are in bins, window:1 is each bin as it is. Repeat for more: they share the claim.",
         ),
-    ],
+    ] = None,
+    fullest: Annotated[
+        bool, typer.Option("--fullest", help="Instead, name the series with nearly the largest sum; no delta.")
+    ] = False,
     epsilon: Annotated[float, typer.Option(help="Privacy loss, smaller hides more; each run spends it anew.")] = 1.0,
     delta: Annotated[float, typer.Option(help="About the probability that the claim fails; spent anew.")] = 1e-6,
     time: Annotated[
@@ -173,8 +176,8 @@ def series(
     """
     bound = "contribution"
     try:
-        made = parse_filters(filters)
-        _check_options(context.params)
+        _check_options(context)
+        made = () if fullest else parse_filters(filters or ())
         listed = [] if names is None else [name.strip() for name in names.split(",")]
         added = 1.0 if contribution is None else contribution
         if counts is not None and rows is not None:
@@ -227,6 +230,10 @@ def series(
                         progress=progress,
                     )
         bound = counted.bound
+        if fullest:
+            _note_input(counted, time, counts, person)
+            _say_fullest(counted, counted.fullest(epsilon), epsilon, json=json)
+            return
         old = [path for path in (out, plot) if path is not None and path.is_file()]
         with busy("publishing"):
             cloak = counted.series.cloak(made, epsilon=epsilon, delta=delta)
@@ -234,7 +241,7 @@ def series(
             _write(counted, published, out, plot, compare=compare)
     except InputError as problem:
         raise _in_options(problem, bound) from None
-    for text, used in zip(filters, made, strict=True):
+    for text, used in zip(filters or (), made, strict=True):
         if isinstance(used, Coefficients):
             note(f"{text}: {describe_coefficients(used)}")
     _note_input(counted, time, counts, person)
@@ -245,9 +252,9 @@ def series(
     note("wrote " + " and ".join(f"over {path}" if path in old else str(path) for path in (out, plot) if path))
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
+def _check_options(context: typer.Context) -> None:
     """Refuse options that do not go together, or that would change nothing."""
-    given = {name for name, value in options.items() if value is not False and value not in (None, (), [])}
+    options, given = context.params, _given(context)
     for name, needed in _GOES_WITH.items():
         if name in given and needed not in given:
             raise InputError(f"{_option(name)}: this goes with {_option(needed)}.")
@@ -260,13 +267,23 @@ def _check_options(options: Mapping[str, Any]) -> None:
             raise InputError(f"{_option(name)}: {text}")
     if "rows" not in given and not {"start", "end"} <= given:
         raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
-    inputs = (options["source"], *(Path(text) for text in options["filters"] if text.lower().endswith(".csv")))
+    inputs = (options["source"], *(Path(text) for text in options["filters"] or () if text.lower().endswith(".csv")))
     for path in (options["out"], options["plot"] or options["out"]):
         refuse_input(path, *inputs)
     if "from_store" not in given and options["source"].suffix == ".toml":
         raise InputError(
             f"{options['source']} is a site file: give --from-store with the address of a collector's store."
         )
+
+
+def _given(context: typer.Context) -> set[str]:
+    """Names of the options that have a value, with --fullest of those that a person typed."""
+    given = {name for name, value in context.params.items() if value is not False and value not in (None, (), [])}
+    if "fullest" in given:
+        return {name for name in given if getattr(context.get_parameter_source(name), "name", "") != "DEFAULT"}
+    if "filters" not in given:
+        raise InputError("give --filter, or --fullest to name the fullest of several series.")
+    return given
 
 
 def _in_options(problem: InputError, bound: str) -> InputError:
@@ -317,6 +334,15 @@ def _write(counted: CountedSeries, published: Published, out: Path, plot: Path |
             if compare and picture != plot.resolve():
                 os.close(os.open(picture, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # readable by its owner only
             draw_series(picture, plot.suffix.lower(), counted, published, compare=compare)
+
+
+def _say_fullest(counted: CountedSeries, name: str, epsilon: float, *, json: bool) -> None:
+    if json:
+        as_json({"source": counted.title, "fullest": name, "of": list(counted.names), "epsilon": epsilon, "delta": 0.0})
+        return
+    say(f"fullest of {', '.join(counted.names)}: {name}")
+    say(f"{counted.hides} The choice favours the largest sum over the period; another may have had more.")
+    say(f"spent: epsilon {epsilon:g}, delta 0. Publishing more about the same data spends more.")
 
 
 def _say_summary(counted: CountedSeries, published: Published, counts: str | None) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from scipy import special
 
 from cloakwork._checks import rounded_up
 from cloakwork.cli.arguments import PlanFile, SiteFile
@@ -19,7 +18,7 @@ from cloakwork.cli.output import note, part_of, written
 from cloakwork.cli.planned_accuracy import unit_of_length, window_limits
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
-from cloakwork.privacy import Cloak, Scope
+from cloakwork.privacy import Cloak, LaplaceProfile, Profile, Scope
 from cloakwork.site import Plan, Site, clock_ms, load_site
 
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sheet_texts.toml").read_text("utf-8"))
@@ -85,7 +84,7 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
     }
     if cloak.stay is not None and site.spec.privacy.stay is not None:
         values["stay"] = _duration(site.spec.privacy.stay.length, texts)
-        values["stay_right"] = _percent(cloak.stay_mu(cloak.stay.readings))
+        values["stay_right"] = _percent(Profile(cloak.stay_mu(cloak.stay.readings)))
 
     def text(key: str) -> str:
         return escape(texts[key].format(**values))
@@ -127,11 +126,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _right(cloak: Cloak, readings: int) -> str:
     """How often the best test between staying and moving is right, in percent, rounded up."""
-    return _percent(math.sqrt(readings) * cloak.frame_mu)
+    return _percent(cloak.over(readings))
 
 
-def _percent(mu: float) -> str:
-    return rounded_up(100 * float(special.ndtr(mu / 2)), 3)
+def _percent(profile: Profile | LaplaceProfile) -> str:
+    return rounded_up(100 * profile.right, 3)
 
 
 def _located(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:

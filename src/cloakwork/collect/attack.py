@@ -12,8 +12,7 @@ from cachetools import LRUCache
 
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.frame_results import make_result
-from cloakwork.collect.storage import Reading, Result, Store, unix_ms
-from cloakwork.errors import InputError
+from cloakwork.collect.storage import Result, Store, unix_ms
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker, partial_cloak, recovered_frames
 from cloakwork.recovery import recover
 
@@ -22,7 +21,6 @@ GROWTH = 100  # from one number of frames to the next, while there is time
 MOST_FRAMES = 9_999  # that are asked for: more than there is time for
 FRAMES_AT_ONCE = 500
 MOST_READINGS = 200_000  # of one that does not
-PAGE = 5000
 MOST_ATTACKS = 32
 
 
@@ -91,28 +89,27 @@ def _follow(site: CollectedSite, frames: Iterable[Frame], clock: Callable[[], in
     return None if last is None else _attack(site, last, len(times), readings, times[0], clock(), began)
 
 
-def attack(site: CollectedSite, readings: Iterable[Reading], *, clock: Callable[[], int] = unix_ms) -> Attack:
-    """Combine all these readings, assuming that no source moved; takes up to some seconds.
+def attack(site: CollectedSite, frames: Iterable[Frame], *, clock: Callable[[], int] = unix_ms) -> Attack | None:
+    """Combine all these frames, assuming that no source moved; None if they have no reading. Takes up to some seconds.
 
     This is for sites whose sources are not followed.
 
     Notes
     -----
-    The mean of k readings of a sensor has noise sigma / sqrt(k), and its rounding error shrinks alike: one frame with
-    that noise holds all that k frames reveal about sources that do not move.
+    The mean of k readings of a sensor has noise sigma / sqrt(k), and its rounding error shrinks alike: with Gaussian
+    noise, one such frame holds all that k frames reveal about sources that do not move.
     """
     began = time.perf_counter()
     sensors = site.site.physics.sensors
-    sums, numbers, times = [0] * sensors, np.zeros(sensors, np.int64), set()
-    for reading in readings:
-        row = site.index.get(reading.sensor)
-        if row is not None and row < sensors and reading.time > 0:
-            sums[row] += reading.value
-            numbers[row] += 1
-            times.add(reading.time)
+    sums, numbers, times = [0] * sensors, np.zeros(sensors, np.int64), []
+    for frame in frames:
+        for row in np.flatnonzero(frame.present).tolist():
+            sums[row] += int(frame.steps[row])  # a sum of forged readings would not fit in 64 bits
+        numbers += frame.present
+        times += [frame.time] if frame.present.any() else []
     present = numbers > 0
     if not times:
-        raise InputError(f"{site.name}: there is no reading in this window. Choose a later time.", site=site.name)
+        return None
     part = partial_cloak(site.cloak, present, site.site.drift)
     shrink = 1 / np.sqrt(numbers[present])
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
@@ -157,14 +154,15 @@ class AttackCache:
                 del self._attacks[old]  # its readings may have been erased
             if key in self._attacks:
                 return self._attacks[key]
-        times = sorted(frame.time for frame in stored[:MOST_FRAMES])
+        most = MOST_FRAMES if site.follows else min(MOST_FRAMES, max(1, MOST_READINGS // len(site.ids)))
+        times = sorted(frame.time for frame in stored[:most])
         if site.follows:
             found = follow(site, times, partial(self._frames, site), clock=self._clock)
         else:
-            found = self._mean(site, since, end + 1)
+            found = attack(site, self._frames(site, times), clock=self._clock)
         if found is None:
             return None
-        found = replace(found, cut=found.cut or (site.follows and len(stored) > MOST_FRAMES))
+        found = replace(found, cut=found.cut or len(stored) > most)
         with self._lock:
             self._attacks[key] = found
         return found
@@ -174,20 +172,3 @@ class AttackCache:
         for start in range(0, len(times), FRAMES_AT_ONCE):
             values = self._store.frames.values(site.name, times[start : start + FRAMES_AT_ONCE])
             yield from site.frames(self._store, values)
-
-    def _mean(self, site: CollectedSite, since: int, until: int) -> Attack | None:
-        """The mean of the last readings of a period."""
-        readings: list[Reading] = []
-        after: str | None = None
-        pages = self._store.readings.page
-        while True:
-            page = pages(site.name, since=since, until=until, limit=PAGE, after=after, newest_first=True)
-            readings += page.items
-            after = page.next
-            if after is None or len(readings) >= MOST_READINGS:
-                break
-        try:
-            found = attack(site, readings[:MOST_READINGS], clock=self._clock)
-        except InputError:
-            return None
-        return replace(found, cut=after is not None or len(readings) > MOST_READINGS)

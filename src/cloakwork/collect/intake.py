@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from cloakwork.collect.batch_writer import BatchWriter, PendingWrite
 from cloakwork.collect.device_quota import DeviceQuota
-from cloakwork.collect.problems import CANNOT_MEASURE, BudgetCheck, BudgetRules, ProblemCounter, Reason
+from cloakwork.collect.problems import REPORTED, BudgetCheck, BudgetRules, ProblemCounter, Reason
 from cloakwork.collect.storage import DeviceReport, Reading, ReadingStatus, Store, unix_ms
 from cloakwork.errors import BusyError, InputError
 from cloakwork.sensor.errors import WireError
@@ -237,8 +237,8 @@ class Intake:
         rules = self._rules.get(report.site)
         if rules is not None and report.allowed != rules.allowed and report.state != BENCH:
             yield Reason.OTHER_BUDGET
-        if report.state in CANNOT_MEASURE:
-            yield CANNOT_MEASURE[report.state]
+        if report.state in REPORTED:
+            yield REPORTED[report.state]
 
     def _timing(self, reading: Reading) -> Iterator[Reason]:
         """Yield what is odd about the time or the arrival of a new reading."""

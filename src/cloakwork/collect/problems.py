@@ -12,7 +12,7 @@ from enum import StrEnum
 from threading import Lock
 
 from cloakwork.collect.storage import ProblemCount
-from cloakwork.sensor.measuring import FAILING, INVALID, SLOW
+from cloakwork.sensor.measuring import FAILING, INVALID, SKIPPING, SLOW
 
 SPARE_STAMPS = 64  # beyond those of a full window, kept before the oldest are dropped
 
@@ -37,9 +37,11 @@ class Reason(StrEnum):
     FAILING = "failing: measure.py raises errors, so the device sends a constant"
     INVALID = "invalid: measure.py returns no readings, so the device sends a constant"
     SLOW = "slow: measure.py takes longer than the slot allows, so the device sends a constant"
+    SKIPPING = "skipping: the device stores its state too slowly, so slots stay empty; set a longer late"
 
 
 CANNOT_MEASURE = {FAILING: Reason.FAILING, INVALID: Reason.INVALID, SLOW: Reason.SLOW}  # by the state of a device
+REPORTED = CANNOT_MEASURE | {SKIPPING: Reason.SKIPPING}
 CLAIM_BREAKING = (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
 
 

@@ -24,17 +24,19 @@ from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.physics_watch import fault_text
+from cloakwork.collect.problems import CANNOT_MEASURE, CLAIM_BREAKING, Reason
 from cloakwork.collect.retention import Retention
 from cloakwork.collect.room_presence import in_use
 from cloakwork.collect.storage import Store, Token, unix_ms
 from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
 from cloakwork.errors import InputError
-from cloakwork.mqtt import BrokerAddress, MqttClient
+from cloakwork.mqtt import AWAY, CLAIM, PHYSICS, BrokerAddress, MqttClient
 from cloakwork.readings import ReadingScale
 
 START_S = 20.0  # for the server to listen
 STOP_S = 15.0
+RECENT_MS = 3_600_000
 GRACE_S = 5  # that a current request may take to end
 NAME = "cloakwork-collector"
 DEFAULT_OPEN_FILES = 4096
@@ -77,8 +79,8 @@ class Service:
         As for `make_subscriber`: the group that shares the readings, and the name of this collector's session.
     keep_days
         Older data is removed every hour, as long as the clock is trusted; None keeps everything.
-    home_assistant
-        Publish the occupied zones to Home Assistant, through the broker.
+    home_assistant, page_url
+        Publish the occupied zones and the alarms to Home Assistant, through the broker, with a link to the page.
     simulation
         The positions of simulated sources, for a demonstration.
     clock, speed
@@ -97,6 +99,7 @@ class Service:
         name: str = NAME,
         keep_days: float | None = None,
         home_assistant: bool = False,
+        page_url: str | None = None,
         settings: ApiSettings | None = None,
         simulation: Simulation | None = None,
         clock: Callable[[], int] = unix_ms,
@@ -131,7 +134,13 @@ class Service:
         self._zones = None
         if home_assistant and broker is not None:
             self._zones = ZonePublisher(
-                zone_broker(broker), sites, name=f"{name}-zones", faults=self._faults, in_use=self._in_use, clock=clock
+                zone_broker(broker),
+                sites,
+                name=f"{name}-zones",
+                page_url=page_url,
+                alarms=self._alarms,
+                in_use=self._in_use,
+                clock=clock,
             )
             self.live.listen(self._zones.result)
         app = make_app(
@@ -155,9 +164,16 @@ class Service:
         self._socket: socket.socket | None = None
         self._thread: Thread | None = None
 
-    def _faults(self, site: str) -> list[str]:
-        """The texts of the faults that the physics of a site has now."""
-        return [fault_text(fault) for fault in self.store.checks.faults(site) if fault.ended is None]
+    def _alarms(self, site: str) -> dict[str, list[str]]:
+        """The reasons for each alarm of a site that is on now; a broken claim stays one for a window, or an hour."""
+        since = self._clock() - max(RECENT_MS, self._sites[site].budget_rules.window_ms)
+        problems = [problem for problem in self.store.problems.counts(site) if problem.last >= since]
+        reports = self.store.reports.latest(site)
+        return {
+            PHYSICS: [fault_text(fault) for fault in self.store.checks.faults(site) if fault.ended is None],
+            CLAIM: [f"{one.sensor}: {one.reason}" for one in problems if one.reason in (*CLAIM_BREAKING, Reason.ALARM)],
+            AWAY: [f"{one.sensor}: {one.state}" for one in reports if one.state in ("offline", *CANNOT_MEASURE)],
+        }
 
     def _in_use(self, site: str, now: int) -> dict[str, float]:
         """The probability that someone is in each zone that binary sensors watch."""

@@ -17,28 +17,12 @@ SMOOTHING = 0.3
 
 @dataclass(frozen=True)
 class RecoveryState:
-    """Progress of live recovery at one site.
+    """Progress of recovery: `lag_ms` is the age of the newest recovered frame, `delay_ms` how long that one took.
 
-    Attributes
-    ----------
-    lag_ms
-        Age of the newest recovered frame: now minus its time. None before the first.
-    delay_ms
-        From the time of that frame to its result.
-    waiting
-        Frames that are ready and queued; `more` if the store may hold others.
-    open
-        Frames that wait for the rest of their sensors.
-    solved, failed
-        Frames since the start; the solved ones include the failed ones.
-    per_second
-        Frames recovered per second, over the last minute.
-    took_ms
-        Recent time per frame.
-    reason
-        Why nothing can be recovered right now; empty if all is well.
-    preparing
-        The solver of the site is still being compiled.
+    Both are null before the first. `waiting` frames are ready and wait (`more` if the store may have others), `open`
+    ones wait for sensors; `solved`, which includes `failed`, counts since the start, `per_second` is of the last
+    minute, `took_ms` the recent time of a frame. `reason` says why recovery is stopped; while the collector is
+    `preparing`, it compiles the solver of the site.
     """
 
     lag_ms: int | None

@@ -1,10 +1,10 @@
 """Readings from an MQTT broker: acknowledged only when they are stored, so that the broker keeps the others."""
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 
 from cloakwork.collect.intake import Intake
+from cloakwork.collect.storage import unix_ms
 from cloakwork.errors import InputError
 from cloakwork.mqtt import KEEP_ALIVE, BrokerAddress, BrokerState, MqttClient, MqttMessage
 
@@ -19,7 +19,7 @@ def make_subscriber(
     group: str | None = None,
     sites: Iterable[str] | None = None,
     keep_alive: int = KEEP_ALIVE,
-    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    clock: Callable[[], int] = unix_ms,
 ) -> MqttClient:
     """Return a client that brings what devices publish to an intake, once it is started.
 

@@ -1,12 +1,14 @@
-"""Publishes the occupancy of zones to Home Assistant, through the broker.
+"""Publishes the occupancy of zones and the alarms of sites to Home Assistant, through the broker.
 
-Home Assistant discovers each zone as a binary sensor. States are not retained: one that a broker kept for hours would
-look like a new one.
+Home Assistant discovers each zone and each alarm as a binary sensor. States are not retained: one that a broker kept
+for hours would look like a new one.
 """
 
 import itertools
 import json
 import logging
+import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,20 +16,21 @@ from dataclasses import replace
 from threading import Lock
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.storage import Result
+from cloakwork.collect.storage import Result, unix_ms
 from cloakwork.errors import InputError, StoreError
 from cloakwork.mqtt import (
+    ALARMS,
     PEOPLE,
     BrokerAddress,
     BrokerState,
     Connection,
     MqttClient,
+    alarm_discovery,
+    alarm_state,
     expire_after,
     in_use_state,
     in_use_topic,
     people_discovery,
-    physics_discovery,
-    physics_topic,
     probability_discovery,
     zone_discovery,
     zone_state,
@@ -36,6 +39,7 @@ from cloakwork.mqtt import (
 from cloakwork.recovery import PointSources
 
 USER_SUFFIX = "-zones"  # after the name of the collector's user at the broker
+ALARMS_S = 30.0  # between two looks at the alarms: without sensors there are no results to bring them
 log = logging.getLogger(__name__)
 
 
@@ -58,8 +62,10 @@ class ZonePublisher:
     ----------
     name
         Client id at the broker; no two clients may have the same. `cloakwork/zones/<name>` says whether it is online.
-    faults
-        The texts of the faults that the physics of a site has now.
+    page_url
+        The address of the page, for a link in Home Assistant.
+    alarms
+        The reasons for each of the `ALARMS` of a site that is on now.
     in_use
         The probability that someone is in each zone of a site that binary sensors watch, at a time.
     """
@@ -70,19 +76,25 @@ class ZonePublisher:
         sites: Mapping[str, CollectedSite],
         *,
         name: str = "cloakwork-zones",
-        faults: Callable[[str], Sequence[str]] = lambda _: (),
+        page_url: str | None = None,
+        alarms: Callable[[str], Mapping[str, Sequence[str]]] = lambda _: {},
         in_use: Callable[[str, int], Mapping[str, float]] = lambda _, __: {},
-        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        clock: Callable[[], int] = unix_ms,
     ) -> None:
         if not name or set(name) & set("/+#"):
             raise InputError(f"name={name!r}: give a name without /, + and #.", name=name)
+        if page_url is not None and not re.fullmatch(r"(https?|homeassistant)://[^\s/]\S*", page_url):
+            raise InputError(  # Home Assistant would refuse every entity
+                f"page address {page_url!r}: give https://collector.example or the like.", page_url=page_url
+            )
         self._sites = {site: watched for site, watched in sites.items() if _gives_probabilities(watched)}
-        self._clock, self._faults, self._in_use = clock, faults, in_use
+        self._clock, self._alarms, self._in_use = clock, alarms, in_use
         availability = f"cloakwork/zones/{name}"
-        self._discovery = _discovery_messages(self._sites, availability)
+        self._discovery = _discovery_messages(self._sites, availability, page_url)
         self._lock = Lock()
         self._newest: dict[str, Result] = {}
         self._waiting: set[str] = set()
+        self._looked = -math.inf
         self._client = MqttClient(
             broker,
             client_id=name,
@@ -121,14 +133,16 @@ class ZonePublisher:
             connection.publish(topic, payload, retain=True)
         with self._lock:
             self._waiting = set(self._newest)
+        self._looked = -math.inf
 
     def _publish(self, connection: Connection) -> None:
         with self._lock:
             waiting, self._waiting = [self._newest[site] for site in sorted(self._waiting)], set()
+        if waiting or time.monotonic() - self._looked > ALARMS_S:
+            self._looked = time.monotonic()
+            self._publish_alarms(connection)
         for result in waiting:
             with suppress(StoreError):  # the next result says it
-                faults = {"faults": list(self._faults(result.site))}
-                connection.publish(physics_topic(result.site), json.dumps(faults).encode())
                 for zone_id, chance in self._in_use(result.site, result.time).items():
                     connection.publish(in_use_topic(result.site, zone_id), in_use_state(chance, time_ms=result.time))
             if result.counts and self._is_current(result):
@@ -140,6 +154,13 @@ class ZonePublisher:
                     occupied=zone.occupied, probability=zone.probability, expected=zone.expected, time_ms=result.time
                 )
                 connection.publish(zone_topic(result.site, zone.id), state)
+
+    def _publish_alarms(self, connection: Connection) -> None:
+        for site in self._sites:
+            with suppress(StoreError):  # the next look says it
+                reasons = self._alarms(site)
+                for alarm in ALARMS:
+                    connection.publish(zone_topic(site, alarm), alarm_state(reasons.get(alarm, ())))
 
 
 def _log_state(state: BrokerState) -> None:
@@ -158,13 +179,15 @@ def _gives_probabilities(watched: CollectedSite) -> bool:
     return False
 
 
-def _discovery_messages(sites: Mapping[str, CollectedSite], availability: str) -> dict[str, bytes]:
+def _discovery_messages(
+    sites: Mapping[str, CollectedSite], availability: str, page_url: str | None
+) -> dict[str, bytes]:
     """Return payloads by topic; refuses two zones that Home Assistant would take for one."""
     messages: dict[str, bytes] = {}
     for site, watched in sites.items():
         messages |= dict(
             (
-                physics_discovery(site, availability),
+                *(alarm_discovery(site, alarm, availability, page_url=page_url) for alarm in ALARMS),
                 people_discovery(site, watched.schedule, availability),
                 *(probability_discovery(site, zone, watched.schedule, availability) for zone in watched.site.zones),
             )

@@ -2,18 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, permutations, product
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, linprog
 
 from cloakwork._checks import FloatArray, instance_of
 from cloakwork.contacts.blocks import Blocks
 
 MOST_PERMUTED = 8  # groups of equal size whose permutations are all tried
-MANY, FEW = (12, 200), (3, 30)  # starts and steps of the search by assignments, and by slower linear programs
-MEET = 1e-12  # squared distances that differ by less are equal
+MOST_CELLS = 64  # pairs of groups for which the semidefinite bound is computed
+MOST_SUPPORTED = 16  # pairs of groups whose sets are all tried
+MANY, FEW = (4, 100), (2, 30)  # starts and steps of the search by assignments, and by slower linear programs
+BOUND_STEPS, STALL, CHECKED_EVERY = 1_500, 200, 10  # of the semidefinite bound
+LEAST_GAIN = 1e-13
+CLOSE, CLOSEST = 1e-5, 1e-7  # bounds that differ by less, of the distance or in all, meet
 
 
 @final
@@ -26,8 +31,8 @@ class BlockDistance:
 
     @property
     def exact(self) -> bool:
-        """Whether the bounds meet, up to rounding: both are then the distance."""
-        return self.upper**2 - self.lower**2 <= MEET
+        """Whether the bounds meet, to one part in 100,000 or to 1e-7: both are then the distance."""
+        return self.upper - self.lower <= max(CLOSE * self.upper, CLOSEST)
 
 
 def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
@@ -35,11 +40,15 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
 
     Notes
     -----
-    The least of sum_ijkl P_ik P_jl (W_ij - V_kl)^2 over couplings P of the groups, squared (McMillan, (4.1)). Local
-    searches give the upper bound. The lower bound is the larger of Lemma 4.4, which permutes rows and columns of up to
-    8 groups of equal size separately, and of one by eigenvalues: S^-1/2 P T^-1/2 is a contraction that maps sqrt(t) to
-    sqrt(s), for the shares s and t, so beside these directions the cross term is at most the sum of products of sorted
-    eigenvalues of equal sign. With two groups each, the search is complete and the distance exact.
+    The least of sum_ijkl P_ik P_jl (W_ij - V_kl)^2 over couplings P of the groups, squared (McMillan, (4.1)): a
+    quadratic program that is not convex. Local searches give the upper bound. The lower bound is the largest of
+    - Lemma 4.4, which permutes the rows and columns of up to 8 groups of equal size separately, all of them tried;
+    - one by eigenvalues: S^-1/2 P T^-1/2 is a contraction that maps sqrt(t) to sqrt(s), for the shares s and t, so
+      beside these directions the cross term is at most the sum of products of sorted eigenvalues of equal sign;
+    - for up to 64 pairs of groups, the semidefinite relaxation: p p', p the entries of P, becomes any positive
+      semidefinite matrix with entries of 0 or above and these margins. It mostly meets the upper bound.
+    With up to 16 pairs, so up to four groups each, the search is complete where it does not: a best P of least support
+    is the only stationary coupling on its support, and all supports are tried. The distance is then exact.
 
     >>> found = block_distance(Blocks([[0, 1], [1, 0]]), Blocks([[1, 0], [0, 1]]))
     >>> found.exact, round(found.upper, 4)
@@ -49,17 +58,29 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
         instance_of(name, blocks, Blocks, "the densities of groups as Blocks")
     squares = sum(float(blocks.shares @ blocks.matrix**2 @ blocks.shares) for blocks in (first, second))
     degrees = np.outer(first.matrix @ first.shares, second.matrix @ second.shares)
-    starts = [_cheapest(-degrees, first, second)]
-    lower = max(0.0, squares - 2 * _most_cross(first, second, float((starts[0] * degrees).sum())))
-    if _alike(first, second) and first.k <= MOST_PERMUTED:
-        separate, common = permuted_apart(first.matrix, second.matrix)
-        lower, starts = max(lower, separate), [*starts, common]
     rng, (random, steps) = np.random.default_rng(0), MANY if _alike(first, second) else FEW
-    starts += [_cheapest(rng.standard_normal(degrees.shape), first, second) for _ in range(random)]
+    starts = [_cheapest(cost, first, second) for cost in (-degrees, *rng.standard_normal((random, *degrees.shape)))]
+    lower = squares - 2 * _most_by_eigenvalues(first, second, float((starts[0] * degrees).sum()))
     starts += [(start + np.outer(first.shares, second.shares)) / 2 for start in starts]
-    upper = max(0.0, squares - 2 * max(_climb(first, second, start, steps) for start in starts))
-    complete = min(first.k, second.k) == 1 or first.k == second.k == 2  # couplings are a segment, and both ends starts
-    return BlockDistance(math.sqrt(upper if complete else min(lower, upper)), math.sqrt(upper))
+    cross = max(_climb(first, second, start, steps) for start in starts)
+    found = _bounds(squares, lower, cross)
+    if not found.exact and degrees.size <= MOST_CELLS:
+        most, coupling = _most_by_matrices(first, second, squares, found.upper)
+        lower, cross = max(lower, squares - 2 * most), max(cross, _climb(first, second, coupling, steps))
+        found = _bounds(squares, lower, cross)
+    if not found.exact and _alike(first, second) and first.k <= MOST_PERMUTED:
+        separate, common = permuted_apart(first.matrix, second.matrix)
+        lower, cross = max(lower, separate), max(cross, _climb(first, second, common, steps))
+        found = _bounds(squares, lower, cross)
+    if not found.exact and degrees.size <= MOST_SUPPORTED:
+        cross = max(cross, _best_of_supports(first, second))
+        found = _bounds(squares, squares - 2 * cross, cross)
+    return found
+
+
+def _bounds(squares: float, lower: float, cross: float) -> BlockDistance:
+    upper = math.sqrt(max(0.0, squares - 2 * cross))
+    return BlockDistance(min(math.sqrt(max(0.0, lower)), upper), upper)
 
 
 def _alike(one: Blocks, two: Blocks) -> bool:
@@ -76,7 +97,7 @@ def _cheapest(cost: FloatArray, one: Blocks, two: Blocks) -> FloatArray:
         s, t = one.shares[0], two.shares[0]
         corner = min(s, t) if np.trace(cost) < cost.sum() / 2 else max(0.0, s + t - 1)
         return np.array([[corner, s - corner], [t - corner, 1 - s - t + corner]])
-    margins = np.concatenate([np.kron(np.eye(one.k), np.ones(two.k)), np.kron(np.ones(one.k), np.eye(two.k))])
+    margins = _system(one, two)[cost.size :, : cost.size]
     found = linprog(cost.ravel(), A_eq=margins, b_eq=np.concatenate([one.shares, two.shares]))
     return np.asarray(found.x).reshape(cost.shape)
 
@@ -90,10 +111,101 @@ def _climb(one: Blocks, two: Blocks, coupling: FloatArray, steps: int) -> float:
         rise, bend = 2 * float((step * slope).sum()), float((step * (one.matrix @ step @ two.matrix)).sum())
         length = min(1.0, -rise / (2 * bend)) if bend < 0 else 1.0
         gain = rise * length + bend * length**2
-        if gain < MEET / 10:
+        if gain < LEAST_GAIN:
             break
         coupling, value = coupling + length * step, value + gain
-    return value
+    settled = _stationary(_system(one, two), np.concatenate([one.shares, two.shares]), coupling.ravel() > 1e-6)
+    return max(value, settled)
+
+
+def _stationary(system: FloatArray, shares: FloatArray, support: NDArray[np.bool_]) -> float:
+    """The cross term of the stationary coupling that is 0 outside the support, or minus infinity if there is none."""
+    cells, margins = np.flatnonzero(support), np.arange(len(support), len(system))
+    part = system[np.ix_(used := np.concatenate([cells, margins]), used)]
+    target = np.concatenate([np.zeros(len(cells)), shares])
+    found = np.linalg.lstsq(part, target)[0][: len(cells)]
+    if found.min() < -1e-13 or np.abs(part[len(cells) :, : len(cells)] @ found - shares).max() > 1e-13:
+        return -math.inf
+    return float(found @ part[: len(cells), : len(cells)] @ found)
+
+
+def _system(one: Blocks, two: Blocks) -> FloatArray:
+    """The conditions of a stationary coupling: the cross term as a form of its entries, bordered by its margins."""
+    margins = np.concatenate([np.kron(np.eye(one.k), np.ones(two.k)), np.kron(np.ones(one.k), np.eye(two.k))])
+    zeros = np.zeros((len(margins), len(margins)))
+    return np.block([[np.kron(one.matrix, two.matrix), margins.T], [margins, zeros]])
+
+
+def _best_of_supports(one: Blocks, two: Blocks) -> float:
+    """The largest cross term of all stationary couplings.
+
+    A coupling that can move both ways in a direction in which the cross term is convex is not needed, so supports with
+    the four or six cells of such a direction are left out.
+    """
+    cells = one.k * two.k
+    supports = (np.arange(1, 2**cells)[:, None] >> np.arange(cells) & 1).astype(bool).reshape(-1, one.k, two.k)
+    for axis in (1, 2):
+        supports = supports[np.all(supports.any(axis=axis), axis=1)]
+    for size in (2, 3):
+        for rows, columns in product(combinations(range(one.k), size), permutations(range(two.k), size)):
+            direction = np.zeros((one.k, two.k))
+            direction[rows, columns], direction[rows, np.roll(columns, 1)] = 1.0, -1.0
+            if (direction * (one.matrix @ direction @ two.matrix)).sum() >= 0:
+                supports = supports[~supports[:, direction != 0].all(axis=1)]
+    system, shares = _system(one, two), np.concatenate([one.shares, two.shares])
+    return max(_stationary(system, shares, support.ravel()) for support in supports)
+
+
+def _most_by_matrices(one: Blocks, two: Blocks, squares: float, upper: float) -> tuple[float, FloatArray]:
+    """An upper bound on the cross term of every coupling by a semidefinite program, and a coupling near the best.
+
+    With C = A x B the cross term is p' C p. For every symmetric L and entries p of a coupling, which sum to 1 and are
+    in the range of V, p' C p = p' L p + p' (C - L) p <= max L + largest eigenvalue of V' (C - L) V (at least 0) times
+    max p. The method of multipliers finds a good L: its two sets are V X V' with X >= 0, and W >= 0 of sum 1.
+    """
+    form, independent = np.kron(one.matrix, two.matrix), np.outer(one.shares, two.shares).ravel()
+    scale = float(form.max()) or 1.0
+    aside = np.kron(*(np.linalg.svd(np.ones((1, blocks.k)))[2][1:].T for blocks in (one, two)))
+    along = independent - aside @ (aside.T @ independent)
+    span = np.column_stack([along / np.linalg.norm(along), aside])
+    largest = float(np.minimum.outer(one.shares, two.shares).max())
+    pace, most, earlier = 0.3 * len(form), math.inf, math.inf
+    near, price = np.outer(independent, independent), np.zeros_like(form)
+    for step in range(1, BOUND_STEPS + 1):
+        sizes, vectors = np.linalg.eigh(span.T @ (near - price + form / (scale * pace)) @ span)
+        vectors = span @ vectors
+        inside = (vectors * np.maximum(sizes, 0.0)) @ vectors.T
+        last, ahead = near, 1.6 * inside - 0.6 * near
+        near = _on_simplex(ahead + price)
+        price = price + ahead - near
+        if step % CHECKED_EVERY:
+            continue
+        limit = scale * pace * (price + price.T) / 2
+        rest = float(np.linalg.eigvalsh(span.T @ (form - limit) @ span)[-1])
+        most = min(most, float(limit.max()) + max(0.0, rest) * largest)
+        stalled = step % STALL == 0 and earlier - most < 0.01 * CLOSE * most
+        if stalled or _bounds(squares, squares - 2 * most, (squares - upper**2) / 2).exact:
+            break
+        earlier = most if step % STALL == 0 else earlier
+        ratio = float(np.linalg.norm(inside - near)) / max(float(np.linalg.norm(near - last)), 1e-300)
+        change = 1.5 if ratio > 5 else 1 / 1.5 if ratio < 0.2 else 1.0
+        pace, price = pace * change, price / change
+    return most, _near_coupling(near.sum(axis=1).reshape(one.k, two.k), one, two)
+
+
+def _on_simplex(values: FloatArray) -> FloatArray:
+    """The nearest array with entries of 0 or above and sum 1."""
+    ordered = np.sort(values, axis=None)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(ordered) + 1)
+    return np.asarray(np.maximum(values - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
+
+
+def _near_coupling(weights: FloatArray, one: Blocks, two: Blocks) -> FloatArray:
+    """A coupling near these weights: shrink rows and columns that are too large, and spread what is missing."""
+    weights = weights * np.minimum(1.0, one.shares / np.maximum(weights.sum(axis=1), 1e-300))[:, None]
+    weights = weights * np.minimum(1.0, two.shares / np.maximum(weights.sum(axis=0), 1e-300))
+    rows, columns = (np.maximum(x, 0.0) for x in (one.shares - weights.sum(axis=1), two.shares - weights.sum(axis=0)))
+    return np.asarray(weights + np.outer(rows, columns) / max(rows.sum(), 1e-12))
 
 
 def permuted_apart(a: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
@@ -110,7 +222,7 @@ def permuted_apart(a: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
     return least / k**2, np.eye(k)[common].T / k
 
 
-def _most_cross(one: Blocks, two: Blocks, degrees: float) -> float:
+def _most_by_eigenvalues(one: Blocks, two: Blocks, degrees: float) -> float:
     """An upper bound on the cross term of every coupling, from the largest product of degrees and from eigenvalues."""
     beside = []
     for blocks in (one, two):

@@ -18,8 +18,11 @@ from cloakwork.errors import InputError
 from cloakwork.privacy import Flip, share_limits
 
 LEVEL = 0.95  # probability that limits hold
+FALSE_ALARMS = 0.01  # share of networks without groups in which some may be found
 DENSE = 200  # people up to whom all eigenvalues are computed
 STARTS = 8
+BOTH_ENDS = 6  # further eigenvalues that reach the positive end of the spectrum
+REFINEMENTS, SETTLED = 30, 1e-3  # steps of the refinement, and a change of a membership that ends it
 
 
 @final
@@ -29,9 +32,9 @@ class Communities:
 
     `labels` is the group of each person (n,); all are 0 if no group stands out from the noise, and `findable` is False.
     `densities` (k, k) is the estimated probability that members of two groups meet, with standard `errors` and 95 %
-    `limits` (k, k, 2). They take the labels as given. They are then unbiased, so they may lie outside [0, 1]; labels
-    that were found, and are partly wrong, bring them closer together. `snr` is the estimated signal to noise of each
-    direction that stands out, largest first; it is empty if the labels were given.
+    `limits` (k, k, 2). They take the labels as given. They are then unbiased, so they may lie outside [0, 1]. Labels
+    that were found shift them: wrong ones bring them closer together, and the fit moves them apart. `snr` is the
+    estimated signal to noise of each direction that stands out, largest first; it is empty if the labels were given.
     """
 
     labels: IntArray
@@ -62,7 +65,7 @@ def communities(
     k: int | None = None,
     labels: ArrayLike | None = None,
     kept: float = 1.0,
-    false_alarms: float = 0.01,
+    false_alarms: float = FALSE_ALARMS,
 ) -> Communities:
     """Find k groups of people from flipped contacts, or take known groups, and estimate how much they meet.
 
@@ -77,14 +80,19 @@ def communities(
     k, labels
         How many groups to look for; or the known group of each person, whole numbers from 0 without gaps.
     false_alarms
-        How often groups may be found where there are none; 1 finds some always.
+        How often groups may be found where there are none. 1 always finds some; if no direction stands out, those who
+        seem to meet more within than between groups.
 
     Notes
     -----
     Without groups, the eigenvalues of the reports less their mean end near 2 sqrt(n v), for a variance v of a report.
     Those beyond sqrt(n v) (2 + 1/d + 2/d^2 + c n^(-2/3)), of the k largest in size, give each person coordinates of
-    equal noise, and k-means groups them; d is the mean number of ones of a person and c a quantile of the law of Tracy
-    and Widom. A density is (share of ones - lie)/(truth - lie), for the rates of ones without and with a contact.
+    equal noise; d is the mean number of ones of a person and c a quantile of the law of Tracy and Widom. k-means groups
+    people by them, into one group more than there are directions; a few people with many ones may lie far out, so it
+    also groups coordinates that are cut to a limited range. People then move to the groups that make their reports
+    likeliest (expectation and maximisation), and the likelier of the two results is kept. As long as there are fewer
+    than k groups, the one is split in which some direction stands out most.
+    A density is (share of ones - lie)/(truth - lie), for the rates of ones without and with a contact.
 
     >>> from cloakwork.contacts import simulate_contacts
     >>> rng, flip = np.random.default_rng(1), Flip(epsilon=3.0, readings_per_window=1)
@@ -97,6 +105,7 @@ def communities(
     table = checked_network("flipped", flipped)
     lie, truth = report_rates(flip, kept)
     n = table.shape[0]
+    _refuse_other_flip(table.nnz / 2, n * (n - 1) / 2, lie, truth)
     if k is not None and labels is None:
         groups, snr = _found(table, count("k", k, least=2), positive("false_alarms", false_alarms))
     elif k is None and labels is not None:
@@ -105,11 +114,7 @@ def communities(
             raise InputError("labels: number the groups from 0 without gaps.")
     else:
         raise InputError("give either k, how many groups to look for, or labels, the groups if they are known.")
-    sizes = np.bincount(groups).astype(np.float64)
-    member = sparse.csr_array((np.ones(n), (np.arange(n), groups)))
-    ones, pairs = (member.T @ table @ member).toarray(), np.outer(sizes, sizes) - np.diag(sizes)
-    for counts in (ones, pairs):
-        np.fill_diagonal(counts, counts.diagonal() / 2)
+    ones, pairs = _counts(table, groups)
     share, gap = ones / np.maximum(pairs, 1), truth - lie
     alone = pairs == 0  # one person has no pairs, and any density is possible
     error = np.where(alone, np.inf, np.sqrt(share * (1 - share) / np.maximum(pairs, 1)) / gap)
@@ -117,6 +122,30 @@ def communities(
     densities = np.where(alone, 0.5, (share - lie) / gap)
     findable = labels is not None or len(snr) > 0
     return Communities(frozen(groups), frozen(densities), frozen(error), frozen(limits), frozen(snr), findable)
+
+
+def _refuse_other_flip(ones: float, pairs: float, lie: float, truth: float) -> None:
+    """Refuse reports with fewer ones than if no one had met, or more than if all had: another flip made them."""
+    for rate, beyond in ((lie, lie * pairs - ones), (truth, ones - truth * pairs)):
+        if beyond > 6 * math.sqrt(rate * (1 - rate) * pairs) + 12:  # by chance below e^-18 (Bernstein)
+            share = ones / pairs
+            raise InputError(
+                f"{100 * share:.3g} % of the reports are ones, and flip gives {100 * lie:.3g} to {100 * truth:.3g} %: "
+                "give the flip and the kept that the devices used.",
+                share=share,
+                least=lie,
+                most=truth,
+            )
+
+
+def _counts(table: sparse.csr_array, groups: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The ones and the pairs within and between groups, shape (k, k) each."""
+    sizes = np.bincount(groups).astype(np.float64)
+    member = sparse.csr_array((np.ones(len(groups)), (np.arange(len(groups)), groups)))
+    ones, pairs = (member.T @ table @ member).toarray(), np.outer(sizes, sizes) - np.diag(sizes)
+    for counts in (ones, pairs):
+        np.fill_diagonal(counts, counts.diagonal() / 2)
+    return ones, pairs
 
 
 def _found(table: sparse.csr_array, k: int, false_alarms: float) -> tuple[IntArray, FloatArray]:
@@ -128,24 +157,85 @@ def _found(table: sparse.csr_array, k: int, false_alarms: float) -> tuple[IntArr
     if not 0 < mean < 1:
         return np.zeros(n, dtype=np.int64), np.empty(0)
     noise = math.sqrt(n * mean * (1 - mean))
-    values, vectors = _largest(table.astype(np.float64), mean, k)
+    table = table.astype(np.float64)
+    values, vectors = _largest(table, mean, k)
     size = np.abs(values) / noise
-    # the law of Tracy and Widom is close to a shifted gamma law (Chiani); a spectrum has two ends
-    rare = float(special.gammainccinv(46.446, min(false_alarms, 1.0) / 2)) * 0.186054 - 9.84801
-    shown = size > 2 + 1 / (n * mean) + 2 / (n * mean) ** 2 + rare * n ** (-2 / 3)
-    if false_alarms >= 1:
-        shown = size >= size.max(initial=0.0)
-    if not shown.any():
-        return np.zeros(n, dtype=np.int64), np.empty(0)
+    shown = size > noise_edge(n, mean, false_alarms if false_alarms < 1 else FALSE_ALARMS)
+    stands_out = bool(shown.any())
+    if not stands_out:
+        if false_alarms < 1:
+            return np.zeros(n, dtype=np.int64), np.empty(0)
+        values, vectors = _largest(table, mean, min(k + BOTH_ENDS, n))
+        size, shown = np.abs(values) / noise, values >= values.max()  # the best guess: people meet within groups
     size = np.maximum(size[shown], 2.0)
     root = (size + np.sqrt(size**2 - 4)) / 2  # a signal of root^2 moves an eigenvalue to root + 1/root
     places = vectors[:, shown] * root * math.sqrt(n)
     places = places + 1e-9 * np.random.default_rng(0).standard_normal(places.shape)  # k-means needs distinct places
+    first = min(k, len(root) + 1) if stands_out else k
+    starts = [_nearest(spots, first) for spots in (np.tanh(places), places)]
+    best = starts[0]
+    if stands_out:  # otherwise a refinement would fit the noise
+        best = max((_refined(table, start) for start in starts), key=lambda labels: _likelihood(table, labels))
+        for _ in range(first, k):
+            best = _refined(table, _split(table, best))
+    return np.unique(best, return_inverse=True)[1].astype(np.int64), np.sort(root**2)[::-1].copy()
+
+
+def noise_edge(n: int, mean: float, false_alarms: float = FALSE_ALARMS) -> float:
+    """The eigenvalue, in units of sqrt(n v), that reports with this mean and without groups rarely exceed."""
+    # the law of Tracy and Widom is close to a shifted gamma law (Chiani); a spectrum has two ends
+    rare = float(special.gammainccinv(46.446, min(false_alarms, 1.0) / 2)) * 0.186054 - 9.84801
+    return float(2 + 1 / (n * mean) + 2 / (n * mean) ** 2 + rare * n ** (-2 / 3))
+
+
+def _nearest(places: FloatArray, k: int) -> IntArray:
+    """Labels by the best of some runs of k-means."""
     with warnings.catch_warnings(action="ignore"):  # a group may end up empty
         runs = [kmeans2(places, k, minit="++", rng=np.random.default_rng(start)) for start in range(STARTS)]
     spreads = [float(((places - centres[named]) ** 2).sum()) for centres, named in runs]
-    named = np.unique(runs[int(np.argmin(spreads))][1], return_inverse=True)[1]
-    return named.astype(np.int64), np.sort(root**2)[::-1].copy()
+    return np.asarray(runs[int(np.argmin(spreads))][1], dtype=np.int64)
+
+
+def _split(table: sparse.csr_array, labels: IntArray) -> IntArray:
+    """Split the group whose own reports have an eigenvalue farthest beyond the noise, by the signs of its vector."""
+    most, split = -math.inf, labels
+    for group in range(labels.max() + 1):
+        members = np.flatnonzero(labels == group)
+        n, part = len(members), table[members][:, members]
+        mean = part.nnz / max(n * (n - 1), 1)
+        if 0 < mean < 1:
+            values, vectors = _largest(part, mean, 1)
+            excess = abs(values[0]) / math.sqrt(n * mean * (1 - mean)) - noise_edge(n, mean)
+            if excess > most:
+                most, split = excess, labels.copy()
+                split[members[vectors[:, 0] > 0]] = labels.max() + 1
+    return split
+
+
+def _refined(table: sparse.csr_array, labels: IntArray) -> IntArray:
+    """Move people to the groups that make their reports likeliest, with the densities of the groups so far."""
+    member = np.eye(labels.max() + 1)[labels]
+    for _ in range(REFINEMENTS):
+        sizes, ones = member.sum(axis=0), table @ member
+        pairs = np.maximum(np.outer(sizes, sizes) - member.T @ member, 0.0)
+        rates = (member.T @ ones + 0.5) / (pairs + 1)
+        rest = np.maximum(sizes - member - ones, 0.0)
+        logs = ones @ np.log(rates).T + rest @ np.log1p(-rates).T + np.log(np.maximum(sizes, 1e-9))
+        before, member = member, np.asarray(special.softmax(logs, axis=1))
+        if np.abs(member - before).max() < SETTLED:
+            break
+    return np.unique(member.argmax(axis=1), return_inverse=True)[1].astype(np.int64)
+
+
+def _likelihood(table: sparse.csr_array, labels: IntArray) -> float:
+    """The largest log likelihood of the reports for these groups."""
+    ones, pairs = _counts(table, labels)
+    return float(
+        np.triu(
+            special.xlogy(ones, ones / np.maximum(pairs, 1))
+            + special.xlogy(pairs - ones, 1 - ones / np.maximum(pairs, 1))
+        ).sum()
+    )
 
 
 def _largest(table: sparse.csr_array, mean: float, k: int) -> tuple[FloatArray, FloatArray]:

@@ -2,18 +2,24 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
+from scipy import special
+from scipy.optimize import linear_sum_assignment
 
 from cloakwork._checks import FloatArray, count, instance_of, rounded_up
 from cloakwork.contacts.blocks import Blocks
-from cloakwork.contacts.contact_pairs import report_rates
+from cloakwork.contacts.communities import FALSE_ALARMS, communities, noise_edge
+from cloakwork.contacts.contact_pairs import report_rates, simulate_contacts
 from cloakwork.privacy import Flip
 
 LARGEST_EPSILON = 60.0  # no bit of any network flips
 PERSON_DELTA = 1e-6  # at which the privacy of all contacts of a person is stated
-DRAWS = 20_000
+MOST_SIMULATED, PEOPLE_SIMULATED = 1_000, 3_000  # in one network, and in all
+DRAWS, FIXED_POINT_STEPS, FIXED_POINT = 20_000, 200, 1e-5
+MOST_SIGNAL = 1e3  # everyone is put right
 
 
 @final
@@ -21,16 +27,15 @@ DRAWS = 20_000
 class CommunityPlan:
     """What can be learnt about the groups of n people.
 
-    `snr` is the signal to noise of the difference that shows best, and `right` the share of people whom `communities`
-    puts into their group, for large n. `least_epsilon` and `least_n` are where `snr` passes 1, or infinite. `reports`
-    is how many ones all devices together send on average.
+    `snr` is the signal to noise of the difference that shows best. `least_epsilon` and `least_n` are where it passes 1,
+    or infinite. `reports` is how many ones all devices together send on average.
     """
 
     n: int
     blocks: Blocks
     epsilon: float
+    kept: float
     snr: float
-    right: float
     least_epsilon: float
     least_n: float
     reports: float
@@ -40,15 +45,33 @@ class CommunityPlan:
         """Whether any groups can be found."""
         return self.snr > 1
 
+    @cached_property
+    def right(self) -> float:
+        """The share of people whom `communities` puts into their group, if it is to name groups in any case.
+
+        Up to 1,000 people this simulates some networks, which takes seconds; beyond, it is the limit of large networks.
+        """
+        return _right_in_simulations(self) if self.n <= MOST_SIMULATED else right_in_large_networks(self)
+
+    @property
+    def named(self) -> float:
+        """About how often `communities` names groups: the chance that one stands out from the noise."""
+        if self.snr <= 1:
+            return FALSE_ALARMS
+        excess = math.sqrt(self.snr) + 1 / math.sqrt(self.snr) - noise_edge(self.n, _seen(self).density)
+        return max(FALSE_ALARMS, float(special.ndtr(excess / math.sqrt(2 * (1 - 1 / self.snr) / self.n))))
+
     def explain(self) -> str:
         """Explain in plain sentences what is learnt, and what is hidden."""
         typical = max(1, round((self.n - 1) * self.blocks.density))
         person = rounded_up(Flip(epsilon=self.epsilon, readings_per_window=1).over(typical, PERSON_DELTA), 3)
-        learnt = f"the group of {100 * self.right:.0f} % of" if self.findable else "nothing about the groups of"
+        learnt = f"the group of about {100 * self.right:.0f} % of" if self.findable else "nothing about the groups of"
         people = f"from {self.least_n:,.0f} people on" if math.isfinite(self.least_n) else "with no number of people"
         least = f"from epsilon {rounded_up(self.least_epsilon, 3)} on" if math.isfinite(self.least_epsilon) else "never"
+        named = f"They stand out enough to be named in about {100 * self.named:.0f} % of such networks. "
         return (
-            f"Learnt: {learnt} {self.n:,} people (signal to noise {self.snr:.3g}; it must be above 1). Groups begin to "
+            f"Learnt: {learnt} {self.n:,} people (signal to noise {self.snr:.3g}; it must be above 1). "
+            f"{named if self.findable else ''}Groups begin to "
             f"show {people} at epsilon {self.epsilon:g}, and {least} with {self.n:,} people.\n"
             "Hidden: whether any two people met. Any reports are at most "
             f"e^{self.epsilon:g} = {rounded_up(math.exp(self.epsilon), 3)} times as likely if they did as if they did "
@@ -70,43 +93,69 @@ def plan_communities(*, n: int, blocks: Blocks, epsilon: float, kept: float = 1.
     sqrt(s_a s_b) (w_ab - mean w), for the shares s, and v the mean of w (1 - w) for the group where it is largest. Then
     snr = n l^2/v; for two equal groups, n (p - q)^2/(2 (p (1 - p) + q (1 - q))). Below 1, no method beats a guess there
     in large networks (Deshpande, Abbe and Montanari); for other groups, 1 is where the method of `communities` begins
-    to work. Where ones are rare this is McMillan's Table 5.1. In each direction, a person is Gaussian around
-    sqrt(snr - 1) times their group, and is put into the nearest one.
+    to work. Where ones are rare this is McMillan's Table 5.1. In large networks, a person's reports tell their group as
+    one Gaussian vector does, with a precision that depends on how well others are known: the share `right` is a fixed
+    point (state evolution, as in Deshpande, Abbe and Montanari).
 
     >>> office = Blocks([[0.05, 0.001], [0.001, 0.05]])
     >>> plan = plan_communities(n=500, blocks=office, epsilon=3.0)
-    >>> plan.findable, round(plan.snr, 2), round(plan.right, 2), round(plan.least_epsilon, 2)
-    (True, 3.78, 0.95, 1.69)
+    >>> plan.findable, round(plan.snr, 2), round(plan.least_epsilon, 2)
+    (True, 3.78, 1.69)
     """
     instance_of("blocks", blocks, Blocks, "the groups as Blocks, such as Blocks([[0.05, 0.001], [0.001, 0.05]])")
     people, flip = count("n", n, least=2), Flip(epsilon=epsilon, readings_per_window=1)
     lie, truth = report_rates(flip, kept)
     seen = blocks.reported(lie, truth)
-    signal, places = _directions(seen, people)
-    snr = float(signal.max())
+    snr = float((_directions(seen, people)[0] ** 2).max())
     least = _least_epsilon(blocks, people, lie + truth), math.floor(people / snr) + 1.0 if snr > 0 else math.inf
-    reports = seen.density * people * (people - 1) / 2
-    return CommunityPlan(people, blocks, flip.epsilon, snr, _right(signal, places, blocks.shares), *least, reports)
+    return CommunityPlan(people, blocks, flip.epsilon, kept, snr, *least, seen.density * people * (people - 1) / 2)
 
 
 def _directions(blocks: Blocks, n: int) -> tuple[FloatArray, FloatArray]:
-    """The signal to noise of each direction in which groups differ (k,), and the coordinates of the groups (k, k)."""
+    """The signal in each direction in which groups differ (k,), in units of noise, and the groups' places (k, k)."""
     root = np.sqrt(blocks.shares)
     values, vectors = np.linalg.eigh(root[:, None] * (blocks.matrix - blocks.density) * root)
     values[np.abs(values) < 1e-13 * blocks.matrix.max()] = 0.0
     variance = max(float((blocks.matrix * (1 - blocks.matrix) @ blocks.shares).max()), 1e-300)
-    return n * values**2 / variance, vectors / root[:, None]
+    return math.sqrt(n / variance) * values, vectors / root[:, None]
 
 
-def _right(snr: FloatArray, places: FloatArray, shares: FloatArray) -> float:
-    """The share of people who are nearest to their own group, in coordinates whose noise is 1."""
-    shown = snr > 1
-    if not shown.any():
-        return float(shares.max())
-    centres = places[:, shown] * np.sqrt(np.minimum(snr[shown], 1e12) - 1)
-    noise = np.random.default_rng(0).standard_normal((DRAWS, centres.shape[1]))
-    squares = [((noise[:, None] + (centre - centres)) ** 2).sum(axis=2) for centre in centres]
-    return float(shares @ [(square.argmin(axis=1) == group).mean() for group, square in enumerate(squares)])
+def _seen(plan: CommunityPlan) -> Blocks:
+    return plan.blocks.reported(*report_rates(Flip(epsilon=plan.epsilon, readings_per_window=1), plan.kept))
+
+
+def right_in_large_networks(plan: CommunityPlan) -> float:
+    """The share of people in their group by the best fit, as the network grows at the same signal to noise."""
+    signal, places = _directions(_seen(plan), plan.n)
+    spots, shares = places * np.clip(signal, -MOST_SIGNAL, MOST_SIGNAL), plan.blocks.shares
+    known = np.diag(np.maximum(0.0, 1 - 1 / np.maximum(signal**2, 1.0)))
+    noise = np.random.default_rng(0).standard_normal((max(200, DRAWS // len(shares)), len(shares)))
+    right = 0.0
+    for _ in range(FIXED_POINT_STEPS):
+        sizes, vectors = np.linalg.eigh(known)
+        heard = spots @ vectors * np.sqrt(np.maximum(sizes, 0.0))  # precision of a person's place, by that of others
+        base, spread = heard @ heard.T, noise @ heard.T
+        before, right, known = right, 0.0, np.zeros_like(known)
+        for group, share in enumerate(shares):
+            logs = np.log(shares) + base[group] - base.diagonal() / 2 + spread
+            means = special.softmax(logs, axis=1) @ places
+            known += share * means.T @ means / len(noise)
+            right += float(share * (logs.argmax(axis=1) == group).mean())
+        if abs(right - before) < FIXED_POINT:
+            break
+    return right
+
+
+def _right_in_simulations(plan: CommunityPlan) -> float:
+    flip, k, right = Flip(epsilon=plan.epsilon, readings_per_window=1), plan.blocks.k, []
+    for trial in range(max(10, PEOPLE_SIMULATED // plan.n)):
+        rng, same = np.random.default_rng(trial), np.zeros((k, k))
+        drawn = plan.blocks.sample(plan.n, rng=rng)
+        sent = simulate_contacts(drawn.met, flip, rng=rng, kept=plan.kept)
+        found = communities(sent, k=min(max(k, 2), plan.n), flip=flip, kept=plan.kept, false_alarms=1.0)
+        np.add.at(same, (np.minimum(found.labels, k - 1), drawn.labels), 1)
+        right.append(float(same[linear_sum_assignment(-same)].sum()) / plan.n)
+    return float(np.mean(right))
 
 
 def _least_epsilon(blocks: Blocks, n: int, kept: float) -> float:
@@ -114,7 +163,7 @@ def _least_epsilon(blocks: Blocks, n: int, kept: float) -> float:
 
     def findable(epsilon: float) -> bool:
         lie = kept / (1 + math.exp(epsilon))
-        return bool(_directions(blocks.reported(lie, kept - lie), n)[0].max() > 1)
+        return bool(np.abs(_directions(blocks.reported(lie, kept - lie), n)[0]).max() > 1)
 
     low, high = 0.0, LARGEST_EPSILON
     if not findable(high):

@@ -209,7 +209,7 @@ def _files(
         code |= {"measure.py": _template("board", "measure_bit.py")["measure_bit.py"]}
     code["lib/cloakwork/__init__.py"] = b""
     for file in files("cloakwork.sensor").iterdir():
-        if file.name.endswith(".py"):
+        if file.name.endswith(".py") and file.name != "__main__.py":  # a folder has its own main.py
             code[f"lib/cloakwork/sensor/{file.name}"] = file.read_bytes()
     return configuration, code
 

@@ -27,13 +27,15 @@ UNLIKELY = 1e-3  # readings this improbable for an honest sensor are refused
 class Walk:
     """Readings of each sensor while a person stood at each of S spots.
 
-    `at` (S, 2) is the spot in metres, NaN while nobody was there, and `shares` (n, S) the cells that the person
-    covered. `means` and `counts` (S, m) are those of the readings; `noise` (m,) is the standard deviation of repeated
-    readings, `step` the smallest difference between two readings, and `unsettled` the probability, if readings do not
-    change while the person stands, of a change as large as this one.
+    `at` (S, 2) is the spot in metres, NaN while nobody was there, `times` (S,) the middle of the time there in hours,
+    from that of the walk, and `shares` (n, S) the cells that the person covered. `means` and `counts` (S, m) are those
+    of the readings; `noise` (m,) is the standard deviation of repeated readings, `step` the smallest difference between
+    two readings, and `unsettled` the probability, if readings do not change while the person stands, of a change as
+    large as this one.
     """
 
     at: FloatArray
+    times: FloatArray
     shares: FloatArray
     means: FloatArray
     counts: IntArray
@@ -93,7 +95,9 @@ def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
             "the range of the hardware, or stand farther away.",
             sensors=tuple(clipped),
         )
-    return Walk(at, shares, table.means, table.counts, table.noise(step), step, table.unsettled(step))
+    middles = (starts + ends) / 2
+    hours = (middles - middles.mean()) / 3_600_000
+    return Walk(at, hours, shares, table.means, table.counts, table.noise(step), step, table.unsettled(step))
 
 
 def _spots(path: Path) -> tuple[IntArray, IntArray, FloatArray]:

@@ -20,6 +20,7 @@ STARTS = np.geomspace(1 / 4, 4, 7)  # times the stated reach
 STEP = 0.01  # of a logarithm, for slopes
 WRONG = 0.001  # a model that fits with less probability is called wrong
 SWAPPED = 0.25  # of the squared residuals stay at most when two swapped sensors change places
+DRIFTS = 0.5  # of the squared residuals stay at most when baselines that drift explain them
 NEARBY = 2.0  # metres around a sensor in which it may really be
 
 
@@ -38,7 +39,8 @@ class WalkFit:
     repeated readings (variable projection; Golub and Pereyra, 1973). The strength is the mean of the a_k, weighted by
     what the walk says about each. Errors are those of the linearised problem. If the residuals exceed what repeated
     readings explain, all errors grow by that ratio. Intervals are Student's, with the freedom of the sensor that has
-    the fewest repeated readings.
+    the fewest repeated readings. Where the site states a drift, b_k changes linearly over the walk, and `baselines` are
+    those in the middle of it.
     """
 
     site: Site
@@ -60,7 +62,7 @@ class WalkFit:
     @property
     def freedom(self) -> int:
         """Number of means less that of parameters."""
-        return int((self.walk.counts > 0).sum()) - 2 * len(self.gains) - 2
+        return _freedom(self.site, self.walk)
 
     @property
     def p_value(self) -> float:
@@ -83,7 +85,7 @@ class WalkFit:
     def bad_sensors(self) -> list[str]:
         """Sensors whose residuals are too large, the worst first."""
         sums, spots = self.squares.sum(axis=0), (self.walk.counts > 0).sum(axis=0)
-        chances = special.chdtrc(np.maximum(spots - 2, 1), sums) * len(sums)
+        chances = special.chdtrc(np.maximum(spots - _parameters(self.site), 1), sums) * len(sums)
         return [self.site.sensor_ids[k] for k in np.argsort(chances, kind="stable") if chances[k] < WRONG]
 
     def bad_rooms(self) -> list[str]:
@@ -127,6 +129,19 @@ class WalkFit:
                 named[min(a, b)] = max(a, b)
         return [(ids[a], ids[b]) for a, b in named.items()]
 
+    @property
+    def drifts(self) -> bool:
+        """Whether baselines that change linearly over the walk, which the site does not state, explain most misfit."""
+        if self._drifting or not self.wrong:
+            return False
+        levels = _Levels.of(self.walk, 1 / self.walk.variances, drifting=True)
+        found = _project(levels, self.expected, self.walk.means)
+        return float((found.residuals**2).sum()) < DRIFTS * float(self.squares.sum())
+
+    @property
+    def _drifting(self) -> bool:
+        return self.site.drift is not None
+
     @cached_property
     def _plan(self) -> FloorPlan:
         stated = Responses.of_site(self.site).plan
@@ -134,9 +149,10 @@ class WalkFit:
 
     def _squares_at(self, sensor: int, places: IntArray) -> FloatArray:
         """The squared residuals of a sensor's readings if it were at each of these places, with its best gain."""
-        responses = self._plan.rows(places).values @ self.walk.shares
+        responses = self.walk.shares.T @ self._plan.rows(places).values.T
         readings, weights = self.walk.means[:, [sensor]], 1 / self.walk.variances[:, [sensor]]
-        return np.array([(_project(row[:, None], readings, weights).residuals ** 2).sum() for row in responses])
+        found = _project(_Levels.of(self.walk, weights, drifting=self._drifting), responses, readings)
+        return np.asarray((found.residuals**2).sum(axis=0))
 
     @property
     def unseen(self) -> list[str]:
@@ -155,38 +171,83 @@ class WalkFit:
 
 
 @dataclass(frozen=True, eq=False)
+class _Levels:
+    """The baselines that each sensor may have over a walk: constant, and with a stated drift linear in time.
+
+    `columns` (k, S, m) are orthonormal under the `weights` (S, m); `middles` (k, m) are their values in the middle of
+    the walk.
+    """
+
+    weights: FloatArray
+    columns: FloatArray
+    middles: FloatArray
+
+    @classmethod
+    def of(cls, walk: Walk, weights: FloatArray, *, drifting: bool) -> "_Levels":
+        total = weights.sum(axis=0)
+        constant = np.broadcast_to(1 / np.sqrt(total), weights.shape)
+        if not drifting:
+            return cls(weights, constant[None], constant[None, 0])
+        times = walk.times[:, None]
+        late = (weights * times).sum(axis=0) / total
+        length = np.sqrt(np.maximum((weights * (times - late) ** 2).sum(axis=0), 1e-300))
+        columns = np.stack([constant, (times - late) / length])
+        return cls(weights, columns, np.stack([constant[0], -late / length]))
+
+    def fit(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The best baselines for some readings: these baselines (S, m), and their values in the middle (m,)."""
+        parts = [(self.weights * column * values).sum(axis=0) for column in self.columns]
+        fitted = sum(column * part for column, part in zip(self.columns, parts, strict=True))
+        return np.asarray(fitted), np.asarray(sum(at * part for at, part in zip(self.middles, parts, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
 class _Projection:
     """The least squares of each sensor's readings over its gain and baseline; residuals (S, m) are whitened."""
 
     gains: FloatArray
     baselines: FloatArray
+    expected: FloatArray  # (S, m)
     residuals: FloatArray
-    spread: FloatArray  # weighted sum of squares of the response about its mean, (m,)
-    centred: FloatArray  # the response less its weighted mean, (S, m)
+    spread: FloatArray  # weighted sum of squares of `centred`, (m,)
+    centred: FloatArray  # the response less what the baseline can imitate of it, (S, m)
+    middle: FloatArray  # the baseline that does so, in the middle of the walk, (m,)
 
 
-def _project(responses: FloatArray, readings: FloatArray, weights: FloatArray) -> _Projection:
-    total = weights.sum(axis=0)
-    middle, level = (weights * responses).sum(axis=0) / total, (weights * readings).sum(axis=0) / total
-    centred = responses - middle
-    spread = np.maximum((weights * centred**2).sum(axis=0), 1e-300)
-    gains = (weights * centred * (readings - level)).sum(axis=0) / spread
-    residuals = np.sqrt(weights) * (readings - level - gains * centred)
-    return _Projection(gains, level - gains * middle, residuals, spread, centred)
+def _project(levels: _Levels, responses: FloatArray, readings: FloatArray) -> _Projection:
+    (imitated, middle), (level, baseline) = levels.fit(responses), levels.fit(readings)
+    centred, above = responses - imitated, readings - level
+    spread = np.maximum((levels.weights * centred**2).sum(axis=0), 1e-300)
+    gains = (levels.weights * centred * above).sum(axis=0) / spread
+    residuals = np.sqrt(levels.weights) * (above - gains * centred)
+    return _Projection(gains, baseline - gains * middle, level + gains * centred, residuals, spread, centred, middle)
+
+
+def _levels(site: Site, walk: Walk) -> _Levels:
+    return _Levels.of(walk, 1 / walk.variances, drifting=site.drift is not None)
+
+
+def _parameters(site: Site) -> int:
+    """Number of parameters of each sensor: its gain and its baseline, which may drift."""
+    return 2 if site.drift is None else 3
+
+
+def _freedom(site: Site, walk: Walk) -> int:
+    return int((walk.counts > 0).sum()) - _parameters(site) * len(site.sensor_ids) - 2
 
 
 def fit_walk(site: Site, walk: Walk) -> WalkFit:
     """Fit reach, footprint, strength, gains and baselines."""
     model = Responses.of_site(site)
-    plan, weights, sources = model.plan, 1 / walk.variances, model.in_modes(walk.shares)
-    if (walk.counts > 0).sum() <= 2 * plan.sensors + 2:
+    plan, sources, levels = model.plan, model.in_modes(walk.shares), _levels(site, walk)
+    if _freedom(site, walk) <= 0:
         raise InputError("the walk has fewer spots than the model has parameters. Stand at more spots.")
 
     def responses(log_reach: float, square: float) -> FloatArray:
         return model.matrix(math.exp(log_reach), math.sqrt(max(square, 0.0)), sources).T
 
     def residuals(x: FloatArray) -> FloatArray:
-        return _project(responses(x[0], x[1]), walk.means, weights).residuals.ravel()
+        return _project(levels, responses(x[0], x[1]), walk.means).residuals.ravel()
 
     width, area = max(plan.rooms.size), max(plan.rooms.cell, plan.footprint) ** 2
     low, high = (math.log(plan.rooms.cell / 4), 0.0), (math.log(10 * width), (width / 2) ** 2)
@@ -205,16 +266,16 @@ def _fitted(
     site: Site, walk: Walk, at: tuple[float, float], responses: FloatArray, slopes: Sequence[FloatArray]
 ) -> WalkFit:
     """The estimates with their errors, from the linearised problem; `slopes` are those of the responses."""
-    weights = 1 / walk.variances
-    best = _project(responses, walk.means, weights)
+    levels = _levels(site, walk)
+    best = _project(levels, responses, walk.means)
     # the part of a slope that gain and baseline of the sensor can imitate tells nothing about reach and footprint
-    parts = [_project(best.centred, best.gains * slope, weights) for slope in slopes]
+    parts = [_project(levels, best.centred, best.gains * slope) for slope in slopes]
     whitened = np.stack([part.residuals.ravel() for part in parts], axis=1)
-    freedom = int((walk.counts > 0).sum()) - 2 * len(best.gains) - 2
+    freedom = _freedom(site, walk)
     excess = max(1.0, float((best.residuals**2).sum()) / freedom)
     covariance = excess * linalg.pinvh(whitened.T @ whitened)
     imitated = np.stack([part.gains for part in parts])  # (2, m)
-    levels = np.stack([part.baselines for part in parts]) - imitated * (responses - best.centred)[0]
+    shifts = np.stack([part.baselines for part in parts]) - imitated * best.middle
     own = excess / best.spread
     shares = best.spread / best.spread.sum()
     strength = float(shares @ best.gains)
@@ -223,9 +284,10 @@ def _fitted(
     common = imitated @ shares
     strength_error = math.sqrt(float(shares**2 @ own + common @ covariance @ common))
     gain_errors = np.sqrt(own + np.einsum("ik,ij,jk->k", imitated, covariance, imitated))
-    middle = (responses - best.centred)[0]
     baseline_errors = np.sqrt(
-        excess / weights.sum(axis=0) + middle**2 * own + np.einsum("ik,ij,jk->k", levels, covariance, levels)
+        excess * (levels.middles**2).sum(axis=0)
+        + best.middle**2 * own
+        + np.einsum("ik,ij,jk->k", shifts, covariance, shifts)
     )
     errors, parameters, known = np.sqrt(np.diag(covariance)), len(own) + 2, min(walk.freedom, freedom)
     return WalkFit(
@@ -238,5 +300,5 @@ def _fitted(
         gain_errors / strength,
         best.baselines,
         baseline_errors,
-        best.baselines + best.gains * responses,
+        best.expected,
     )

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 from cloakwork.sensor.wire import topic
 
 if TYPE_CHECKING:  # a client of a broker needs no model, and no NumPy
+    from collections.abc import Sequence
+
     from cloakwork.site import Schedule, Zone
 
 SHORTEST_EXPIRY_S = 60
 WORKING = ["online", "spent", "bench"]  # states of a device without a problem
-PHYSICS, PEOPLE = "physics-changed", "people-present"  # in place of a zone
+PEOPLE = "people-present"  # in place of a zone, as the names of alarms are
+PHYSICS, CLAIM, AWAY = "physics-changed", "claim-at-risk", "sensors-away"
+ALARMS = {PHYSICS: "Physics changed", CLAIM: "Claim at risk", AWAY: "Sensors away"}
+MOST_REASONS = 10  # in one message: the shipped broker drops longer ones
 EXPIRY_WINDOWS = 3  # windows without a message after which a value expires
 # units that stand for one kind of quantity only
 _DEVICE_CLASSES = {
@@ -69,23 +74,29 @@ def problem_discovery(config: dict[str, Any]) -> tuple[str, bytes]:
     return _discovery("binary_sensor", site, f"{sensor}_problem", settings)
 
 
-def physics_discovery(site: str, availability_topic: str) -> tuple[str, bytes]:
-    """Topic and payload of the retained message that announces whether the physics of a site has changed."""
+def alarm_discovery(
+    site: str, alarm: str, availability_topic: str, *, page_url: str | None = None
+) -> tuple[str, bytes]:
+    """Topic and payload of the retained message that announces one of the `ALARMS` of a site as a problem.
+
+    `page_url` becomes the link of the site's device, for all its entities.
+    """
     settings = {
-        "name": "Physics changed",
+        "name": ALARMS[alarm],
         "device_class": "problem",
         "entity_category": "diagnostic",
-        "state_topic": physics_topic(site),
-        "value_template": "{{ 'ON' if value_json.faults else 'OFF' }}",
-        "json_attributes_topic": physics_topic(site),
+        "state_topic": zone_topic(site, alarm),
+        "value_template": "{{ 'ON' if value_json.reasons else 'OFF' }}",
+        "json_attributes_topic": zone_topic(site, alarm),
         "availability_topic": availability_topic,
     }
-    return _discovery("binary_sensor", site, PHYSICS, settings)
+    return _discovery("binary_sensor", site, alarm, settings, page_url)
 
 
-def physics_topic(site: str) -> str:
-    """The topic that the faults of a site's physics are published on."""
-    return zone_topic(site, PHYSICS)
+def alarm_state(reasons: "Sequence[str]") -> bytes:
+    """Payload of the state of an alarm: its reasons, none of which holds a reading."""
+    shown = [*reasons[:MOST_REASONS], *(["and others"] if len(reasons) > MOST_REASONS else [])]
+    return json.dumps({"reasons": shown}, ensure_ascii=False).encode()
 
 
 def zone_discovery(
@@ -177,7 +188,9 @@ def expire_after(window_slots: int, period_ms: int) -> int:
     return max(SHORTEST_EXPIRY_S, EXPIRY_WINDOWS * window_slots * period_ms // 1000)
 
 
-def _discovery(component: str, site: str, name: str, settings: dict[str, Any]) -> tuple[str, bytes]:
+def _discovery(
+    component: str, site: str, name: str, settings: dict[str, Any], page_url: str | None = None
+) -> tuple[str, bytes]:
     """Add what every discovery message has: its own id, the site as its device, and the origin."""
     own_id = f"cloakwork_{site}_{name}"
     common = {
@@ -188,6 +201,7 @@ def _discovery(component: str, site: str, name: str, settings: dict[str, Any]) -
             "manufacturer": "Cloakwork",
             "model": "Private sensors",
             "sw_version": version("cloakwork"),
+            **({} if page_url is None else {"configuration_url": page_url}),
         },
         "origin": {"name": "Cloakwork", "sw_version": version("cloakwork")},
     }

@@ -2,7 +2,8 @@
 
 from cloakwork.physics.base import Physics, Slope, column_differences, pieces_of, sources
 from cloakwork.physics.continuum import heat_kernel
-from cloakwork.physics.drift import Drift, Heat, Nuisance, whitener
+from cloakwork.physics.drift import Drift, Heat, Nuisance, weighted, whitener
+from cloakwork.physics.edge_list import EDGE_COLUMNS, edge_columns
 from cloakwork.physics.floorplan import FloorPlan, Pulse, Steady
 from cloakwork.physics.graph import Graph, Laplacian
 from cloakwork.physics.line import HeatLine, Placement
@@ -16,6 +17,7 @@ from cloakwork.physics.tolerance import Family, Tolerance
 
 __all__ = [
     "AT_ONCE",
+    "EDGE_COLUMNS",
     "Description",
     "Drift",
     "Family",
@@ -41,8 +43,10 @@ __all__ = [
     "Timing",
     "Tolerance",
     "column_differences",
+    "edge_columns",
     "heat_kernel",
     "pieces_of",
     "sources",
+    "weighted",
     "whitener",
 ]

@@ -158,20 +158,22 @@ class Physics(ABC):
         yield from column_differences(self.matrix, self.space)
 
     def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
-        """||diag(weights) (M_i - M_j)||_2 / d(i, j) for each neighbour pair, shape (p,)."""
+        """||weights (M_i - M_j)||_2 / d(i, j) for each neighbour pair, shape (p,); factors (m,) or a matrix (m, m)."""
         slopes = np.empty(len(self.space.pairs))
         for which, columns in self.pair_columns():
-            scaled = columns if weights is None else columns * weights[:, None]
+            scaled = columns
+            if weights is not None:
+                scaled = weights @ columns if weights.ndim == 2 else columns * weights[:, None]
             slopes[which] = np.sqrt((scaled**2).sum(axis=0)) / self.space.lengths[which]
         return slopes
 
     def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
         """The steepest change of all readings together, in the l2 norm, rounded up.
 
-        `weights` scales the sensors first (1/sigma if they differ); `displacement` is the largest distance of a sensor
-        from its modelled position.
+        `weights` scales the sensors first (1/sigma if they differ), or whitens them, as a matrix; `displacement` is the
+        largest distance of a sensor from its modelled position, for weights that scale.
         """
-        largest = 1.0 if weights is None else float(np.max(weights))
+        largest = 1.0 if weights is None else float(np.linalg.norm(weights, 2) if weights.ndim == 2 else weights.max())
         if displacement == 0:
             return self._outward(self.pair_slopes(weights), largest * self.move_error)
         moved = self._displaced(displacement)

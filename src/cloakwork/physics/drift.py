@@ -36,7 +36,7 @@ class Heat:
 
     def __post_init__(self) -> None:
         not_negative("strength", self.strength)
-        positive("over", self.over, unit="seconds")
+        positive("over", self.over, unit=" seconds")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Drift:
     def __post_init__(self) -> None:
         for name in ("sensor", "room", "all"):
             not_negative(name, getattr(self, name))
-        positive("over", self.over, unit="seconds")
+        positive("over", self.over, unit=" seconds")
         if not isinstance(self.heat, Sequence) or not all(isinstance(heat, Heat) for heat in self.heat):
             raise InputError(f"heat={self.heat!r}: give a list of Heat(at, strength).", heat=self.heat)
         object.__setattr__(self, "heat", tuple(self.heat))
@@ -101,7 +101,7 @@ class Nuisance:
     """Independent offsets u (k,) that readings have besides sources and noise: y = M f + columns u + noise.
 
     `columns` (m, k) is what each adds to the sensors, `deviations` (k,) are their standard deviations, and `over` (k,)
-    their time constants in seconds.
+    their time constants in seconds; 0 if they are fresh in each frame.
     """
 
     columns: FloatArray
@@ -111,6 +111,11 @@ class Nuisance:
     def rows(self, present: NDArray[np.bool_]) -> "Nuisance":
         """The same offsets, for some of the sensors."""
         return Nuisance(self.columns[present], self.deviations, self.over)
+
+    def lasting(self, lasting: bool) -> "Nuisance | None":
+        """The offsets that last from frame to frame, or those that are fresh in each; None if there are none."""
+        kept = (self.over > 0) == lasting
+        return Nuisance(self.columns[:, kept], self.deviations[kept], self.over[kept]) if kept.any() else None
 
     def joined(self, other: "Nuisance | None") -> "Nuisance":
         """These offsets and others."""
@@ -148,6 +153,11 @@ def whitener(sigma: FloatArray, factor: FloatArray) -> FloatArray:
     left, values, _ = np.linalg.svd(factor / sigma[:, None], full_matrices=False)
     root = np.eye(len(sigma)) - (left * (1 - 1 / np.sqrt(1 + values**2))) @ left.T
     return np.asarray(root / sigma)
+
+
+def weighted(readings: FloatArray, weights: FloatArray) -> FloatArray:
+    """Readings (..., m) times `weights`: factors (m,) or a matrix (m, m)."""
+    return np.asarray(readings * weights if weights.ndim == 1 else readings @ weights.T)
 
 
 def _room_of_each_sensor(physics: Physics, room: float) -> IntArray:

@@ -1,10 +1,11 @@
 """Edges of a network from files, arrays and the graphs of other libraries."""
 
+import csv
 import sys
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,11 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import PhysicsError
+
+Progress: TypeAlias = Callable[[int, int], None]
+EDGE_COLUMNS = ("source", "target", "weight", "length")
+_ALIASES = {"from": "source", "to": "target"}
+_WHOLE = "^(0|-?[1-9][0-9]{0,17})$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +67,10 @@ class EdgeList:
         )
 
     @classmethod
-    def read(cls, source: Any) -> "EdgeList":
+    def read(cls, source: Any, progress: Progress | None = None) -> "EdgeList":
         """Read a CSV or Parquet file with columns source, target and perhaps weight and length, or pairs of nodes."""
         if isinstance(source, str | Path):
-            return _from_file(Path(source))
+            return _from_file(Path(source), progress or (lambda *_: None))
         try:
             pairs = np.asarray(source)
         except ValueError:
@@ -153,45 +159,116 @@ def _from_adjacency(adjacency: sparse.coo_array, lengths: Any) -> EdgeList:
     return EdgeList(rows, pairs, np.asarray(upper.data, dtype=np.float64), distances, None)
 
 
-def _from_file(path: Path) -> EdgeList:
+def edge_columns(cells: Sequence[str]) -> list[str] | None:
+    """Names of the columns if this first row of a table of edges is a header; None if it is an edge itself."""
+    names = [_ALIASES.get(cell.lower(), cell.lower()) for cell in cells]
+    if {"source", "target"} <= set(names):
+        return names
+    if 2 <= len(cells) <= len(EDGE_COLUMNS) and all(map(_is_number, cells[2:])):
+        return None
+    raise PhysicsError(
+        f"the columns of the edges are {', '.join(cells)}: name those of the two nodes source and target, and perhaps "
+        "others weight and length. Without names, they are source, target, weight and length.",
+        columns=tuple(cells),
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _from_file(path: Path, progress: Progress) -> EdgeList:
     import pyarrow as pa  # noqa: PLC0415 - slow to load, and only files need it
 
     try:
-        batches = [_columns(path, batch) for batch in _batches(path)]
+        parquet = _is_parquet(path)
+        batches = list((_parquet_rows if parquet else _csv_rows)(path, progress))
+        if not sum(len(batch["source"]) for batch in batches):
+            raise PhysicsError(f"{path} has no edges.", source=str(path))
+        names, numbers = _numbered([batch[end] for end in EDGE_COLUMNS[:2] for batch in batches], typed=parquet)
     except FileNotFoundError:
         raise PhysicsError(f"{path} does not exist.", source=str(path)) from None
-    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as broken:
+    except (pa.ArrowException, OSError) as broken:
         reason = str(broken).splitlines()[0]
         raise PhysicsError(f"{path} cannot be read as a list of edges: {reason}", source=str(path)) from None
-    if not sum(len(batch["source"]) for batch in batches):
-        raise PhysicsError(f"{path} has no edges.", source=str(path))
-    columns = [batch[end] for end in ("source", "target") for batch in batches]
-    if any(column.null_count or pa.types.is_null(column.type) for column in columns):
+    if None in names or "" in names:
         raise PhysicsError(f"{path} has an edge without a source or target.", source=str(path))
-    if len({column.type for column in columns}) > 1:
-        columns = [column.cast(pa.string()) for column in columns]
-    ends = pa.chunked_array(columns)
-    encoded = ends.combine_chunks().dictionary_encode()
-    names, numbers = encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
-    order = np.argsort(names.to_numpy(zero_copy_only=False), kind="stable")
+    weights, lengths = (np.concatenate([batch[name] for batch in batches]) for name in EDGE_COLUMNS[2:])
+    return _merged(names, numbers.reshape(2, -1).T, weights, lengths)
+
+
+def _numbered(columns: list[Any], *, typed: bool) -> tuple[list[Any], IntArray]:
+    """The names of all nodes in order, and the number of each entry."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute as pc  # noqa: PLC0415
+
+    columns = [one.dictionary_decode() if isinstance(one, pa.DictionaryArray) else one for one in columns]
+    numeric = all(pa.types.is_integer(one.type) or pa.types.is_floating(one.type) for one in columns)
+    columns = [one.cast(pa.int64()) if numeric else pc.utf8_trim_whitespace(one.cast(pa.string())) for one in columns]
+    encoded = pa.chunked_array(columns).combine_chunks().dictionary_encode("encode")
+    names = encoded.dictionary
+    if not typed and pc.all(pc.match_substring_regex(names, _WHOLE)).as_py():
+        names = names.cast(pa.int64())
+    order = pc.sort_indices(names).to_numpy()
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    weights, lengths = (np.concatenate([batch[name] for batch in batches]) for name in ("weight", "length"))
-    return _merged(names.take(order).to_pylist(), rank[numbers].reshape(2, -1).T, weights, lengths)
+    return names.take(pa.array(order)).to_pylist(), rank[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
-def _batches(path: Path) -> Iterator[Any]:
-    """The rows of a file, a few megabytes at a time."""
-    import pyarrow.csv  # noqa: PLC0415 - slow to load, and only files need it
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return path.suffix.lower() == ".parquet" or file.read(4) == b"PAR1"
+
+
+def _parquet_rows(path: Path, progress: Progress) -> Iterator[dict[str, Any]]:
+    """The columns of a Parquet file, some thousand rows at a time."""
     import pyarrow.parquet  # noqa: PLC0415
 
-    if path.suffix == ".parquet":
-        with pyarrow.parquet.ParquetFile(path) as file:
-            yield from file.iter_batches()
-        return
+    with pyarrow.parquet.ParquetFile(path) as file:
+        done, rows, names = 0, file.metadata.num_rows, edge_columns(file.schema_arrow.names)
+        for batch in file.iter_batches():
+            yield _columns(path, batch, names or EDGE_COLUMNS)
+            done += batch.num_rows
+            progress(done, rows)
+
+
+def _csv_rows(path: Path, progress: Progress) -> Iterator[dict[str, Any]]:
+    """The columns of a CSV file, a megabyte at a time. Nodes are texts, so that 007 and 7 stay two nodes."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute as pc  # noqa: PLC0415
+    from pyarrow import csv as arrow_csv  # noqa: PLC0415
+
+    skipped, delimiter, names = _csv_form(path)
+    types = dict(zip(EDGE_COLUMNS, (pa.string(), pa.string(), pa.float64(), pa.float64()), strict=True))
+    known = [name for name in EDGE_COLUMNS if name in names]
+    with arrow_csv.open_csv(
+        path,
+        read_options=arrow_csv.ReadOptions(skip_rows=skipped, column_names=names),
+        parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
+        convert_options=arrow_csv.ConvertOptions(column_types=types, include_columns=known),
+    ) as reader:
+        done, size = 0, path.stat().st_size
+        for batch in reader:
+            yield _columns(path, batch.filter(pc.invert(pc.starts_with(batch["source"], "#"))), known)
+            done = min(done + batch.nbytes, size)
+            progress(done, size)
+
+
+def _csv_form(path: Path) -> tuple[int, str, list[str]]:
+    """Lines to skip, the delimiter and the names of the columns, from the first line that is no comment."""
     with path.open("rb") as file:
-        if path.stat().st_size == 0:
-            raise PhysicsError(f"{path} is empty: give one edge a line, below the column names.", source=str(path))
+        skipped, first = 0, ""
+        for line in file:
+            first = line.decode("utf-8-sig", "replace").strip()
+            if first and not first.startswith("#"):
+                break
+            skipped, first = skipped + 1, ""
+        if not first:
+            raise PhysicsError(f"{path} has no edges.", source=str(path))
         file.seek(-1, 2)
         if file.read(1) not in b"\r\n":
             raise PhysicsError(
@@ -199,24 +276,22 @@ def _batches(path: Path) -> Iterator[Any]:
                 "complete, end it with a line break.",
                 source=str(path),
             )
-    with pyarrow.csv.open_csv(path) as reader:
-        yield from reader
+    delimiter = next((mark for mark in "\t;," if mark in first), " ")
+    cells = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter))]
+    header = edge_columns(cells)
+    return (
+        (skipped, delimiter, list(EDGE_COLUMNS[: len(cells)])) if header is None else (skipped + 1, delimiter, header)
+    )
 
 
-def _columns(path: Path, batch: Any) -> dict[str, Any]:
-    missing = {"source", "target"} - set(batch.schema.names)
-    if missing:
-        raise PhysicsError(
-            f"{path} has the columns {', '.join(batch.schema.names)}: name those of the two nodes source and target, "
-            "and perhaps others weight and length.",
-            columns=tuple(batch.schema.names),
-        )
-    columns = {name: batch.column(name) for name in ("source", "target")}
-    for name in ("weight", "length"):
-        columns[name] = np.ones(batch.num_rows)
-        if name in batch.schema.names:
-            try:
-                columns[name] = np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
-            except (TypeError, ValueError):
-                raise PhysicsError(f"{path} has a {name} that is not a number.", source=str(path)) from None
+def _columns(path: Path, batch: Any, names: Sequence[str]) -> dict[str, Any]:
+    columns = dict(zip(names, batch.columns, strict=False))
+    for name in EDGE_COLUMNS[2:]:
+        if name not in columns:
+            columns[name] = np.ones(batch.num_rows)
+            continue
+        try:
+            columns[name] = np.asarray(columns[name].to_numpy(zero_copy_only=False), dtype=np.float64)
+        except (TypeError, ValueError):
+            raise PhysicsError(f"{path} has a {name} that is not a number.", source=str(path)) from None
     return columns

@@ -15,7 +15,7 @@ from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, unit_rows
-from cloakwork.physics.edge_list import EdgeList
+from cloakwork.physics.edge_list import EdgeList, Progress
 from cloakwork.physics.network_kernel import NetworkKernel
 from cloakwork.physics.network_slope import EdgeSlopes, Network
 from cloakwork.physics.space import Metric, Space
@@ -101,16 +101,18 @@ class Graph(Physics):
         sensors: Sequence[Hashable] | None = None,
         gain: float = 1.0,
         laplacian: Laplacian | str = Laplacian.COMBINATORIAL,
+        progress: Progress | None = None,
     ) -> Self:
         """Read the edges from a CSV or Parquet file, or from pairs of nodes, shape (edges, 2).
 
-        A file has the columns source and target, and perhaps weight and length. Self-loops are left out. A repeated
-        edge, in either direction, counts once; it is refused if its values differ.
+        A file has the columns source and target, and perhaps weight and length. A CSV file without these names has them
+        in this order. Self-loops are left out. A repeated edge, in either direction, counts once; it is refused if its
+        values differ. `progress` is called with (part done, whole) while a file is read.
 
         >>> Graph.from_edges([("hall", "attic"), ("hall", "shed")], tau=1.0).places
         3
         """
-        return cls(EdgeList.read(edges), tau, sensors, None, gain, laplacian)
+        return cls(EdgeList.read(edges, progress), tau, sensors, None, gain, laplacian)
 
     @cached_property
     def _edges(self) -> EdgeList:
@@ -250,8 +252,12 @@ class Graph(Physics):
             return super().sensor_slopes(displacement=displacement)
         return np.full(self.sensors, self.joint_slope().value)
 
-    def edge_slopes(self, weights: FloatArray | None = None) -> EdgeSlopes:
-        """Slopes of all edges without the matrix, with their upper bounds; cached per `weights`."""
+    def edge_slopes(self, weights: FloatArray | None = None, *, progress: Progress | None = None) -> EdgeSlopes:
+        """Slopes of all edges without the matrix, with their upper bounds; kept for each `weights`.
+
+        A cloak needs them. On a large network they take minutes: to see `progress`, called with (part done, whole),
+        compute them before you make the cloak.
+        """
         key = None if weights is None else weights.tobytes()
         if key not in self._edge_slopes:
             if len(self._edge_slopes) >= SKETCH_ROOM:
@@ -259,7 +265,7 @@ class Graph(Physics):
                     f"the slope of this graph was computed for {SKETCH_ROOM} kinds of noise: make a new graph.",
                     slopes=SKETCH_ROOM,
                 )
-            self._edge_slopes[key] = self._network(weights).slopes()
+            self._edge_slopes[key] = self._network(weights).slopes(progress or (lambda *_: None))
         return self._edge_slopes[key]
 
     def column_norms(self, weights: FloatArray | None = None) -> FloatArray:

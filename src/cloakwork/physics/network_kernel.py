@@ -250,19 +250,21 @@ def block_step(
     low: int,
     high: int,
 ) -> None:
-    """`vector_step` for `BLOCK` columns at once."""
-    s = np.empty(BLOCK)
+    """`vector_step` for `BLOCK` columns at once, four at a time: so many sums stay in registers."""
     for i in range(low, high):
-        for c in range(BLOCK):
-            s[c] = 0.0
-        for e in range(starts[i], starts[i + 1]):
-            weight, j = weights[e], near[e]
-            for c in range(BLOCK):
-                s[c] += weight * current[j, c]
-        for c in range(BLOCK):
-            value = factor * (scale * (s[c] - diagonal[i] * current[i, c]) + current[i, c]) - previous[i, c]
-            previous[i, c] = value
-            total[i, c] += coefficient * value
+        for c in range(0, BLOCK, 4):
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            for e in range(starts[i], starts[i + 1]):
+                weight, j = weights[e], near[e]
+                s0 += weight * current[j, c]
+                s1 += weight * current[j, c + 1]
+                s2 += weight * current[j, c + 2]
+                s3 += weight * current[j, c + 3]
+            for k, s in enumerate((s0, s1, s2, s3)):
+                own = current[i, c + k]
+                value = factor * (scale * (s - diagonal[i] * own) + own) - previous[i, c + k]
+                previous[i, c + k] = value
+                total[i, c + k] += coefficient * value
 
 
 @compiled

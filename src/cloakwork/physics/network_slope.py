@@ -12,17 +12,22 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
+from cloakwork.physics.edge_list import Progress
 from cloakwork.physics.network_kernel import BLOCK, NetworkKernel
 
 MOST_JUMPS = 60.0  # expected jumps of a walker; with more, no edge is local
-MOST_TOUCHED = 6e9  # entries that all edges together may touch, about a minute of work
+MOST_TOUCHED = 1.5e10  # entries that all edges together may touch, about a minute of work on two cores
 MOST_NODES = 20_000  # that the heat of one edge may reach
 SAMPLED = 64  # edges whose cost is measured first
 CLOSE = 1.005  # a bound this near to the steepest edge is not refined
-SKETCHES = 128  # random readings; see `sketched`
+SKETCHES = 384  # random readings; see `sketched`
 SKETCH_ERROR = 1e-4  # of the Chebyshev sum for a sketch, at first
 SKETCH_SHARE = 0.01  # of the steepest slope that this error may have
 SKETCH_DOUBT = 1e-11  # probability that a sketch understates the slope
+
+
+def _silent(done: int, total: int) -> None:
+    """Report progress to no one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +69,9 @@ class Network:
         """The rate at which heat leaves each node."""
         return self.kernel.diagonal
 
-    def slopes(self) -> EdgeSlopes:
+    def slopes(self, progress: Progress) -> EdgeSlopes:
         """Slopes of all edges, by the sharper of the two ways that is affordable."""
-        return self.local() if self._is_local else self.sketched()
+        return self.local(progress) if self._is_local else self.sketched(progress)
 
     def norms(self) -> FloatArray:
         """The norm of each column, shape (n,): to three digits near each node, or estimated by random readings."""
@@ -85,7 +90,7 @@ class Network:
         _, slack, touched = self._local(np.sort(chosen), 1e-4)
         return bool(np.isfinite(slack).all()) and touched * len(self.pairs) / len(chosen) <= MOST_TOUCHED
 
-    def local(self) -> EdgeSlopes:
+    def local(self, progress: Progress) -> EdgeSlopes:
         """Slopes of all edges, each from the nodes near it; edges that may be the steepest are refined.
 
         Notes
@@ -97,10 +102,10 @@ class Network:
         which, drop = np.arange(len(self.pairs)), 1e-4
         values, slack = np.empty(len(which)), np.empty(len(which))
         for _ in range(4):
-            sharper, rest, _ = self._local(which, drop)
+            sharper, rest, _ = self._local(which, drop, progress)
             if np.isinf(rest).any():
                 if len(which) == len(self.pairs):
-                    return self.sketched()
+                    return self.sketched(progress)
                 break  # heat reaches too far to refine these edges; whether it does must not depend on the noise
             values[which], slack[which] = sharper, rest
             steepest = float((values - slack).max(initial=0.0))
@@ -109,12 +114,14 @@ class Network:
                 break
         return EdgeSlopes(values, slack)
 
-    def _local(self, which: IntArray, drop: float) -> tuple[FloatArray, FloatArray, float]:
+    def _local(
+        self, which: IntArray, drop: float, progress: Progress = _silent
+    ) -> tuple[FloatArray, FloatArray, float]:
         """Slopes of some edges, the bounds on their errors, and the number of entries touched."""
-        values, slack, touched = self._near(self.pairs[which], drop)
+        values, slack, touched = self._near(self.pairs[which], drop, progress)
         return values / self.lengths[which], slack / self.lengths[which], touched
 
-    def _near(self, pairs: IntArray, drop: float) -> tuple[FloatArray, FloatArray, float]:
+    def _near(self, pairs: IntArray, drop: float, progress: Progress = _silent) -> tuple[FloatArray, FloatArray, float]:
         rate = float(self._rates.max(initial=0.0))
         jumps, most = self.kernel.tau * rate, np.arange(int(self.kernel.tau * rate * 2 + 60))
         shares = np.exp(special.xlogy(most, jumps) - jumps - special.gammaln(most + 1))
@@ -127,11 +134,14 @@ class Network:
             rates = (self.scale / rate, 1 - self._rates / rate)
             return near_slopes(self.csr, rates, self.seen, shares, pairs[piece], drop / 30, piece, values, slack)
 
+        touched = 0.0
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            touched = sum(pool.map(work, [piece for piece in pieces if len(piece)]))
+            for number, more in enumerate(pool.map(work, [piece for piece in pieces if len(piece)])):
+                touched += more
+                progress(number + 1, len(pieces))
         return values, (slack + tail) * float(self.seen.max(initial=0.0)), touched
 
-    def sketched(self) -> EdgeSlopes:
+    def sketched(self, progress: Progress) -> EdgeSlopes:
         """Slopes of all edges from random readings, with a factor that makes them upper bounds.
 
         Notes
@@ -147,7 +157,10 @@ class Network:
         )  # chooses the error, and is not used again
         if kernel.error > SKETCH_SHARE * pilot:
             kernel = kernel.rougher(SKETCH_SHARE * pilot / 2)
-        squares = sum(self._random_readings(kernel)[0] for _ in range(0, SKETCHES, BLOCK))
+        squares = np.zeros(len(self.pairs))
+        for done in range(0, SKETCHES, BLOCK):
+            progress(done, SKETCHES)
+            squares += self._random_readings(kernel)[0]
         u, v = self.pairs.T
         quantile = 2 * float(special.gammaincinv(SKETCHES / 2, SKETCH_DOUBT / len(u)))
         spread = float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[u] + self.scale[v])

@@ -1,7 +1,7 @@
 """Declared errors of a model: the sensitivity is then the largest over the whole set of models."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -120,7 +120,7 @@ class Family:
 
     def joint_slope(self, weights: FloatArray | None = None) -> Slope:
         """The steepest joint slope over the set, cached per `weights`."""
-        if weights is not None and (weights == weights[0]).all():
+        if weights is not None and weights.ndim == 1 and (weights == weights[0]).all():
             plain = self.joint_slope()
             return Slope(plain.value * float(weights[0]) * (1 + 1e-15), plain.pair)
         key = None if weights is None else weights.tobytes()
@@ -258,7 +258,10 @@ class Family:
             slopes = [self._joint_slope_of(member, weights) for member in spreads]
             values = np.array([slope.value for slope in slopes])
             best = int(np.argmax(values))
-            value = float(values[best] + _between(values))
+            between = float(_between(values))
+            if weights is not None and weights.ndim == 2:
+                between = _whitened_between(spreads, weights)
+            value = float(values[best]) + between
             if not value <= steepest.value:
                 steepest = Slope(value, slopes[best].pair)
         return Slope(steepest.value * (1 + self.tolerance.gain), steepest.pair)
@@ -290,6 +293,19 @@ def _norm(slopes: CertifiedRows, weights: FloatArray) -> float:
         float(np.sqrt((weights**2).sum())) * slopes.error, float(weights.max(initial=0.0)) * slopes.column_error
     )
     return (float(np.sqrt(squares.max(initial=0.0))) + slack) * (1 + 1e-12)
+
+
+def _whitened_between(spreads: Sequence[Physics], weights: FloatArray) -> float:
+    """The same allowance for a matrix of weights: half the largest change of the readings themselves.
+
+    Correlated noise may be small in a direction in which no evaluated model moves the readings, but those between do.
+    """
+    largest = 0.0
+    for one, other in itertools.pairwise(spreads):
+        for (which, first), (_, second) in zip(one.pair_columns(), other.pair_columns(), strict=True):
+            apart = np.sqrt(((weights @ (first - second)) ** 2).sum(axis=0)) / one.space.lengths[which]
+            largest = max(largest, float(apart.max(initial=0.0)))
+    return largest / 2
 
 
 def _between(values: FloatArray) -> FloatArray:

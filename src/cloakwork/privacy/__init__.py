@@ -9,7 +9,10 @@ from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import LARGE_COST, Explanation
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, largest_mu, paper_mu
+from cloakwork.privacy.laplace_losses import LaplaceProfile, largest_delta
+from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
+from cloakwork.privacy.noise_law import NoiseLaw, law_table
 from cloakwork.privacy.noise_table import (
     CUT_BITS,
     SERVER_TABLES,
@@ -21,6 +24,7 @@ from cloakwork.privacy.noise_table import (
 )
 from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.sensor_choice import SensorChoice, choose_sensors, keep_sensors
+from cloakwork.privacy.shared import SharedNoise
 from cloakwork.privacy.stay import Information, OffsetWalk, SlowNoise, Stay
 from cloakwork.privacy.variance import mean_variance, place_variances
 
@@ -40,13 +44,16 @@ __all__ = [
     "Immutable",
     "Information",
     "Keystream",
+    "LaplaceProfile",
     "Ledger",
     "Level",
+    "NoiseLaw",
     "NoiseTable",
     "OffsetWalk",
     "Profile",
     "Scope",
     "SensorChoice",
+    "SharedNoise",
     "Shares",
     "SlowNoise",
     "Stay",
@@ -61,7 +68,10 @@ __all__ = [
     "keep_sensors",
     "keyed_noise",
     "keyed_words",
+    "laplace_table",
+    "largest_delta",
     "largest_mu",
+    "law_table",
     "mean_variance",
     "noise_from_words",
     "noise_of_frames",

@@ -1,6 +1,7 @@
 """The sum of several claims: what releases of different kinds reveal together."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol, final
 
@@ -9,20 +10,25 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, count, positive, rounded_up
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.flip import Flip, loss_law, loss_slip
+from cloakwork.privacy.flip import Flip, loss_slip, repeated_law, true_reports
 from cloakwork.privacy.gaussian import Profile, log_delta
+from cloakwork.privacy.laplace_losses import LaplaceProfile
 
 GRID = 1 << 14  # points of the sum of losses
-MOST_REPORTS = 1_000_000  # of one kind
+MOST_REPORTS = 10**11  # of one kind: a thousand sensors that send three times a second for a year
+MOST_LISTED = 1 << 14  # reports whose sums of losses are all listed; of more, all but a probability of 2 e^-60
+LAPLACE_GRID = 8192  # points of the sum of losses of readings with Laplace noise
+FINEST = 64  # values that the loss of one such reading is rounded to
 _TAIL = 40.0  # the probability of a loss beyond the grid is at most 2 e^-40
 _SLIP = 1e-9  # bounds the relative error of the convolution
 
 
-class GaussianRelease(Protocol):
-    """A release with Gaussian noise, such as a window of a cloak."""
+class NoisyRelease(Protocol):
+    """Readings with Gaussian or Laplace noise, such as those of a cloak."""
 
     @property
-    def profile(self) -> Profile: ...
+    def profile(self) -> Profile | LaplaceProfile: ...
+    def over(self, readings: int) -> Profile | LaplaceProfile: ...
 
 
 @final
@@ -36,12 +42,13 @@ class Budget:
     Notes
     -----
     Losses of independent releases add up. Those of Gaussian releases are Gaussian, and their mu^2 add up exactly.
+    The loss of a reading with Laplace noise is rounded to a grid (`_laplace_losses`).
     Everything else is a post-processing of randomised response (Kairouz, Oh and Viswanath): a release with (epsilon, 0)
     reveals no more than one bit that is true with probability e^epsilon / (1 + e^epsilon), and one with
     (epsilon, delta) no more than that bit, or everything with probability delta. Equal bits have a binomial law. The
     laws of unequal ones are rounded up to a common grid and convolved, so
 
-        delta(epsilon) = E delta_mu(epsilon - L),   L the sum of the bits' losses,
+        delta(epsilon) = E delta_mu(epsilon - L),   L the sum of the other losses,
 
     is never too small. It is too large by at most a step of the grid for each kind of bit, in epsilon.
 
@@ -53,11 +60,16 @@ class Budget:
     mu2: float = 0.0
     bits: tuple[tuple[float, int], ...] = ()  # loss of one report, and how many
     lost: float = 0.0  # probability that a release with a delta reveals everything
+    laplace: tuple[tuple[float, int], ...] = ()  # shift of one reading in scales of its Laplace noise, and how many
 
-    def cloak(self, cloak: GaussianRelease, *, windows: int = 1) -> "Budget":
-        """Add full windows of a cloak."""
-        profile = cloak.profile
-        mu2 = self.mu2 + count("windows", windows) * profile.mu**2
+    def cloak(self, cloak: NoisyRelease, *, windows: int = 1, readings: int | None = None) -> "Budget":
+        """Add full windows of a cloak, or so many frames."""
+        profile = cloak.profile.times(count("windows", windows))
+        if readings is not None:
+            profile = cloak.over(count("readings", readings))
+        if isinstance(profile, LaplaceProfile):
+            return replace(self, laplace=_grouped((*self.laplace, (profile.shift, profile.readings))))
+        mu2 = self.mu2 + profile.mu**2
         return replace(self, mu2=mu2, lost=_either(self.lost, profile.doubt))
 
     def flip(self, flip: Flip, *, windows: int = 1) -> "Budget":
@@ -77,8 +89,8 @@ class Budget:
     def times(self, k: int) -> "Budget":
         """All of this, k times: so many days, say."""
         k = count("k", k)
-        bits = tuple((each, k * number) for each, number in self.bits)
-        return replace(self._joined(k * self.mu2, bits), lost=_repeated(self.lost, k))
+        bits, laplace = (_grouped((each, k * n) for each, n in parts) for parts in (self.bits, self.laplace))
+        return Budget(k * self.mu2, bits, _repeated(self.lost, k), laplace)
 
     def delta(self, epsilon: float) -> float:
         """The delta of everything together at `epsilon`, rounded up."""
@@ -93,7 +105,7 @@ class Budget:
         if delta == 0:
             if self.mu2 or self.lost:
                 raise CalibrationError("delta=0: Gaussian noise, or a claim with a delta, has none. Give a delta.")
-            return sum(each * number for each, number in self.bits)
+            return sum(each * number for each, number in (*self.bits, *self.laplace))
         losses = self._losses()
         least = _either(self.lost, losses.beyond)
         if least >= delta:
@@ -112,8 +124,9 @@ class Budget:
         """Explain in sentences what is added up, and the outcome now, seven-fold and a year of days."""
         parts = [f"Gaussian releases with mu {math.sqrt(self.mu2):.4g}"] if self.mu2 else []
         parts += [f"{number:,} x epsilon {rounded_up(each, 3)}" for each, number in self.bits]
+        parts += [f"{number:,} x Laplace noise of epsilon {rounded_up(each, 3)}" for each, number in self.laplace]
         parts += [f"claims whose deltas add up to {rounded_up(self.lost, 2)}"] if self.lost else []
-        most = max((number for _, number in self.bits), default=0)
+        most = max((number for _, number in (*self.bits, *self.laplace)), default=0)
         spans = [k for k in (7, 365) if _repeated(self.lost, k) < delta and k * most <= MOST_REPORTS]
         longer = "".join(f"; {k} times that, {rounded_up(self.times(k).epsilon(delta), 3)}" for k in spans)
         return (
@@ -122,35 +135,21 @@ class Budget:
         )
 
     def _with(self, each: float, number: int) -> "Budget":
-        return self._joined(self.mu2, (*self.bits, (each, number)))
-
-    def _joined(self, mu2: float, bits: tuple[tuple[float, int], ...]) -> "Budget":
-        numbers: dict[float, int] = {}
-        for each, number in bits:
-            numbers[each] = numbers.get(each, 0) + number
-        for number in numbers.values():
-            if number > MOST_REPORTS:
-                raise CalibrationError(
-                    f"{number:,} reports of one kind: at most {MOST_REPORTS:,} are added up.", reports=number
-                )
-        return replace(self, mu2=mu2, bits=tuple(sorted(numbers.items())))
+        return replace(self, bits=_grouped((*self.bits, (each, number))))
 
     def _losses(self) -> "_Losses":
-        """The law of the sum of the bits' losses, each group of equal bits rounded up to the grid once."""
-        spans = [_span(each, number) for each, number in self.bits]
-        width = sum(high - low for low, high in spans)
-        step = width / GRID if len(spans) > 1 else 0.0
-        if step == 0.0:
-            each, number = self.bits[0] if self.bits else (0.0, 0)
-            return _Losses(_values(each, number), loss_law(each, number, 2)[::2], 0.0)
+        """The law of the sum of all but the Gaussian losses, each group of equal ones rounded up to the grid once."""
+        laws = [_bit_losses(*part) for part in self.bits] + [_laplace_losses(*part) for part in self.laplace]
+        if len(laws) < 2:
+            return laws[0] if laws else _Losses(np.zeros(1), np.ones(1), 0.0)
+        spans = [_span(*part) for part in (*self.bits, *self.laplace)]
+        step = sum(high - low for low, high in spans) / GRID
         law, start, beyond = np.ones(1), 0.0, 0.0
-        for (each, number), (low, high) in zip(self.bits, spans, strict=True):
-            losses = _values(each, number)
-            masses = loss_law(each, number, 2)[::2]
-            places = np.maximum(np.ceil((losses - low) / step - 1e-9), 0).astype(np.int64)
-            inside = losses <= high
-            beyond += float(masses[~inside].sum())
-            law = np.convolve(law, np.bincount(places[inside], masses[inside]))
+        for part, (low, high) in zip(laws, spans, strict=True):
+            places = np.maximum(np.ceil((part.values - low) / step - 1e-9), 0).astype(np.int64)
+            inside = part.values <= high
+            beyond += float(part.masses[~inside].sum()) + part.beyond
+            law = np.convolve(law, np.bincount(places[inside], part.masses[inside]))
             start += low
         slack = 1e-8 * step * len(spans)
         return _Losses(start + slack + step * np.arange(len(law), dtype=np.float64), law, beyond)
@@ -166,7 +165,7 @@ class Budget:
             ahead = np.exp(special.log_ndtr(mu / 2 - rest / mu))
             behind = np.exp(np.minimum(rest + special.log_ndtr(-mu / 2 - rest / mu), 0.0))
             gains = np.maximum(ahead - behind, 0.0) + 1e-13 * ahead
-        slip = math.prod(loss_slip(number) for _, number in self.bits) * (1 + _SLIP)
+        slip = math.prod(loss_slip(number + LAPLACE_GRID) for _, number in (*self.bits, *self.laplace)) * (1 + _SLIP)
         return _either(self.lost, min(1.0, float(losses.masses @ gains) * slip + losses.beyond))
 
 
@@ -189,9 +188,53 @@ def _repeated(each: float, times: int) -> float:
     return min(1.0, -math.expm1(times * math.log1p(-each)) * (1 + 1e-15)) if each < 1 else 1.0
 
 
-def _values(each: float, number: int) -> FloatArray:
-    """The sums that so many losses of plus or minus `each` can have."""
-    return np.asarray(each * np.arange(-number, number + 1, 2, dtype=np.float64))
+def _grouped(parts: Iterable[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
+    """Parts of equal loss together."""
+    numbers: dict[float, int] = {}
+    for each, number in parts:
+        numbers[each] = numbers.get(each, 0) + number
+    for number in numbers.values():
+        if number > MOST_REPORTS:
+            raise CalibrationError(
+                f"{number:,} reports of one kind: at most {MOST_REPORTS:,} are added up.", reports=number
+            )
+    return tuple(sorted(numbers.items()))
+
+
+def _bit_losses(each: float, number: int) -> _Losses:
+    """The law of the sum of so many losses of plus or minus `each`."""
+    first, last = 0, number
+    if number > MOST_LISTED:
+        middle, far = number * float(special.expit(each)), math.sqrt(30.0 * number)  # Hoeffding
+        first, last = max(0, math.floor(middle - far)), min(number, math.ceil(middle + far))
+    k = np.arange(first, last + 1)
+    beyond = 2 * math.exp(-60.0) if last - first < number else 0.0
+    values = np.asarray(each * (2 * k - number), dtype=np.float64)
+    return _Losses(values, true_reports(each, number, k), beyond)
+
+
+def _laplace_losses(shift: float, readings: int) -> _Losses:
+    """The law of the sum of losses of readings that move by `shift` scales of their Laplace noise, rounded up.
+
+    Notes
+    -----
+    One reading has delta(x) = 1 - sqrt(x) e^(-a/2) at x = e^epsilon between e^-a and e^a, a the shift. This is convex
+    in x, so straight lines between its values at x_i = e^(-a + 2 a i / k), i = 0, ..., k, lie above it. They are the
+    delta of the law (with r = e^(a/k))
+
+        P(L = -a) = e^-a r / (1 + r),   P(L = -a + 2 a i / k) = e^-a (r - 1) / (r + 1) r^i,   P(L = a) = r / (1 + r),
+
+    which therefore stands for Laplace noise in every sum (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi). For k = 1
+    it is randomised response, which is used for very many readings.
+    """
+    parts = max(1, min(FINEST, LAPLACE_GRID // readings))
+    if parts == 1:
+        return _bit_losses(shift, readings)
+    r = math.exp(shift / parts)
+    one = math.exp(-shift) * (r - 1) / (r + 1) * r ** np.arange(parts + 1, dtype=np.float64)
+    one[0], one[-1] = math.exp(-shift) * r / (1 + r), r / (1 + r)
+    values = np.asarray(shift * readings * np.linspace(-1.0, 1.0, parts * readings + 1), dtype=np.float64)
+    return _Losses(values, repeated_law(one, readings), 0.0)
 
 
 def _span(each: float, number: int) -> tuple[float, float]:

@@ -10,15 +10,17 @@ from scipy import optimize
 
 from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Family, FloorPlan, Physics, Steady, Tolerance
+from cloakwork.physics import Family, FloorPlan, Physics, Steady, Tolerance, whitener
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
+from cloakwork.privacy.shared import SharedNoise
 from cloakwork.privacy.variance import mean_variance
 from cloakwork.sensor import PARTS
 
 RESOLUTION_COST = 0.01
+_WHITENING = 1e-12  # rounding error of a product with W, relative to the readings over sigma
 _DIVISION = 1 + 2.0**-19  # covers the margin that `exposure` adds to a step
 
 
@@ -54,7 +56,24 @@ def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope = Scope
     return alpha * float(family.sensor_slopes().max()) * (1 + 1e-15)
 
 
-def exposure(family: Family, *, alpha: float, scope: Scope, sigma: FloatArray, rounding: FloatArray) -> float:
+def refuse_nothing_to_hide(physics: Physics, slope: float) -> None:
+    """Refuse a model in which no move changes a reading."""
+    if slope <= 1e-13 * max(physics.peak, 1e-300):
+        raise CalibrationError(
+            "no move of a source changes any reading, so there is nothing to hide. Check that the sensors can see the "
+            "sources."
+        )
+
+
+def exposure(
+    family: Family,
+    *,
+    alpha: float,
+    scope: Scope,
+    sigma: FloatArray,
+    rounding: FloatArray,
+    whitening: FloatArray | None = None,
+) -> float:
     """The mu of one frame: the largest shift of a hidden move and rounding, in standard deviations, rounded up.
 
     Notes
@@ -62,10 +81,17 @@ def exposure(family: Family, *, alpha: float, scope: Scope, sigma: FloatArray, r
     network: alpha `Family.frame_slope` of the readings over sigma + ||r/sigma||; sensor: the largest
     (alpha slope_l + r_l)/sigma_l. The rounding r, a sum of steps, is taken 2^-20 larger to cover the division of
     readings by steps in floating point (|reading/step| is below 2^31).
+
+    Noise that sensors share comes on top of sigma: `whitening` W (m, m) has W' W = S^-1. The readings are then W times
+    as far apart. What rounding and errors g of the gains add may point anywhere, and since S >= diag(sigma^2) it counts
+    as with sigma alone: the slope is |W dM| + g |dM / sigma|.
     """
     added = rounding * (1 + 2.0**-20)
     if scope is Scope.NETWORK:
         slope = family.frame_slope(1 / sigma)
+        if whitening is not None:
+            gain = family.tolerance.gain
+            slope = (family.frame_slope(whitening) + (gain + _WHITENING) * slope) / (1 + gain)
         return (alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
     return float(np.max((alpha * family.sensor_slopes() + added) / sigma)) * (1 + 1e-12)
 
@@ -122,12 +148,14 @@ def allowed_mu(
 class NoiseLevels:
     """Standard deviation of each sensor's noise, and how much rounding it covers.
 
-    For designed noise, `bound` is a lower bound on the mean variance of a window.
+    For designed noise, `bound` is a lower bound on the mean variance of a window. `shared` is what sensors add
+    together.
     """
 
     sigma: FloatArray
     rounding: FloatArray
     bound: float | None = None
+    shared: SharedNoise | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +166,7 @@ class Allowance:
     scope. `resolution` is the step of the hardware, or None for exact readings. `step` is the step in which readings
     are sent; None, for exact readings only, lets it follow the noise. `own` is the noise that sensors have before their
     hardware rounds, None if it is not stated. Steps that follow the noise are `finer` by this factor than usual.
+    `shared` is noise that all sensors add together, beside that of each.
     """
 
     family: Family
@@ -150,6 +179,7 @@ class Allowance:
     step: FloatArray | None
     own: OwnNoise | None = None
     finer: float = 1.0
+    shared: SharedNoise | None = None
 
     @property
     def rounding(self) -> FloatArray | None:
@@ -187,7 +217,8 @@ class Allowance:
             factor = float((self.scaled(sigma).sigma / sigma).max())
         raise CalibrationError(
             f"this noise gives mu={mu:.6g} per frame, but epsilon={epsilon:g}, delta={delta:g} over {self.number} "
-            f"frames allow {self.mu:.6g}: multiply sigma by at least {factor * 1.0001:.4f}, or leave it out.",
+            f"frames allow {self.mu:.6g}: multiply sigma by at least {factor * 1.0001:.4f} (a covariance by its "
+            "square), or leave it out.",
             mu=mu,
             allowed=self.mu,
             factor=factor,
@@ -205,7 +236,17 @@ class Allowance:
 
     def cost(self, sigma: FloatArray, rounding: FloatArray) -> float:
         """The mu of a frame with this noise and this rounding, rounded up."""
-        return exposure(self.family, alpha=self.alpha, scope=self.scope, sigma=sigma, rounding=rounding)
+        whitening = None if self.shared is None else self.weights(sigma)
+        family, alpha, scope = self.family, self.alpha, self.scope
+        return exposure(family, alpha=alpha, scope=scope, sigma=sigma, rounding=rounding, whitening=whitening)
+
+    def weights(self, sigma: FloatArray) -> FloatArray:
+        """What whitens the noise: 1/sigma (m,), or a matrix (m, m) if sensors share noise."""
+        return 1 / sigma if self.shared is None else whitener(sigma, self.shared.factor(self.steps(sigma)))
+
+    def steps(self, sigma: FloatArray) -> FloatArray:
+        """The step in which each sensor sends."""
+        return sigma / self.ratio if self.step is None else self.step
 
     def memory_cost(self, sigma: FloatArray) -> float:
         """How much further a frame can shift in rooms that remember than in rooms that do not, as a fraction.
@@ -221,7 +262,7 @@ class Allowance:
         if self.scope is Scope.SENSOR:
             slopes = [family.sensor_slopes() / sigma for family in (remembering, plain)]
             return float(slopes[0].max() / slopes[1].max()) - 1
-        weights = 1 / sigma
+        weights = self.weights(sigma)
         return remembering.joint_slope(weights).value / plain.joint_slope(weights).value - 1
 
     def chosen(self, sigma: ArrayLike) -> NoiseLevels:
@@ -268,7 +309,12 @@ class Allowance:
         return mean_variance(self.family.physics, self.claimed(sigma) / math.sqrt(self.number))
 
     def claimed(self, sigma: FloatArray) -> FloatArray:
-        """The noise of a reading that the claim relies on: with the sensors' own noise if it counts."""
+        """The noise of a reading that the claim relies on: with the sensors' own noise if it counts.
+
+        If sensors share noise, it is a matrix R (m, m) with the covariance R R'.
+        """
+        if self.shared is not None:
+            return np.asarray(np.linalg.inv(self.weights(sigma)))
         return sigma if self.own is None or not self.own.counted else self.own.total(sigma)
 
     def search(self, rounded: float | None = None) -> Search:

@@ -23,7 +23,7 @@ class Chooser(StrEnum):
 
 
 def choose(
-    scores: Sequence[float],
+    scores: Sequence[float | Fraction],
     *,
     epsilon: float,
     sensitivity: float = 1.0,

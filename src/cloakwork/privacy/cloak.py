@@ -1,7 +1,6 @@
 """The cloak: a privacy claim, the noise that meets it, and the release."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,21 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, one_or_each, positive
-from cloakwork.errors import CalibrationError, HardwareStepWarning, ReadingError
+from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import AT_ONCE, Family, Nuisance, Physics, Timing, Tolerance
-from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, allowed_mu, sensitivity
+from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, refuse_nothing_to_hide, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, member_of, report, stated_design
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
+from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
-from cloakwork.privacy.noise_table import DEVICE_TABLES, noise_table, table_ratio
-from cloakwork.privacy.own_noise import look_rounded, per_sensor, stated_own_noise
-from cloakwork.privacy.sampler import WordSource, noise_of_frames, private_words, simulated_words
+from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw, WindowClaim, law_table, refuse_too_fine
+from cloakwork.privacy.noise_table import table_ratio
+from cloakwork.privacy.own_noise import per_sensor, stated_own_noise, usual_steps, warn_if_rounded
+from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
+from cloakwork.privacy.shared import checked_covariance
+from cloakwork.privacy.shared_design import shared_levels, with_covariance
 from cloakwork.privacy.stay import OffsetWalk, SlowNoise, Stay, StayCost, stated_slow_noise
 
-MOST_STEPS = 2.0**31
-PARTS = 64  # a step of the hardware is sent in so many steps, so that means of up to 64 values stay exact
-FINE_PARTS = 1024  # with own noise, where the step of sending is all that costs
+SHARED_FINER = 16.0  # how much finer steps are with shared noise, whose columns count in steps
 
 
 @final
@@ -42,6 +43,9 @@ class Cloak(Immutable):
         Distance within which a unit source is hidden, in units of the space.
     scope
         Whom the source is hidden from: an observer of all sensors (`network`), or of one sensor (`sensor`).
+    noise
+        Its law: `gaussian`; for scope `sensor` also `laplace`, which allows a delta of 0, or `least`, which takes the
+        one of the two with the smaller variance.
     calibration
         `exact`, or `paper` for the formula of Gilbert and McMillan.
     resolution
@@ -66,8 +70,13 @@ class Cloak(Immutable):
         How far apart in time the sensors of a frame measure and how fast sources move, for scope `network`. By default
         all sensors measure at the same instant.
     design
-        How the sensors share the noise: `equal` (the default), or `least-error` for the noise that locates a lone
-        source best at the same guarantee. Not together with `sigma`.
+        How the sensors share the noise: `equal` (the default), `least-error` for the noise that locates a lone source
+        best at the same guarantee, or `shared` for noise that is correlated between sensors and locates sources better
+        still. Not together with `sigma` or `covariance`.
+    designed_for
+        With `shared`: the number of sources at once that the noise is designed for.
+    covariance
+        Covariance (m, m) of the noise to use instead, rounded to whole steps; refused if it misses the claim.
     stay
         A second claim, for sources that stay: beside fresh noise, each sensor then has an offset that changes slowly.
     slow
@@ -95,6 +104,7 @@ class Cloak(Immutable):
         delta: float,
         alpha: float,
         scope: Scope | str = Scope.NETWORK,
+        noise: NoiseLaw | str = NoiseLaw.GAUSSIAN,
         calibration: Calibration | str = Calibration.EXACT,
         resolution: ArrayLike | None = None,
         own_noise: ArrayLike | None = None,
@@ -105,10 +115,13 @@ class Cloak(Immutable):
         tolerance: Tolerance | None = None,
         timing: Timing = AT_ONCE,
         design: Design | str | None = None,
+        designed_for: int = 2,
+        covariance: ArrayLike | None = None,
         stay: Stay | None = None,
         slow: SlowNoise | None = None,
     ) -> None:
-        check_claim(epsilon, delta)
+        law = member_of(NoiseLaw, "noise", noise)
+        check_claim(epsilon, delta, pure=law is not NoiseLaw.GAUSSIAN)
         self.physics = physics
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.alpha = positive("alpha", alpha, error=CalibrationError)
@@ -120,12 +133,20 @@ class Cloak(Immutable):
             declared = replace(declared, later=True)
         self.family = Family(physics, declared, timing)
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
-        self._refuse_nothing_to_hide()
-        self._mu = self._allowed_mu() / math.sqrt(self.readings_per_window)
+        refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
+        self.design = stated_design(design, sigma, covariance)
+        sharing = self.design is Design.SHARED or covariance is not None
+        self.designed_for = count("designed_for", designed_for, error=CalibrationError) if sharing else 1
+        draws = physics.sensors * (3 if sharing else 1)  # with the shared ones, and what their steps show
+        window = (self.epsilon, self.delta, self.readings_per_window, self.scope, draws)
+        self._window = WindowClaim(*window, self.calibration, self.family.doubt)
+        self.noise = self._window.law(law, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
+        self._mu = self._window.frame_mu(self.noise)
         self._resolution = None if resolution is None else self._per_sensor("resolution", resolution)
         self._own = stated_own_noise(own_noise, self._resolution, physics.sensors, count=count_own_noise)
         chosen = self._chosen_step(step)
-        self.allowance = Allowance(
+        finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
+        allowance = Allowance(
             self.family,
             self.alpha,
             self.scope,
@@ -135,17 +156,18 @@ class Cloak(Immutable):
             self._resolution,
             chosen,
             self._own,
-            1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window)),
+            SHARED_FINER if sharing else finer,
         )
-        self.design = stated_design(design, sigma)
-        levels = self._levels(sigma)
+        levels = self._levels(allowance, sigma, covariance)
+        self.shared = levels.shared
+        self.allowance = replace(allowance, shared=levels.shared)
         self._sigma, self._rounding, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
-        self._step = self._rounding if chosen is None else chosen
+        self._step = self._rounding if chosen is None and not sharing else frozen(self.allowance.steps(self._sigma))
         self._frame_mu = self.allowance.frame_mu(self._sigma)
         self.allowance.refuse_too_little(self._sigma, self.epsilon, self.delta)
         ratios, which = np.unique(self._sigma / self._step, return_inverse=True)
         self._ratios = frozen(np.array([table_ratio(ratio) for ratio in ratios])[which])
-        self._refuse_too_fine_a_step()
+        refuse_too_fine(self._step, self._ratios)
         self.stay = stay
         self.slow = slow if stay is None else stated_slow_noise(self.allowance, self._sigma, self._step, stay, slow)
         self._ledger = Ledger(
@@ -157,7 +179,7 @@ class Cloak(Immutable):
 
     @property
     def sigma(self) -> Any:
-        """Standard deviation of the noise on one reading: a float, or one per sensor if they differ."""
+        """Standard deviation of a reading's noise, without what sensors share: a float, or one per sensor."""
         return one_or_each(self._sigma)
 
     @property
@@ -182,8 +204,14 @@ class Cloak(Immutable):
 
     @property
     def sigmas(self) -> FloatArray:
-        """Standard deviation of each sensor's noise, shape (m,)."""
+        """Standard deviation of each sensor's own noise, shape (m,): all of it, unless sensors share noise."""
         return self._sigma
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of the noise of one frame, shape (m, m)."""
+        factor = np.zeros((len(self._sigma), 0)) if self.shared is None else self.shared.factor(self._step)
+        return np.asarray(np.diag(self._sigma**2) + factor @ factor.T)
 
     @property
     def total_sigmas(self) -> FloatArray:
@@ -192,8 +220,11 @@ class Cloak(Immutable):
 
     @property
     def claimed_sigmas(self) -> FloatArray:
-        """Noise that an observer faces for certain: with own noise if it counts, otherwise `sigmas`; shape (m,)."""
-        return self.allowance.claimed(self._sigma)
+        """Noise that an observer faces for certain, shape (m,); for Laplace noise, the Gaussian equivalent.
+
+        If sensors share noise, it is a matrix R (m, m) with the covariance R R'.
+        """
+        return self._informative(self.allowance, self._sigma)
 
     @property
     def steps(self) -> FloatArray:
@@ -212,10 +243,10 @@ class Cloak(Immutable):
 
     @property
     def offsets(self) -> Nuisance | None:
-        """The slow offsets of the sensors, which recovery takes out; None without a `stay`."""
-        if self.slow is None or self.stay is None:
-            return None
-        return self.slow.nuisance(self._step, self.stay.period)
+        """The slow offsets or the shared noise of the sensors, which recovery takes into account; None without."""
+        if self.shared is not None:
+            return self.shared.nuisance(self._step)
+        return None if self.slow is None or self.stay is None else self.slow.nuisance(self._step, self.stay.period)
 
     def stay_mu(self, readings: int) -> float:
         """The mu of a source that stays where it is for up to so many frames, with all other frames at hand."""
@@ -234,19 +265,33 @@ class Cloak(Immutable):
         return self._frame_mu
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> Profile | LaplaceProfile:
         """All (epsilon, delta) that a full window meets."""
-        return Profile(self._frame_mu, self.family.doubt).times(self.readings_per_window)
+        return self.over(self.readings_per_window)
+
+    def over(self, readings: int) -> Profile | LaplaceProfile:
+        """All (epsilon, delta) that so many frames meet together."""
+        if self.noise is NoiseLaw.LAPLACE:
+            return LaplaceProfile(ROOT_2 * self._frame_mu * (1 + 1e-15), readings)
+        return Profile(self._frame_mu, self.family.doubt).times(readings)
+
+    @property
+    def other_law(self) -> float:
+        """The variance that the other law of noise would have, over that of this one; 1 where there is no choice."""
+        if self.scope is Scope.NETWORK or self._own is not None or self.slow is not None:
+            return 1.0
+        return self._window.other_variance(self.noise)
 
     @property
     def resolution_cost(self) -> float:
         """How much more noise all steps take, the hardware's too, as a fraction; below 0 if own noise saves more."""
-        return self._frame_mu / self._frame_mu_without_rounding() - 1
+        return self._frame_mu / self.allowance.cost(self._sigma, 0 * self._rounding) - 1
 
     @property
     def resolution_cost_without_own_noise(self) -> float:
         """The `resolution_cost` of sensors without own noise."""
-        return self.allowance.cost(self._sigma, self._rounding) / self._frame_mu_without_rounding() - 1
+        rounded, exact = (self.allowance.cost(self._sigma, part * self._rounding) for part in (1, 0))
+        return rounded / exact - 1
 
     @property
     def timing_cost(self) -> float:
@@ -264,8 +309,10 @@ class Cloak(Immutable):
     def design_report(self) -> DesignReport:
         """How well one window of readings locates a lone source, against equal noise."""
         root = math.sqrt(self.readings_per_window)
-        sigma, equal = (self.allowance.claimed(each) / root for each in (self._sigma, self.allowance.equal().sigma))
-        return report(self.physics, sigma=sigma, equal=equal, bound=self._bound)
+        plain = replace(self.allowance, shared=None)
+        sigma, equal = (noise / root for noise in (self.claimed_sigmas, self._informative(plain, plain.equal().sigma)))
+        bound = self._bound if self.noise is NoiseLaw.GAUSSIAN else None
+        return report(self.physics, sigma=sigma, equal=equal, bound=bound, sources=self.designed_for)
 
     @property
     def spent(self) -> int:
@@ -286,18 +333,10 @@ class Cloak(Immutable):
                 "a cloak with a stay cannot release: its offsets would begin anew with the cloak of the next window. "
                 "Devices keep them. To experiment, use simulate(readings, rng=...).",
             )
-        values = self._checked(readings)
-        steps = self._rounded(values)
+        steps = frames_in_steps(readings, self._step)
         self._ledger.spend(steps.size // self.physics.sensors)
-        if self._resolution is None and not exact and look_rounded(values, float(self._step.min())):
-            warnings.warn(
-                HardwareStepWarning(
-                    "all readings are round numbers, like those of hardware that reads in steps, and the noise of this "
-                    "cloak does not cover such steps. Make the cloak with the step of the hardware, for example "
-                    "resolution=0.0625, or state that the readings are exact: release(readings, exact=True)."
-                ),
-                stacklevel=2,
-            )
+        if self._resolution is None and not exact:
+            warn_if_rounded(np.asarray(readings, dtype=np.float64), float(self._step.min()))
         return self._noised(steps, private_words)
 
     def simulate(self, readings: ArrayLike, *, rng: np.random.Generator, walk: OffsetWalk | None = None) -> FloatArray:
@@ -305,7 +344,7 @@ class Cloak(Immutable):
 
         Slow offsets begin anew with each call, unless they continue a `walk`.
         """
-        steps, words = self._rounded(self._checked(readings)), simulated_words(rng)
+        steps, words = frames_in_steps(readings, self._step), simulated_words(rng)
         if self.slow is not None:
             walk = walk or self.slow.walk(words)
             steps = steps + walk.steps(steps.size // self.physics.sensors).reshape(steps.shape)
@@ -329,10 +368,8 @@ class Cloak(Immutable):
             f"alpha={self.alpha:g}, scope={self.scope}, readings_per_window={self.readings_per_window})"
         )
 
-    def _allowed_mu(self) -> float:
-        """The mu of a whole window, after taking the error of the noise table off delta."""
-        draws = self.readings_per_window * (self.physics.sensors if self.scope is Scope.NETWORK else 1)
-        return allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration, doubt=self.family.doubt)
+    def _informative(self, allowance: Allowance, sigma: FloatArray) -> FloatArray:
+        return allowance.claimed(sigma) / (ROOT_2 if self.noise is NoiseLaw.LAPLACE else 1.0)
 
     def _per_sensor(self, name: str, values: ArrayLike) -> FloatArray:
         return frozen(per_sensor(name, values, self.physics.sensors))
@@ -341,58 +378,22 @@ class Cloak(Immutable):
         """The step of each sensor, or None if it follows the noise."""
         if step is not None:
             return self._per_sensor("step", step)
-        if self._resolution is None:
-            return None
-        return frozen(self._resolution / (PARTS if self._own is None else np.where(self._own.helps, FINE_PARTS, PARTS)))
+        return None if self._resolution is None else frozen(usual_steps(self._resolution, self._own))
 
-    def _levels(self, sigma: ArrayLike | None) -> NoiseLevels:
+    def _levels(self, allowance: Allowance, sigma: ArrayLike | None, covariance: ArrayLike | None) -> NoiseLevels:
+        if covariance is not None:
+            return with_covariance(allowance, checked_covariance(covariance, self.physics.sensors))
         if sigma is not None:
-            return self.allowance.chosen(sigma)
-        return self.allowance.equal() if self.design is Design.EQUAL else self.allowance.least_error()
-
-    def _refuse_nothing_to_hide(self) -> None:
-        if self.sensitivity <= 1e-13 * max(self.physics.peak * self.alpha, 1e-300):
-            raise CalibrationError(
-                "no move of a source changes any reading, so there is nothing to hide. Check that the sensors can see "
-                "the sources."
-            )
-
-    def _refuse_too_fine_a_step(self) -> None:
-        largest = int(np.argmax(self._ratios))
-        if self._ratios[largest] > DEVICE_TABLES.ratio:
-            raise CalibrationError(
-                f"step={self._step[largest]:g}: the noise of sensor {largest} is {self._ratios[largest]:,.0f} steps, "
-                f"and tables go up to {DEVICE_TABLES.ratio:,.0f}. Give a coarser step, or a coarser resolution, of "
-                f"which the step is a {PARTS}th.",
-                step=float(self._step[largest]),
-            )
-
-    def _frame_mu_without_rounding(self) -> float:
-        return self.allowance.cost(self._sigma, np.zeros_like(self._rounding))
-
-    def _checked(self, readings: ArrayLike) -> FloatArray:
-        values = frames("readings", readings, self.physics.sensors, error=ReadingError)
-        if values.ndim > 2:
-            raise ReadingError(
-                f"readings has {values.ndim} axes: give one frame (m,) or frames (k, m).", axes=values.ndim
-            )
-        return values
-
-    def _rounded(self, values: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):  # a value that is too large is refused below
-            steps: FloatArray = np.asarray(np.rint(values / self._step))
-        far = np.argwhere(np.abs(steps) >= MOST_STEPS)
-        if len(far):
-            sensor = int(far[0][-1])
-            raise ReadingError(
-                f"the reading of sensor {sensor} does not fit in {MOST_STEPS:.0f} steps of {self._step[sensor]:.3g}: "
-                "subtract its baseline first, or give a coarser step.",
-                sensor=sensor,
-            )
-        return steps
+            return allowance.chosen(sigma)
+        if self.design is Design.SHARED:
+            return shared_levels(allowance, self.designed_for)
+        return allowance.equal() if self.design is Design.EQUAL else allowance.least_error()
 
     def _noised(self, steps: FloatArray, words: WordSource) -> FloatArray:
-        tables = {ratio: noise_table(float(ratio)) for ratio in np.unique(self._ratios)}
+        ratios, kinds = np.unique(self._ratios, return_inverse=True)
+        tables = [law_table(self.noise, float(ratio)) for ratio in ratios]
         whole = steps.reshape(-1, self.physics.sensors)
-        drawn = noise_of_frames([tables[ratio] for ratio in self._ratios], len(whole), words)
+        drawn = noise_of_frames(tables, len(whole), words, kinds=kinds)
+        if self.shared is not None:
+            drawn = drawn + self.shared.draw(len(whole), words)
         return np.asarray((whole + drawn) * self._step).reshape(steps.shape)

@@ -14,7 +14,7 @@ from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family, HeatLine, HeatPlane, Physics, Placement, column_differences, pieces_of
 from cloakwork.privacy.interior import Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
-from cloakwork.privacy.variance import Moves
+from cloakwork.privacy.variance import Moves, precision
 
 MOST_SENSORS = 2_000
 ENOUGH, ROUGHLY = 1e-3, 1e-2  # relative gap at which a search stops, and one for a search that is repeated
@@ -40,6 +40,8 @@ class Design(StrEnum):
     """The same noise for all."""
     LEAST_ERROR = "least-error"
     """More noise where the readings reveal most, which locates a lone source best on average."""
+    SHARED = "shared"
+    """Noise that is correlated between sensors, for networks whose noise one process draws."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,11 @@ class DesignReport:
         Standard deviation of the place along one axis at a typical place (the median), likewise.
     bound
         Lower bound on `mean_variance` for any noise at this guarantee, whatever its steps; None if the noise was not
-        designed.
+        designed. For shared noise: on `scene_variance`, for any noise that relies as little on exact gains.
     carrying
         Number of sensors that carry 99 % of the information.
+    sources, scene_variance
+        For shared noise: the number of sources that it was designed for, and the mean variance of each of so many.
     """
 
     equal_variance: float
@@ -65,11 +69,14 @@ class DesignReport:
     vicinity: float
     bound: float | None
     carrying: int
+    sources: int = 1
+    scene_variance: float | None = None
 
     @property
     def gap(self) -> float | None:
-        """Upper bound on how far the variance is above the best possible one, as a fraction."""
-        return None if self.bound is None else max(0.0, self.variance - self.bound) / self.variance
+        """Upper bound on how far the variance that was minimised is above the best possible one, as a fraction."""
+        value = self.variance if self.scene_variance is None else self.scene_variance
+        return None if self.bound is None else max(0.0, value - self.bound) / value
 
     @property
     def gain(self) -> float:
@@ -193,12 +200,15 @@ def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
     return np.asarray(step * np.minimum(ratios, max(DEVICE_TABLES.ratio / 2, float(ratios.min()))))
 
 
-def report(physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None) -> DesignReport:
-    """Compare this noise with equal noise, both for one whole window."""
+def report(
+    physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None, sources: int
+) -> DesignReport:
+    """Compare this noise with equal noise, both for one whole window; shared noise is for so many sources."""
     moves = Moves.of(physics)
-    places, before = (moves.members @ moves.variances(1 / noise**2) for noise in (sigma, equal))
-    weights = 1 / sigma**2
-    carried = np.sort(-moves.gradient(weights) * weights)[::-1]
+    weights = precision(sigma)
+    places, before = (moves.members @ moves.variances(each) for each in (weights, precision(equal)))
+    shares = -moves.gradient(weights) * weights
+    carried = np.sort(shares if shares.ndim == 1 else shares.sum(axis=1))[::-1]
     carrying = int(np.searchsorted(np.cumsum(carried), _MOST_INFORMATION * carried.sum())) + 1
     return DesignReport(
         equal_variance=float(before.mean()),
@@ -207,6 +217,8 @@ def report(physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: flo
         vicinity=math.sqrt(float(np.median(places))),
         bound=bound,
         carrying=min(carrying, physics.sensors),
+        sources=sources,
+        scene_variance=None if weights.ndim == 1 else moves.of_several(sources).mean(weights),
     )
 
 
@@ -329,13 +341,16 @@ def member_of(kind: Any, name: str, value: object) -> Any:
         raise CalibrationError(f"{name}={value!r}: give {allowed}.", **{name: value}) from None
 
 
-def stated_design(design: Design | str | None, sigma: ArrayLike | None) -> Design | None:
+def stated_design(
+    design: Design | str | None, sigma: ArrayLike | None, covariance: ArrayLike | None = None
+) -> Design | None:
     """The design that a caller names; None if the noise is given."""
-    if sigma is None:
+    if sigma is None and covariance is None:
         return Design.EQUAL if design is None else Design(member_of(Design, "design", design))
-    if design is not None:
+    if design is not None or (sigma is not None and covariance is not None):
         raise CalibrationError(
-            f'design="{design}" together with sigma: the noise is either designed or given. Leave out one of them.',
+            f"design={design!r} together with sigma or covariance: the noise is either designed or given, in one way. "
+            "Leave out the others.",
             design=design,
         )
     return None

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,9 @@ from cloakwork.physics import Family, FloorPlan, Graph, HeatLine, Metric, Physic
 from cloakwork.privacy.calibration import Allowance, Scope
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.gaussian import Profile
+from cloakwork.privacy.laplace_losses import LaplaceProfile
+from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw
+from cloakwork.privacy.shared import SharedNoise
 from cloakwork.privacy.stay import SlowNoise, Stay
 
 SHOWN_SENSORS = 3
@@ -49,16 +52,21 @@ class ExplainableCloak(Protocol):
     delta: float
     alpha: float
     scope: Scope
+    noise: NoiseLaw
     readings_per_window: int
     sensitivity: float
     design: Design | None
     stay: Stay | None
     slow: SlowNoise | None
+    shared: SharedNoise | None
 
+    def over(self, readings: int) -> Profile | LaplaceProfile: ...
     def stay_mu(self, readings: int) -> float: ...
     def stay_worth(self, readings: int) -> float: ...
     @property
     def sigmas(self) -> FloatArray: ...
+    @property
+    def covariance(self) -> FloatArray: ...
     @property
     def steps(self) -> FloatArray: ...
     @property
@@ -80,6 +88,8 @@ class ExplainableCloak(Protocol):
     @property
     def memory_cost(self) -> float: ...
     @property
+    def other_law(self) -> float: ...
+    @property
     def design_report(self) -> DesignReport: ...
 
 
@@ -93,16 +103,18 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
     window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
     sensors = "all sensors" if cloak.scope is Scope.NETWORK else "one sensor, and no other,"
     factor = rounded_up(math.exp(min(cloak.epsilon, 700)), 3)
-    right = rounded_up(100 * float(special.ndtr(math.sqrt(k) * cloak.frame_mu / 2)), 3)
+    right = rounded_up(100 * cloak.over(k).right, 3)
+    plus = f", plus {cloak.delta:g}" if cloak.delta else ""
     tolerated = cloak.family.tolerance.sentences()
     return (
         f"Whether a unit source moved by up to {cloak.alpha:g}, from an observer who sees {window} from {sensors} and "
         f"nothing else: any event they look for is at most e^{cloak.epsilon:g} = {factor} times as likely in one case "
-        f"as in the other, plus {cloak.delta:g}. The best test between the two is right in at most {right} % of cases; "
+        f"as in the other{plus}. The best test between the two is right in at most {right} % of cases; "
         "a coin is right in 50 %.",
         f"The guarantee is on weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, "
         f"a source of weight 2 only within {cloak.alpha / 2:g}.",
         *_stays(cloak),
+        *_tables(cloak),
         *_distance(cloak.physics),
         *((cloak.family.timing.sentence(),) if cloak.scope is Scope.NETWORK else ()),
         *_memory(cloak),
@@ -111,6 +123,16 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         "The claim covers the model as stated and also: " + "; ".join(tolerated) + "."
         if tolerated
         else "The claim covers the model exactly as stated. Declare a tolerance to cover errors of the model.",
+    )
+
+
+def _tables(cloak: ExplainableCloak) -> tuple[str, ...]:
+    """What a delta of 0 leaves out."""
+    if cloak.delta:
+        return ()
+    return (
+        "A delta of 0 is that of the law of the noise. A device draws it from tables that differ from this law by less "
+        "than 1e-33 for each reading.",
     )
 
 
@@ -185,7 +207,7 @@ def _pulse(cloak: ExplainableCloak) -> tuple[str, ...]:
 
 
 def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
-    window = Profile(cloak.frame_mu, cloak.family.doubt).times(cloak.readings_per_window)
+    window = cloak.over(cloak.readings_per_window)
     two, day = (rounded_up(window.times(k).epsilon(cloak.delta), 3) for k in (2, 24))
     wall = ", and which side of a wall a source is on" if isinstance(cloak.physics, FloorPlan) else ""
     lines = [
@@ -204,9 +226,24 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
             "From someone who has taken a device: its present slow offset. The claim for a stay that goes on then "
             "rests on the other devices; the claim for a window does not change."
         )
+    if cloak.shared is not None:
+        lines += _known_shares(cloak)
     if cloak.scope is Scope.SENSOR:
         lines.append("Anything from an observer who combines several sensors.")
     return tuple(lines)
+
+
+def _known_shares(cloak: ExplainableCloak) -> list[str]:
+    """What someone learns who knows the shared part of the noise, and what errors of the model cost."""
+    plain = replace(cloak.allowance, shared=None)
+    left = Profile(plain.frame_mu(cloak.sigmas), cloak.family.doubt).times(cloak.readings_per_window)
+    more = rounded_up(plain.cost(cloak.sigmas, np.zeros_like(cloak.sigmas)) / cloak.frame_mu, 2)
+    return [
+        "Anything from someone who controls the process that draws the noise: it has all true readings. Own noise of "
+        f"sensors alone, without the shared part, has epsilon {rounded_up(left.epsilon(cloak.delta), 3)} for a window.",
+        "Moves as well as stated, where gains of sensors are wrong and no tolerance covers it: each 1 % can shift a "
+        f"frame by up to {more} % more than a hidden move does. With independent noise it is 1 %.",
+    ]
 
 
 def _steps(cloak: ExplainableCloak) -> str:
@@ -224,13 +261,13 @@ def _steps(cloak: ExplainableCloak) -> str:
     remedy = " State own_noise, the noise of the sensors before they round: half a step makes the step almost free."
     return (
         f"Hardware that reads in steps of {hardware}, and sending readings in steps of {sent}, take {more}."
-        f"{remedy if cloak.resolution_cost > LARGE_COST else ''}"
+        f"{remedy if cloak.resolution_cost > LARGE_COST and cloak.noise is NoiseLaw.GAUSSIAN else ''}"
     )
 
 
 def _found(cloak: ExplainableCloak) -> list[str]:
     """How often the best guess of someone with all readings names the place of a lone source that stays."""
-    if cloak.physics.places < 2 or not cloak.physics.explicit:
+    if cloak.physics.places < 2 or not cloak.physics.explicit or cloak.noise is NoiseLaw.LAPLACE:
         return []
     worth = (math.ceil(cloak.stay_worth(k * cloak.readings_per_window)) for k in (1, 24))
     one, day = (
@@ -245,13 +282,15 @@ def _found(cloak: ExplainableCloak) -> list[str]:
 
 
 def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
-    low, high = float(cloak.sigmas.min()), float(cloak.sigmas.max())
+    deviations = np.sqrt(np.diagonal(cloak.covariance))
+    low, high = float(deviations.min()), float(deviations.max())
     noise = rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}, depending on the sensor"
     root = float(np.sqrt(cloak.readings_per_window))
     lines = [
-        f"Each reading carries noise with a standard deviation of {noise}. A hidden move shifts the readings by at "
-        f"most {rounded_up(cloak.sensitivity)}.",
+        f"Each reading carries {cloak.noise.title()} noise with a standard deviation of {noise}. A hidden "
+        f"move shifts the readings by at most {rounded_up(cloak.sensitivity)}.",
         _steps(cloak),
+        *_law(cloak),
     ]
     if cloak.slow is not None:
         share = float((cloak.slow.deviations(cloak.steps) / cloak.sigmas).max()) ** 2
@@ -263,17 +302,16 @@ def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
     if cloak.timing_cost:
         lines.append(
             "Sources can move while the sensors measure one after another. This takes "
-            f"{100 * cloak.timing_cost:.0f} % more noise than measuring at the same instant would, if all sensors had "
-            "the same noise."
+            f"{100 * cloak.timing_cost:.0f} % more noise than measuring at the same instant would, at equal noise."
         )
     if cloak.readings_per_window > 1:
-        lines.append(
-            f"Covering {cloak.readings_per_window} frames takes {rounded_up(root, 3)} times the noise of covering one."
-        )
-    if cloak.design is Design.LEAST_ERROR:
+        lines.append(_frames(cloak, root))
+    if cloak.design is Design.LEAST_ERROR or cloak.shared is not None:
         lines.append(_designed(cloak))
     else:
         without_steps = cloak.frame_mu / (1 + cloak.resolution_cost)
+        if cloak.noise is NoiseLaw.LAPLACE:
+            without_steps *= ROOT_2  # a reading with Laplace noise tells twice as much as its variance suggests
         lines.append(
             "Rule of thumb: from one window, an unbiased method locates a lone unit source with a standard deviation "
             f"of about {cloak.alpha / (without_steps * root):.3g} at best (Cramer-Rao). If that is large, a method "
@@ -282,13 +320,39 @@ def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _frames(cloak: ExplainableCloak, root: float) -> str:
+    """What it costs to cover several frames."""
+    k = cloak.readings_per_window
+    if cloak.noise is NoiseLaw.GAUSSIAN:
+        return f"Covering {k} frames takes {rounded_up(root, 3)} times the noise of covering one."
+    return f"Covering {k} frames takes up to about {k} times the noise of covering one: Laplace noise adds up so."
+
+
+def _law(cloak: ExplainableCloak) -> tuple[str, ...]:
+    """How the other law of noise compares, where there is a choice."""
+    ratio = cloak.other_law
+    if ratio == 1:
+        return ()
+    other = (NoiseLaw.GAUSSIAN if cloak.noise is NoiseLaw.LAPLACE else NoiseLaw.LAPLACE).title()
+    if math.isinf(ratio):
+        return (f"{other} noise never meets a delta of 0.",)
+    better = "" if ratio > 1 else ' noise="least" takes it.'
+    return (f"{other} noise would have {ratio:.3g} times the variance at the same claim.{better}",)
+
+
 def _designed(cloak: ExplainableCloak) -> str:
     report = cloak.design_report
     equal = rounded_up(float(cloak.allowance.equal().sigma[0]))
     rest = ", the others send little but noise" if report.carrying < cloak.physics.sensors else ""
-    return (
+    how = (
         f"The sensors share the noise so that a lone source is located best: {report.carrying} of "
-        f"{cloak.physics.sensors} sensors carry 99 % of the information{rest}. From one "
+        f"{cloak.physics.sensors} sensors carry 99 % of the information{rest}."
+    )
+    if cloak.shared is not None:
+        aim = f" and designed for {report.sources} sources at once" if cloak.design and report.sources > 1 else ""
+        how = f"The noise is correlated between the sensors{aim}."
+    return (
+        f"{how} From one "
         f"window an unbiased method locates the source along an axis with a mean variance of {report.variance:.3g} "
         f"and a typical standard deviation of {report.vicinity:.3g}. At the same guarantee, equal noise ({equal}) "
         f"gives {report.equal_variance:.3g} and {report.equal_vicinity:.3g}."
@@ -301,18 +365,22 @@ def _drivers(cloak: ExplainableCloak, names: Sequence[str]) -> tuple[str, ...]:
         worst = int(np.argmax(slopes / cloak.sigmas))
         share = _share(slopes)
         return (f"Sensor {names[worst]} is the most exposed. The median sensor has {share} times the largest slope.",)
-    weights = 1 / cloak.sigmas
+    weights = cloak.allowance.weights(cloak.sigmas)
     pair = cloak.family.joint_slope(weights).pair
     name = cloak.physics.space.name
+    steepest = (
+        f"Moves between the places ({name(pair[0])}) and ({name(pair[1])}) set the noise. The median pair of "
+        f"neighbours has {_share(cloak.physics.pair_slopes(weights))} times the largest slope."
+    )
+    if cloak.shared is not None:
+        return (steepest,)
     move = np.zeros(cloak.physics.places)
     move[list(pair)] = 1, -1
     shifts = cloak.physics.apply(move) * weights
     shares = shifts**2 / max(float((shifts**2).sum()), 1e-300)
     top = np.argsort(shares)[::-1][:SHOWN_SENSORS]
-    slopes = cloak.physics.pair_slopes(weights)
     lines = [
-        f"Moves between the places ({name(pair[0])}) and ({name(pair[1])}) set the noise. The median pair of "
-        f"neighbours has {_share(slopes)} times the largest slope.",
+        steepest,
         f"Sensors {', '.join(names[int(s)] for s in top)} see {100 * float(shares[top].sum()):.0f} % of that move.",
     ]
     if isinstance(cloak.physics, Graph) and not cloak.physics.explicit:

@@ -288,12 +288,20 @@ def loss_law(each: float, readings: int, values: int) -> FloatArray:
     """Law of the sum of losses, in units of `each`, from -readings to readings."""
     if values == 2 or readings > MOST_SUMMED:  # two values reveal at least as much as more
         law = np.zeros(2 * readings + 1)
-        k = np.arange(readings + 1)
-        logs = special.gammaln(readings + 1) - special.gammaln(k + 1) - special.gammaln(readings - k + 1)
-        law[::2] = np.exp(logs - k * np.log1p(math.exp(-each)) - (readings - k) * np.log1p(math.exp(each)))
+        law[::2] = true_reports(each, readings, np.arange(readings + 1))
         return law
     scale = math.exp(each) + values - 1
-    one: FloatArray = np.array([1.0, values - 2.0, math.exp(each)]) / scale
+    return repeated_law(np.array([1.0, values - 2.0, math.exp(each)]) / scale, readings)
+
+
+def true_reports(each: float, readings: int, k: IntArray) -> FloatArray:
+    """Probability that k of so many reports of bits are true."""
+    logs = special.gammaln(readings + 1) - special.gammaln(k + 1) - special.gammaln(readings - k + 1)
+    return np.asarray(np.exp(logs - k * np.log1p(math.exp(-each)) - (readings - k) * np.log1p(math.exp(each))))
+
+
+def repeated_law(one: FloatArray, readings: int) -> FloatArray:
+    """The law of the sum of so many losses, each with the law `one` at equal distances."""
     law, power = np.ones(1), one
     while readings:
         if readings & 1:

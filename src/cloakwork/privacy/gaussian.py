@@ -47,18 +47,19 @@ def log_delta(epsilon: float, mu: float) -> float:
     return first + math.log(remainder + slip)
 
 
-def check_claim(epsilon: float, delta: float) -> None:
-    """Refuse an (epsilon, delta) that is meaningless or that no Gaussian noise can meet."""
+def check_claim(epsilon: float, delta: float, *, pure: bool = False) -> None:
+    """Refuse an (epsilon, delta) that is meaningless or, unless `pure`, that no Gaussian noise can meet."""
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         as_number(name, value, error=CalibrationError)
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise CalibrationError(f"epsilon={epsilon}: give a finite number above 0; 0.1 to 5 is usual.", epsilon=epsilon)
-    if delta == 0:
+    if delta == 0 and not pure:
         raise CalibrationError(
-            "delta=0: Gaussian noise never gives pure differential privacy. Give a small delta such as 1e-6.",
+            "delta=0: Gaussian noise never gives pure differential privacy. Give a small delta such as 1e-6, or hide a "
+            "source from a single sensor with Laplace noise.",
             delta=delta,
         )
-    if not 0 < delta < 1:
+    if not 0 <= delta < 1:
         raise CalibrationError(f"delta={delta}: give a number between 0 and 1; 1e-6 is usual.", delta=delta)
 
 
@@ -161,6 +162,11 @@ class Profile:
             middle = (low + high) / 2
             low, high = (low, middle) if log_delta(middle, self.mu) <= goal else (middle, high)
         return high
+
+    @property
+    def right(self) -> float:
+        """How often the best test between two neighbours is right, at most."""
+        return float(special.ndtr(self.mu / 2))
 
     def times(self, k: int) -> "Profile":
         """The profile of `k` such releases together."""

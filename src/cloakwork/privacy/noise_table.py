@@ -122,6 +122,13 @@ def noise_table(ratio: float, *, size: TableSize = DEVICE_TABLES) -> NoiseTable:
     return composed(ratio, fewest_parts(ratio, size.bytes))
 
 
+@lru_cache(maxsize=8)
+def discrete_table(ratio: float) -> NoiseTable:
+    """Make the one table of the discrete Gaussian with this parameter."""
+    cuts = discrete_cuts(Fraction(ratio))
+    return NoiseTable(ratio, (Level(1, cuts),), cuts_error(len(cuts) // WORD_BYTES))
+
+
 def fewest_parts(ratio: float, most_bytes: int = DEVICE_TABLES.bytes) -> tuple[Part, ...]:
     """Split noise of at least `ratio` steps into as few terms as fit in `most_bytes`, from coarse to fine."""
     terms = 1

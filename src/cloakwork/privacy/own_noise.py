@@ -1,6 +1,7 @@
 """Own noise: how much of a sensor's noise hides moves when hardware rounds a reading that is noisy already."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -9,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, frozen
-from cloakwork.errors import CalibrationError
+from cloakwork.errors import CalibrationError, HardwareStepWarning
 
+PARTS = 64  # a step of the hardware is sent in so many steps, so that means of up to 64 values stay exact
+FINE_PARTS = 1024  # with own noise, where the step of sending is all that costs
 LEAST = 0.2  # of a step; with less own noise a reading counts as rounded without any
 MOST = 1e4  # steps; more is a mistake in the unit
 _FINE = 1024  # grids finer than a step by this factor are not looked for
@@ -198,6 +201,24 @@ def look_rounded(values: FloatArray, step: float) -> bool:
     finest = step / _FINE
     grids = [values / base ** math.floor(math.log(finest, base)) for base in (10.0, 2.0)]
     return any(bool((np.abs(counts - np.rint(counts)) <= _ON_GRID).all()) for counts in grids)
+
+
+def warn_if_rounded(values: FloatArray, step: float) -> None:
+    """Warn the caller of a release of readings that look rounded by hardware."""
+    if look_rounded(values, step):
+        warnings.warn(
+            HardwareStepWarning(
+                "all readings are round numbers, like those of hardware that reads in steps, and the noise of this "
+                "cloak does not cover such steps. Make the cloak with the step of the hardware, for example "
+                "resolution=0.0625, or state that the readings are exact: release(readings, exact=True)."
+            ),
+            stacklevel=3,
+        )
+
+
+def usual_steps(resolution: FloatArray, own: OwnNoise | None) -> FloatArray:
+    """The step in which each sensor sends by default, given that of its hardware."""
+    return np.asarray(resolution / (PARTS if own is None else np.where(own.helps, FINE_PARTS, PARTS)))
 
 
 def per_sensor(name: str, values: ArrayLike, m: int, *, zero: bool = False) -> FloatArray:

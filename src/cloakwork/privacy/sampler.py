@@ -6,16 +6,17 @@ from typing import TypeAlias
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import IntArray
+from cloakwork._checks import FloatArray, IntArray, frames
 from cloakwork._compile import compiled
-from cloakwork.errors import CalibrationError
+from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.privacy.noise_table import NoiseTable
 from cloakwork.sensor import WORD_BYTES
 
 WordSource: TypeAlias = Callable[[int], NDArray[np.uint64]]
 """A function that returns `count` random words of 128 bits, shape (count, 2)."""
+MOST_STEPS = 2.0**31
 _BLOCK = 1 << 16  # words at a time, few enough to stay in the cache
 _WIDTH = 16
 
@@ -37,6 +38,24 @@ def simulated_words(rng: np.random.Generator) -> WordSource:
     return lambda count: rng.integers(0, 2**64, size=(count, 2), dtype=np.uint64, endpoint=False)
 
 
+def frames_in_steps(readings: ArrayLike, step: FloatArray) -> FloatArray:
+    """Readings of one frame (m,) or of several (k, m), in whole steps; refused if one does not fit in 2^31 of them."""
+    values = frames("readings", readings, len(step), error=ReadingError)
+    if values.ndim > 2:
+        raise ReadingError(f"readings has {values.ndim} axes: give one frame (m,) or frames (k, m).", axes=values.ndim)
+    with np.errstate(over="ignore"):  # a value that is too large is refused below
+        steps: FloatArray = np.asarray(np.rint(values / step))
+    far = np.argwhere(np.abs(steps) >= MOST_STEPS)
+    if len(far):
+        sensor = int(far[0][-1])
+        raise ReadingError(
+            f"the reading of sensor {sensor} does not fit in {MOST_STEPS:.0f} steps of {step[sensor]:.3g}: "
+            "subtract its baseline first, or give a coarser step.",
+            sensor=sensor,
+        )
+    return steps
+
+
 def noise_from_words(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:
     """Turn words of shape (count, levels, 2) into noise in steps, shape (count,)."""
     if words.shape[1:] != (len(table.levels), 2):
@@ -47,23 +66,27 @@ def noise_from_words(table: NoiseTable, words: NDArray[np.uint64]) -> IntArray:
     return out
 
 
-def noise_of_frames(tables: Sequence[NoiseTable], count: int, words: WordSource) -> IntArray:
+def noise_of_frames(
+    tables: Sequence[NoiseTable], count: int, words: WordSource, *, kinds: IntArray | None = None
+) -> IntArray:
     """Draw noise for `count` frames of sensors with these tables, in steps, shape (count, sensors).
 
-    A frame takes one word per level, sensor by sensor, so drawing frames together or one by one consumes the same
-    words and gives the same noise.
+    Without `kinds` each sensor has its own table; `kinds` (sensors,) has the number of each sensor's table. A frame
+    takes one word per level, sensor by sensor, so drawing frames together or one by one consumes the same words and
+    gives the same noise.
     """
-    ends = np.cumsum([len(table.levels) for table in tables])
+    if kinds is None:
+        number = {table: k for k, table in enumerate(dict.fromkeys(tables))}
+        kinds, tables = np.array([number[table] for table in tables]), list(number)
+    ends = np.cumsum(np.array([len(table.levels) for table in tables])[kinds])
     frame = int(ends[-1])
-    out = np.empty((count, len(tables)), dtype=np.int64)
-    sensors: dict[NoiseTable, list[int]] = {}
-    for k, table in enumerate(tables):
-        sensors.setdefault(table, []).append(k)
+    out = np.empty((count, len(kinds)), dtype=np.int64)
+    sensors = [(table, np.flatnonzero(kinds == k)) for k, table in enumerate(tables)]
     block = max(1, _BLOCK // frame)
     for first in range(0, count, block):
         part = out[first : first + block]
         drawn = words(len(part) * frame).reshape(len(part), frame, 2)
-        for table, which in sensors.items():
+        for table, which in sensors:
             levels = len(table.levels)
             columns = (ends[which, None] - levels + np.arange(levels)).ravel()
             chosen = drawn if len(sensors) == 1 else drawn[:, columns]

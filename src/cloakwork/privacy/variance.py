@@ -27,7 +27,8 @@ def mean_variance(physics: Physics, sigma: ArrayLike, *, known_within: float | N
     physics
         How sources become readings.
     sigma
-        Standard deviation of the noise, one for all sensors or one per sensor.
+        Standard deviation of the noise, one for all sensors or one per sensor; or a matrix R (m, m) if the noise is
+        correlated between sensors, with the covariance R R'.
     known_within
         Standard deviation to which the place is known before any reading. It defaults to the diagonal of the space;
         `math.inf` means that nothing is known, so a place that no sensor sees has an infinite variance.
@@ -51,13 +52,20 @@ def mean_variance(physics: Physics, sigma: ArrayLike, *, known_within: float | N
 def place_variances(physics: Physics, sigma: ArrayLike, *, known_within: float | None = None) -> FloatArray:
     """Like `mean_variance`, but for each place, shape (n,)."""
     moves = Moves.of(physics, known_within=known_within)
+    if np.shape(sigma) == (physics.sensors, physics.sensors):
+        return np.asarray(moves.members @ moves.variances(precision(np.asarray(sigma, dtype=np.float64))))
     try:
         noise = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (physics.sensors,))
     except ValueError:
         raise InputError(f"sigma: give one number, or one for each of the {physics.sensors} sensors.") from None
     if not (np.isfinite(noise).all() and (noise > 0).all()):
         raise InputError("sigma holds a value that is not a finite number above 0.")
-    return np.asarray(moves.members @ moves.variances(1 / noise**2))
+    return np.asarray(moves.members @ moves.variances(precision(noise)))
+
+
+def precision(noise: FloatArray) -> FloatArray:
+    """The weights of noise: 1/sigma^2 of standard deviations (m,), or the inverse (m, m) of R R' for a matrix R."""
+    return np.asarray(1 / noise**2 if noise.ndim == 1 else np.linalg.inv(noise @ noise.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +83,8 @@ class Moves:
 
     `slopes` has shape (blocks, axes, m), or is one sparse (blocks, m) for each axis on a large floor. `known`, shape
     (blocks, axes, axes), is the information available without readings. Row p of `members` averages blocks into the
-    variance of place p. All functions of weights take w = 1/sigma^2.
+    variance of place p. All functions of weights take w = 1/sigma^2; those that do not need a Hessian also take a
+    matrix (m, m), the inverse of a covariance.
     """
 
     slopes: Any
@@ -125,6 +134,24 @@ class Moves:
             return Moves(tuple((axis[:, sensors] @ scales).tocsr() for axis in self.slopes), self.known, self.members)
         return Moves(np.ascontiguousarray(self.slopes[:, :, sensors]) * np.sqrt(scale), self.known, self.members)
 
+    def of_several(self, number: int) -> "Moves":
+        """The moves of `number` sources at once, in scenes that together have each block once, up to a rest.
+
+        The others are unknown as well, so that sources near each other are hard to tell apart: those of a scene count
+        as known within a tenth of what one is.
+        """
+        scenes = len(self.known) // number
+        if number == 1 or scenes == 0:
+            return self
+        shuffled = np.random.default_rng(0).permutation(len(self.known))[: number * scenes].reshape(number, scenes)
+        axes = self._axes
+        known = np.zeros((scenes, number * axes, number * axes))
+        for k, blocks in enumerate(shuffled):
+            part = slice(k * axes, (k + 1) * axes)
+            known[:, part, part] = 100 * self.known[blocks]
+        slopes = np.concatenate([self.slopes[blocks] for blocks in shuffled], axis=1)
+        return Moves(slopes, known, sparse.diags_array(np.full(scenes, 1 / (number * axes))).tocsr())
+
     def information(self, weights: FloatArray) -> FloatArray:
         """Fisher information of the place plus the known information, shape (blocks, axes, axes)."""
         information = self.known.copy()
@@ -134,7 +161,8 @@ class Moves:
             return information
         for piece in self._pieces:
             slopes = self.slopes[piece]
-            information[piece] += (slopes * weights) @ np.swapaxes(slopes, 1, 2)
+            scaled = slopes * weights if weights.ndim == 1 else slopes @ weights
+            information[piece] += scaled @ np.swapaxes(slopes, 1, 2)
         return information
 
     def variances(self, weights: FloatArray) -> FloatArray:
@@ -147,8 +175,11 @@ class Moves:
         return float(self.shares @ self.variances(weights))
 
     def gradient(self, weights: FloatArray) -> FloatArray:
-        """Derivative of the mean variance by each weight, shape (m,)."""
+        """Derivative of the mean variance by each weight, shape (m,), or (m, m)."""
         inverse = np.linalg.inv(self.information(weights)) * np.sqrt(self.shares)[:, None, None]
+        if weights.ndim == 2:
+            flat = (inverse @ self.slopes).reshape(-1, self.sensors)
+            return np.asarray(-flat.T @ flat)
         total = np.zeros(self.sensors)
         if isinstance(self.slopes, tuple):
             for a in range(self._axes):

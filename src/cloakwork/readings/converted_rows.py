@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cloakwork.errors import ReadingError
+from cloakwork.errors import InputError, ReadingError
 
 PARQUET, ARROW, JSON_LINES = (".parquet", ".pq"), (".arrow", ".feather"), (".jsonl", ".ndjson")
+_EXACT = 1 << 53  # below it, each whole number is a float of its own
 _ROWS = 1 << 13  # in memory at once
 _BROKEN = '"\n'  # a line that no reader takes for a row
 
@@ -66,6 +67,12 @@ def record_batches(source: object) -> tuple[Any, Iterator[tuple[Any, float]]]:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     if not isinstance(source, Path):
+        if not hasattr(source, "__arrow_c_stream__"):
+            raise InputError(
+                f"readings={type(source).__name__}: give a file, or a table of Arrow, pandas or Polars (not a lazy "
+                "one).",
+                type=type(source).__name__,
+            )
         stream = pa.RecordBatchReader.from_stream(source)
         return stream.schema, ((part, 0.0) for batch in stream for part in _parts(batch))
     if source.suffix.lower() in PARQUET:
@@ -86,11 +93,18 @@ def _texts(column: Any) -> list[str]:
     """The cells of an Arrow column as a CSV file has them."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    column = column.cast(kind)
-    if pa.types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("ms", kind.tz), safe=False).cast(pa.int64())
+    if pa.types.is_dictionary(column.type) and pa.types.is_timestamp(column.type.value_type):
+        column = column.dictionary_decode()  # of categories of Polars, Arrow can only give the values
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
+    if pa.types.is_float64(column.type):  # pandas turns whole numbers into these where one is missing
+        return ["" if value is None else _number(value) for value in column.to_pylist()]
     return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _number(value: float) -> str:
+    """A number as text; a whole one without a point, while no other rounds to it."""
+    return str(int(value)) if value.is_integer() and abs(value) < _EXACT else str(value)
 
 
 def _json_row(line: bytes) -> dict[str, str] | None:

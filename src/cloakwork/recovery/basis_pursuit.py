@@ -124,7 +124,7 @@ def _fit_within_radius(
     projected = problem.project(readings)
     rho2 = _squared_radius(estimator.radius, estimator.quantile, problem, projected)
     reduced = problem.range.reduced
-    columns = np.ascontiguousarray(reduced.T)
+    columns = np.array(reduced.T, order="C")  # a copy even of one row: a read-only array would be compiled for anew
     frames = len(rho2)
     maps = np.zeros((frames, problem.physics.places))
     codes = np.full(frames, active_set.EMPTY, dtype=np.int64)

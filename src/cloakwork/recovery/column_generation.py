@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csgraph
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray, IntArray, frozen
 from cloakwork.physics import Space
 from cloakwork.recovery import active_set
 from cloakwork.recovery.problem import Problem
@@ -61,7 +61,8 @@ class _Columns:
         outside = float(y @ y) - float(inside @ inside)
         maps, codes, misfits, gaps = np.zeros((1, k)), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
         data, radius = inside[None], np.array([rho2 - outside])
-        active_set.pursue(upper, np.ascontiguousarray(upper.T), data, radius, 0.0, 0, maps, codes, misfits, gaps)
+        columns = np.array(upper.T, order="C")
+        active_set.pursue(frozen(upper), columns, data, radius, 0.0, 0, maps, codes, misfits, gaps)
         return maps[0], int(codes[0])
 
 

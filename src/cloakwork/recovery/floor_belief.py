@@ -32,6 +32,7 @@ RECYCLED = 0.05  # a track below this probability becomes one of the others
 NEARBY = 4.0  # metres around a track whose places are weighed one by one
 NEGLIGIBLE = 1e-3  # a place this much less likely than the likeliest of a track is left out
 MOST_CELLS = MOST_NEAR // 2  # of the law of a track
+FAINT = 1e-3  # of the noise: a sensor that a source warms by less does not count for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +175,8 @@ class FloorDraws:
         rest = np.stack([others * sitting, others * (1 - sitting)])
         for k in set(range(len(tracks))) - set(kept):
             rest[:, tracks[k].cells] += np.stack([tracks[k].sits, tracks[k].walks])
-        states = tuple(_numbered(at, free, kept, begun) for at, free in self.states)
+        claims = [set(track.cells.tolist()) for track in begun]
+        states = tuple(_numbered(at, free, kept, claims) for at, free in self.states)
         return FloorBelief((*(tracks[k] for k in kept), *begun), rest, states)
 
     def _track(self, prior: FloorPrior, number: int) -> FloorTrack:
@@ -218,13 +220,13 @@ def _begun(others: FloatArray, sitting: FloatArray, motion: FloorMotion) -> list
     return found
 
 
-def _numbered(at: IntArray, free: IntArray, kept: list[int], begun: list[FloorTrack]) -> tuple[IntArray, IntArray]:
-    """The state of a chain for the tracks kept and those begun."""
+def _numbered(at: IntArray, free: IntArray, kept: list[int], claims: list[set[int]]) -> tuple[IntArray, IntArray]:
+    """The state of a chain for the tracks kept and those begun, each of which claims some cells."""
     gone = np.delete(at, kept)
     left = [*free.tolist(), *gone[gone >= 0].tolist()]
     new = []
-    for track in begun:
-        mine = next((place for place in left if (track.cells == place).any()), -1)
+    for cells in claims:
+        mine = next((place for place in left if place in cells), -1)
         if mine >= 0:
             left.remove(mine)
         new.append(mine)
@@ -260,9 +262,11 @@ class FloorField:
             assert local is not None  # noqa: S101
             columns = local.columns
             values = columns.data * (self.strength * self.scale(aside, inflation))[columns.indices]
-            squares = np.add.reduceat(np.append(values**2, 0.0), columns.indptr[:-1]) * (np.diff(columns.indptr) > 0)
+            felt = np.abs(values) >= FAINT
+            starts = np.append(0, np.cumsum(felt))[columns.indptr]
+            values, sensors = values[felt], columns.indices[felt].astype(np.int32)
+            squares = np.add.reduceat(np.append(values**2, 0.0), starts[:-1]) * (np.diff(starts) > 0)
             row, column = (np.ascontiguousarray(axis) for axis in rooms.grid_positions.T)
-            starts, sensors = columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
             self._known.clear()
             self._known[key] = (starts, sensors, values, squares, np.array(rooms.grid), row, column)
         return self._known[key]

@@ -30,7 +30,13 @@ class FloorStart:
 
 
 def checked_field(problem: Problem, prior: Prior) -> FloorField:
-    """The field of a floor; refuses what only smaller floors allow."""
+    """The field of a floor; refuses what only smaller floors allow, and smaller floors."""
+    if not samples_locally(problem.physics):
+        raise InputError(
+            "this is no large floor with a steady field: follow its sources with `Tracker`.",
+            sensors=problem.physics.sensors,
+            places=problem.physics.places,
+        )
     if not prior.known or problem.offsets is not None or prior.least > 0:
         raise InputError(
             "this floor is too large for unknown strengths, drift or a least number of sources: they need at most "

@@ -14,6 +14,7 @@ from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.vicinity import Source, position
 
 SETTLING, SWEEPS = 4, 20  # of each of two chains
+ROUGH = 1e-8  # error of overlaps, which are kept in single precision
 SHARPENED = 16  # nodes at most whose norms are computed one by one
 
 
@@ -102,7 +103,8 @@ class NetworkSources:
         unit[place] = self.strength
         if self.problem.weights is None and self.graph.fades:  # then M'M = gain^2 exp(-2 tau L)
             factor = self.strength * (self.graph.gain * self._weights[0]) ** 2
-            return np.asarray(factor * self.graph.kernel.at(2 * self.graph.tau).apply(unit))
+            kernel = self.graph.kernel.at(2 * self.graph.tau)
+            return np.asarray(factor * (kernel if kernel.rational else kernel.rougher(ROUGH)).apply(unit))
         return self.strength * self.graph.adjoint(self.graph.apply(unit) * self._weights**2)
 
 

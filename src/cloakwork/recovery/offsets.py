@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.physics import Nuisance
+from cloakwork.physics import Nuisance, weighted
 
 SETTLED = 1e-6  # a covariance that changes less, relative to the stationary one, has settled
 ROUNDING = 1e-12
@@ -44,7 +44,7 @@ class KalmanStep:
         return cls(np.ones(size), one, nothing.T, np.eye(sensors), nothing, one)
 
     def then(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
-        """The step to a frame `seconds` later, whose readings are whitened by `scale` (m,), 0 if they do not count."""
+        """The step to a frame `seconds` later, whose readings are whitened by `scale`, 0 if they do not count."""
         key = (round(1000 * seconds), scale.tobytes())
         if key not in self._next:
             if len(self._next) >= MOST_STEPS:
@@ -56,7 +56,7 @@ class KalmanStep:
         fade = np.exp(-seconds / offsets.over)
         before = fade[:, None] * self.after * fade
         before[np.diag_indices_from(before)] += 1 - fade**2
-        seen = offsets.factor * scale[:, None]
+        seen = weighted(offsets.factor.T, scale).T
         across = before @ seen.T
         precision = np.asarray(np.linalg.inv(np.eye(len(scale)) + seen @ across), dtype=np.float64)
         gain = across @ precision

@@ -91,7 +91,7 @@ def whisper(
         knowing = graph.places * min(max(share, 1 / graph.places), 0.99)
     if not 0 < knowing < graph.places:
         raise InputError(f"knowing={knowing:g}: give a number above 0 and below {graph.places}.", knowing=knowing)
-    knows = _knowing(heard, knowing)
+    knows = knowing_chances(heard, knowing)
     yes = wrong + (right - wrong) * knows
     rows = np.where((bits == 1)[:, None], np.log(yes), np.log1p(-yes))[asked]
     probability = special.softmax(rows.sum(axis=0))
@@ -104,7 +104,7 @@ def whisper(
     return Whisper(frozen(probability), sums, float(knowing))
 
 
-def _knowing(heard: FloatArray, number: float) -> FloatArray:
+def knowing_chances(heard: FloatArray, number: float) -> FloatArray:
     """Return k_i(s) = 1 - exp(-c M_is), where c makes `number` the average over s of how many nodes know.
 
     The average is concave in c, so Newton's steps from the left approach it from below.

@@ -5,14 +5,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-ONLINE, FAILING, INVALID, SLOW = "online", "failing", "invalid", "slow"
+ONLINE, FAILING, INVALID, SLOW, SKIPPING = "online", "failing", "invalid", "slow", "skipping"
 REASONS = {
     FAILING: "no reading could be taken",
     INVALID: "read() did not return two whole numbers, the second above 0",
     SLOW: "a reading took too long",
 }
-BLOCK = 16  # readings that the status judges together
+BLOCK = 16  # slots that the status judges together
 TOLERATED = 3  # failed readings in a block of a device that still counts as working
+SKIPPED = 1  # slots of such a block that slow storage may leave empty
 
 
 def is_reading(result: "Any") -> bool:
@@ -44,10 +45,11 @@ def attempt(
 
 
 class MeasuringHealth:
-    """Decides what the status says about measuring, after every 16 readings; after a start as soon as 4 have failed.
+    """Decides what the status says about measuring, after every 16 slots; after a start, as soon as that is clear.
 
-    `state` is `online`, or why more than 3 of the 16 readings failed. It does not follow single failures: where those
-    depend on who is near, which they must not, the status would too, each time.
+    `state` is `online`, why more than 3 of the 16 readings failed, or `skipping` if 2 or more slots had none because
+    the storage was slow. It does not follow single failures: where those depend on who is near, which they must not,
+    the status would too, each time. Skipped slots depend on no reading, and do not count as failures.
     """
 
     def __init__(self) -> None:
@@ -55,17 +57,22 @@ class MeasuringHealth:
         self._starting = True
         self._count = 0
         self._failures = 0
+        self._skipped = 0
         self._reason = ONLINE
 
     def add(self, state: str) -> None:
-        """Count one reading: `online`, or why there is none."""
+        """Count one slot: `online` with a reading, or why it has none."""
         self._count += 1
-        if state != ONLINE:
+        if state == SKIPPING:
+            self._skipped += 1
+        elif state != ONLINE:
             self._failures += 1
             self._reason = state
-        failing = self._failures > TOLERATED
-        if self._count == BLOCK or (self._starting and failing):
-            self.state = self._reason if failing else ONLINE
+        found = SKIPPING if self._skipped > SKIPPED else ONLINE
+        if self._failures > TOLERATED:
+            found = self._reason
+        if self._count == BLOCK or (self._starting and found != ONLINE):
+            self.state = found
         if self._count == BLOCK:
             self._starting = False
-            self._count = self._failures = 0
+            self._count = self._failures = self._skipped = 0

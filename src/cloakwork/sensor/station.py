@@ -3,7 +3,7 @@
 from cloakwork.sensor.clock import unix_ms
 from cloakwork.sensor.device import SPENT, TAKE
 from cloakwork.sensor.errors import WireError
-from cloakwork.sensor.measuring import ONLINE, REASONS, SLOW, MeasuringHealth, attempt
+from cloakwork.sensor.measuring import ONLINE, REASONS, SKIPPING, SLOW, MeasuringHealth, attempt
 from cloakwork.sensor.session import IN_FLIGHT, Session
 
 TYPE_CHECKING = False
@@ -60,6 +60,7 @@ class Station:
         self._stamped = 0  # the time of the last slot in which the device measured
         self._made = -1  # the first sequence number since this start
         self._failed = False
+        self._skipped = False
         self._health = MeasuringHealth()
         newest = outbox.newest()
         if newest and device.ahead(newest):
@@ -150,9 +151,9 @@ class Station:
             return
         if self._network_time is not None:
             self._network_time.drop()
-        if verdict == TAKE:
-            if not self._in_time(start, time):
-                return  # the storage was slow: this slot stays empty, whatever the reading
+        if verdict == TAKE and not self._in_time(start, time):
+            self._skip()
+        elif verdict == TAKE:
             self._stamped = time
             made = self.outbox.add(device.cloak(self._measured(start, time), time))
             self._made = made if self._made < 0 else self._made
@@ -203,6 +204,13 @@ class Station:
         self._failed = reading is None
         self._health.add(state)
         return reading
+
+    def _skip(self) -> None:
+        """Leave the slot empty, whatever the reading: the storage was slow."""
+        if not self._skipped:
+            self._note("writing the state took longer than late_ms, so this slot stays empty. A longer late helps")
+        self._skipped = True
+        self._health.add(SKIPPING)
 
     def _align(self) -> None:
         """Align slots to multiples of the period in Unix time, so that sensors measure together.

@@ -7,13 +7,13 @@ number, so a message has no room for anything else.
 """
 
 from cloakwork.sensor.errors import WireError
-from cloakwork.sensor.measuring import FAILING, INVALID, ONLINE, SLOW
+from cloakwork.sensor.measuring import FAILING, INVALID, ONLINE, SKIPPING, SLOW
 
 VERSION = 1
 LARGEST = (1 << 53) - 1  # every JSON reader holds it exactly
 LONGEST = 96  # bytes of a message
 LONGEST_NAME = 64
-STATES = (ONLINE, "spent", "bench", "offline", FAILING, INVALID, SLOW)
+STATES = (ONLINE, "spent", "bench", "offline", FAILING, INVALID, SLOW, SKIPPING)
 KINDS = ("reading", "bench", "status")
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 

@@ -50,6 +50,3 @@ from .stream import Stream as Stream
 from .visits import RecoveredSources as RecoveredSources
 from .visits import SourceCount as SourceCount
 from .visits import count_visits as count_visits
-from .walsh import Convolved as Convolved
-from .walsh import WalshCloak as WalshCloak
-from .walsh import walsh_convolve as walsh_convolve

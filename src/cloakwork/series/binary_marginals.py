@@ -10,11 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, array_or_none, count, frozen, rounded_down
-from cloakwork.errors import InputError, ReadingError
-from cloakwork.privacy import Explanation, WordSource, private_words, simulated_words
+from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork.privacy import (
+    Explanation,
+    Immutable,
+    Ledger,
+    WordSource,
+    check_claim,
+    private_words,
+    simulated_words,
+)
 from cloakwork.series.attribute_tables import AttributeTables, check_attributes
-from cloakwork.series.hadamard import CoefficientsCloak, transformed
-from cloakwork.series.release_noise import MOST_RELEASED, Publication
+from cloakwork.series.hadamard import WalshStrategy, transformed
+from cloakwork.series.release_noise import (
+    MOST_RELEASED,
+    GaussianNoise,
+    Publication,
+    ReleaseClaim,
+    odds_text,
+    percent_text,
+)
+from cloakwork.series.strategies import Strategy, finest
 
 _RAGGED = "rows: give one row for each person, of zeros and ones, all of the same length."
 
@@ -54,7 +70,7 @@ class Marginals(Publication):
 
 
 @final
-class MarginalsCloak(CoefficientsCloak):
+class MarginalsCloak(Immutable):
     """Publishes tables of counts over binary attributes, once, with the least noise that meets the claim.
 
     Parameters
@@ -103,8 +119,18 @@ class MarginalsCloak(CoefficientsCloak):
     ) -> None:
         self.attributes = check_attributes(attributes)
         self.requested = _requested_tables(self.attributes, order, sets)
-        super().__init__(
-            self.requested.worth, epsilon=epsilon, delta=delta, contribution=contribution, owner="marginals cloak"
+        check_claim(epsilon, delta)
+        self.epsilon, self.delta = float(epsilon), float(delta)
+        self.contribution = count("contribution", contribution, error=CalibrationError)
+        worth = self.requested.worth
+        self.strategy: Strategy = finest(worth**0.25, lambda weights: WalshStrategy(worth, np.maximum(weights, 1)))
+        claim = ReleaseClaim(self.epsilon, self.delta, self.contribution)
+        self.noise = GaussianNoise.meeting(self.strategy, claim)
+        self._ledger = Ledger(
+            1,
+            unit="release",
+            owner="marginals cloak",
+            remedy="Each release costs its own budget; to experiment, use simulate(..., rng=...).",
         )
         self._freeze()
 
@@ -119,6 +145,26 @@ class MarginalsCloak(CoefficientsCloak):
         return len(self.sets)
 
     @property
+    def coefficients(self) -> int:
+        """Number of Walsh coefficients that are released."""
+        return self.strategy.length
+
+    @property
+    def expected_mse(self) -> float:
+        """Mean squared error over all cells, including the cost of rounding."""
+        return float(self.strategy.variances.mean()) * self.noise.variance
+
+    @property
+    def ideal_mse(self) -> float:
+        """The mean squared error with unrounded weights and noise."""
+        return self.strategy.ideal * self.noise.ideal * self.contribution**2
+
+    @property
+    def rounding_cost(self) -> float:
+        """The increase of the mean squared error due to whole weights and noise, as a fraction."""
+        return self.expected_mse / self.ideal_mse - 1
+
+    @property
     def separate_mse(self) -> float:
         """The mean squared error of separate noise for each table at the same claim, with the best budget for each."""
         return self.requested.separate * self.noise.ideal * self.contribution**2
@@ -126,7 +172,7 @@ class MarginalsCloak(CoefficientsCloak):
     @cached_property
     def variances(self) -> FloatArray:
         """Variance of each Walsh coefficient, shape (coefficients,)."""
-        return frozen(self.coefficient_variances)
+        return frozen(self.noise.variance / self.strategy.weights.astype(np.float64) ** 2)
 
     def standard_deviation(self, attributes: Sequence[int]) -> float:
         """Of each cell of the table of these attributes: a requested set, or a part of one."""
@@ -146,14 +192,21 @@ class MarginalsCloak(CoefficientsCloak):
     def explain(self) -> Explanation:
         """Explain what is hidden, what is not, what it costs and why."""
         tables = f"{self.tables:,} tables" if self.tables > 1 else "the table"
+        rows = "one row" if self.contribution == 1 else f"{self.contribution} rows"
+        present = "one row is" if self.contribution == 1 else f"up to {rows} are"
+        odds = odds_text(self.epsilon, self.delta)
         return Explanation(
-            self._hidden(f"all of {tables}"),
-            self._not_hidden("The attributes, the list of tables and the error of each cell are public."),
+            (f"Someone who sees all of {tables} can hardly tell whether {present} present: {odds}.",),
+            (
+                "The attributes, the list of tables and the error of each cell are public. A person with k times "
+                f"{rows} is hidden with k mu only.",
+                "Publishing other tables of the same rows adds up: each release spends its own (epsilon, delta).",
+            ),
             (
                 f"Counts are off by {math.sqrt(self.expected_mse):.4g} (root mean square over all cells); with "
                 f"separate noise for each table, at the same claim, by {math.sqrt(self.separate_mse):.4g}: a mean "
                 f"squared error {self.separate_mse / self.expected_mse:.3g} times as large.",
-                self._rounding,
+                f"Whole numbers cost {percent_text(self.rounding_cost)} of the mean squared error.",
             ),
             (
                 f"{self.coefficients:,} whole numbers are released, each with its own noise, and less of it for those "
@@ -195,7 +248,9 @@ class MarginalsCloak(CoefficientsCloak):
         return np.asarray(bits)
 
     def _published(self, bits: NDArray[np.bool_], words: WordSource) -> Marginals:
-        return Marginals(self._estimates(self.requested.coefficients(bits), words), self)
+        exact = self.strategy.applied(self.requested.coefficients(bits))
+        noisy = (exact + self.noise.draw(exact.size, words)).astype(np.float64)
+        return Marginals(self.strategy.outputs(noisy)[0], self)
 
 
 def marginals(

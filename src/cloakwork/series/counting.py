@@ -6,6 +6,7 @@ The bins, the names of the series and the limits are public: they come from the 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from cloakwork._checks import IntArray, count
 from cloakwork.errors import InputError
+from cloakwork.privacy import choose
 from cloakwork.readings import TIME_FORMS, TableFile, TextColumn, column_numbers, column_texts, column_times
 from cloakwork.series.bins import Bins
 from cloakwork.series.bounded import BoundedSeries, Losses, tally
@@ -67,6 +69,20 @@ class CountedSeries:
     def limited(self) -> bool:
         """Whether limits may have reduced the data. That limits exist is public; their effect is not."""
         return self.level != "event" or self.series.step is not None
+
+    def fullest(self, epsilon: float) -> str:
+        """Name the series with nearly the largest sum, by a private choice (`choose`) that spends epsilon and no delta.
+
+        One visit may change every series; an event, or all of a person, changes the sum of one by the contribution.
+        """
+        if len(self.names) < 2:
+            remedy = {} if self.names else {"remedy": "series_by"}
+            raise InputError("there is one series: give several names or zones to choose from.", **remedy)
+        series = self.series
+        most = series.contribution + (series.touched or 0) * (series.step or 0.0)
+        shared = len(self.names) if self.level == "visit" else 1
+        scores = [sum(map(Fraction, values.tolist())) for values in series.values]
+        return self.names[choose(scores, epsilon=epsilon, sensitivity=most / shared * (1 + 1e-9))]
 
     @property
     def remarks(self) -> list[str]:

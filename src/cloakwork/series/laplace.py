@@ -8,9 +8,7 @@ from scipy import fft
 
 from cloakwork._checks import FloatArray, IntArray, frozen, rounded_up
 from cloakwork.errors import CalibrationError, InputError
-from cloakwork.privacy import NoiseTable, WordSource, table_ratio
-from cloakwork.series.accounting import largest_delta
-from cloakwork.series.laplace_table import laplace_table
+from cloakwork.privacy import NoiseTable, WordSource, laplace_table, largest_delta, table_ratio
 from cloakwork.series.release_noise import ReleaseClaim, ReleaseNoise, draw_from, table_loss
 from cloakwork.series.strategies import Strategy, Task, ideal_cost
 

@@ -1,6 +1,7 @@
 """Publish filters of a private series, or its circular convolution, in one call."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,18 +38,8 @@ def publish(
     ((8,), 7)
     """
     values = _series(x)
-    cloak = SeriesCloak(
-        filters,
-        values.shape[-1],
-        epsilon=epsilon,
-        delta=delta,
-        contribution=contribution,
-        step=step,
-        touched=touched,
-        series=len(values) if values.ndim == 2 else 1,
-        mechanism=mechanism,
-    )
-    return cloak.release(values)
+    options = {"contribution": contribution, "step": step, "touched": touched, "mechanism": mechanism}
+    return _released(values, filters, epsilon, delta, options)
 
 
 def convolve(
@@ -82,18 +73,16 @@ def convolve(
             f"h has shape {kernel.shape}: give a list of 1 to {n} coefficients, the number of values.",
             shape=kernel.shape,
         )
-    cloak = SeriesCloak(
-        Coefficients(kernel),
-        n,
-        epsilon=epsilon,
-        delta=delta,
-        contribution=contribution,
-        step=step,
-        touched=touched,
-        series=len(values) if values.ndim == 2 else 1,
-        circular=True,
-        mechanism=Fourier() if mechanism is None else mechanism,
-    )
+    options = {"contribution": contribution, "step": step, "touched": touched, "circular": True}
+    chosen = Fourier() if mechanism is None else mechanism
+    return _released(values, Coefficients(kernel), epsilon, delta, options | {"mechanism": chosen})
+
+
+def _released(
+    values: FloatArray, filters: Filter | Sequence[Filter], epsilon: float, delta: float, options: dict[str, Any]
+) -> Published:
+    series = len(values) if values.ndim == 2 else 1
+    cloak = SeriesCloak(filters, values.shape[-1], epsilon=epsilon, delta=delta, series=series, **options)
     return cloak.release(values)
 
 

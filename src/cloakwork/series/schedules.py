@@ -74,8 +74,8 @@ def _schedules(spec: Mapping[str, Any]) -> Schedules:
     unknown = [key for key in spec if key not in _KEYS]
     if unknown:
         raise InputError(f"{unknown[0]!r} is not a key: give {', '.join(_KEYS)}.", key=unknown[0])
-    if "most" not in spec or not isinstance(spec.get("schedules"), Mapping):
-        raise InputError("give most, the largest count that matters, and [schedules] with a level for each name.")
+    if "most" not in spec or not isinstance(spec.get("schedules"), Mapping) or len(spec["schedules"]) < 2:
+        raise InputError("give most, the largest count that matters, and at least two [schedules] with their levels.")
     most = count("most", spec["most"])
     need = _levels("need", spec.get("need", (np.arange(most + 1) / most).tolist()))
     if need.shape != (most + 1,):

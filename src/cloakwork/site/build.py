@@ -13,6 +13,7 @@ from scipy.cluster import vq
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import PhysicsError, SiteError
 from cloakwork.physics import (
+    EDGE_COLUMNS,
     Drift,
     FloorPlan,
     Graph,
@@ -26,6 +27,7 @@ from cloakwork.physics import (
     Rooms,
     Space,
     Steady,
+    edge_columns,
 )
 from cloakwork.site.schema import FloorPlanSpec, GraphSpec, LineSpec, MatrixSpec, PlaneSpec, SiteSpec
 
@@ -125,9 +127,10 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
         _edge_rows(folder / physics.edges) if isinstance(physics.edges, str) else physics.edges
     )
     for number, row in enumerate(rows, start=1):
-        if len(row) < 2:
+        ends = [str(cell).strip() for cell in row[:2] if str(cell).strip()]
+        if len(ends) < 2:
             raise SiteError(
-                f"edge {number} names {len(row)} nodes: give from, to, and optionally weight and length.", key="edges"
+                f"edge {number} names {len(ends)} nodes: give from, to, and optionally weight and length.", key="edges"
             )
         try:
             weight, length = (float(row[k]) if len(row) > k else 1.0 for k in (2, 3))
@@ -135,9 +138,9 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
             raise SiteError(
                 f"edge {number} has a weight or length that is not a number: {row!r}.", key="edges"
             ) from None
-        if graph.has_edge(str(row[0]), str(row[1])):
-            raise SiteError(f"edge {number} between {row[0]} and {row[1]} is given twice.", key="edges")
-        graph.add_edge(str(row[0]), str(row[1]), weight=weight, length=length)
+        if graph.has_edge(*ends):
+            raise SiteError(f"edge {number} between {ends[0]} and {ends[1]} is given twice.", key="edges")
+        graph.add_edge(*ends, weight=weight, length=length)
     if spec.located:
         nodes = [str(sensor.id if sensor.at is None else sensor.at) for sensor in spec.located]
         for sensor, node in zip(spec.located, nodes, strict=True):
@@ -203,12 +206,18 @@ def _rows(path: Path) -> list[list[str]]:
 
 
 def _edge_rows(path: Path) -> list[list[str]]:
+    """Rows of from, to, and perhaps weight and length; a header says in which order the file has them."""
     try:
-        return _rows(path)
+        rows = _rows(path)
     except OSError as problem:
         raise SiteError(f"physics.edges = {path.name!r}: {problem.strerror}.", key="edges") from None
     except (UnicodeDecodeError, csv.Error):
         raise SiteError(f"physics.edges = {path.name!r}: give rows of from, to, weight, length.", key="edges") from None
+    columns = edge_columns([cell.strip() for cell in rows[0]]) if rows else None
+    if columns is None:
+        return rows
+    named = [dict(zip(columns, row, strict=False)) for row in rows[1:]]
+    return [[row.get(name, "1" if k > 1 else "") for k, name in enumerate(EDGE_COLUMNS)] for row in named]
 
 
 def even_places(space: Space, number: int) -> IntArray:

@@ -13,7 +13,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, Metric, Physics, Space, Timing, Tolerance
-from cloakwork.privacy import Cloak, Flip, SensorChoice, SlowNoise, Stay, choose_sensors
+from cloakwork.privacy import Cloak, Flip, NoiseLaw, SensorChoice, SlowNoise, Stay, choose_sensors
 from cloakwork.recovery import (
     MOST_COARSE,
     MOST_PATH_PLACES,
@@ -310,7 +310,7 @@ class Site:
     @property
     def _claim(self) -> dict[str, Any]:
         """The claim that a cloak of the site must meet."""
-        keys = ("epsilon", "delta", "alpha", "scope", "calibration", "count_own_noise", "readings_per_window")
+        keys = ("epsilon", "delta", "alpha", "scope", "noise", "calibration", "count_own_noise", "readings_per_window")
         return {key: getattr(self.spec.privacy, key) for key in keys} | {
             "resolution": self.resolutions,
             "own_noise": self.own_noises,
@@ -320,7 +320,8 @@ class Site:
 
     def choose_sensors(self, count: int, *, progress: Callable[[float], None] | None = None) -> SensorChoice:
         """Choose the `count` sensors of the site that locate a lone source best at the site's claim."""
-        return choose_sensors(self.physics, count, **self._claim, progress=progress)
+        claim = {key: value for key, value in self._claim.items() if key != "noise"}
+        return choose_sensors(self.physics, count, **claim, progress=progress)
 
     def estimator(self) -> "EstimatorChoice":
         """Choose the estimator that suits the site's sources."""
@@ -330,9 +331,16 @@ class Site:
         """A new cloak that meets the site's claims, with its budget unspent."""
         return Cloak(self.physics, **self._claim, design=self.spec.privacy.design, stay=self.stay)
 
-    def cloak_with(self, sigmas: FloatArray, steps: FloatArray, slow: SlowNoise | None = None) -> Cloak:
+    def cloak_with(
+        self,
+        sigmas: FloatArray,
+        steps: FloatArray,
+        slow: SlowNoise | None = None,
+        *,
+        noise: NoiseLaw = NoiseLaw.GAUSSIAN,
+    ) -> Cloak:
         """A new cloak with this noise, these steps and slow offsets; refused if they miss the site's claims."""
-        stated = {"sigma": sigmas, "step": steps, "slow": slow, "stay": self.stay}
+        stated = {"noise": noise, "sigma": sigmas, "step": steps, "slow": slow, "stay": self.stay}
         return Cloak(self.physics, **self._claim | stated)
 
 

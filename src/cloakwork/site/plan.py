@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from cloakwork.errors import CalibrationError, PlanError, SiteError
-from cloakwork.privacy import CUT_BITS, Cloak, NoiseTable, flip_table, noise_table, table_ratio
+from cloakwork.privacy import CUT_BITS, Budget, Cloak, NoiseLaw, NoiseTable, Scope, flip_table, law_table, table_ratio
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.plan_parts import (
@@ -32,7 +32,7 @@ from cloakwork.site.plan_parts import (
     SensorNoise,
     SiteClaim,
 )
-from cloakwork.site.schedule import Schedule
+from cloakwork.site.schedule import Schedule, clock_ms
 from cloakwork.site.schema import Name, Positive
 
 VERSION = 1
@@ -55,6 +55,8 @@ class Plan:
         In the order of the model's rows.
     tables
         By their digest.
+    noise_law
+        Of the noise that the devices add: "laplace", or None for Gaussian noise.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -67,6 +69,7 @@ class Plan:
     tables: Annotated[Mapping[Hex, PlannedTable], Field(min_length=1, max_length=MOST_SENSORS)]
     bits: PlannedBits | None = None
     stay: PlannedStay | None = None
+    noise_law: Literal["laplace"] | None = None
 
     def __post_init__(self) -> None:
         if self.schedule.allowed != self.claim.readings_per_window or not self.schedule.covers(self.claim.window):
@@ -94,6 +97,11 @@ class Plan:
         return self.digest[:12]
 
     @property
+    def law(self) -> NoiseLaw:
+        """The law of the noise that the devices add."""
+        return NoiseLaw(self.noise_law or NoiseLaw.GAUSSIAN)
+
+    @property
     def binary_ids(self) -> tuple[str, ...]:
         """Ids of the binary sensors."""
         return () if self.bits is None else self.bits.ids
@@ -108,7 +116,7 @@ class Plan:
         if self.bits is not None and sensor_id in self.bits.ids:
             return SensorNoise(flip_table(int(self.bits.words, 16)), 1.0, 0, 0.0, values=2)
         planned = self.sensor(sensor_id)
-        table, slow, made = noise_table(planned.ratio), None, True
+        table, slow, made = law_table(self.law, planned.ratio), None, True
         if self.stay is not None:
             row = self.sensors.index(planned)
             slow = replace(self.stay.slow, ratios=np.array(self.stay.ratios[row : row + 1]))
@@ -158,7 +166,7 @@ class Plan:
             raise refusal("changed", f"{site.source}, or a file that it names, has changed since {file} was made.")
         try:
             sigmas, steps = (np.array([getattr(s, k) for s in self.sensors]) for k in ("sigma", "step"))
-            cloak = site.cloak_with(sigmas, steps, None if self.stay is None else self.stay.slow)
+            cloak = site.cloak_with(sigmas, steps, None if self.stay is None else self.stay.slow, noise=self.law)
         except CalibrationError as problem:
             raise refusal("noise", f"{file}: {problem}") from None
         if self.bits is not None and site.flip is not None and int(self.bits.words, 16) < site.flip.words:
@@ -166,9 +174,23 @@ class Plan:
         if cloak.ratios.tolist() != [sensor.ratio for sensor in self.sensors]:
             raise refusal("ratio", f"{file} has other ratios of noise to step than this version makes.")
         for ratio, table in {sensor.ratio: sensor.table for sensor in self.sensors}.items():
-            if noise_table(ratio).digest != table:
+            if law_table(self.law, ratio).digest != table:
                 raise refusal("table", f"{file} has other noise tables than this version makes.")
         return cloak
+
+    def budget(self, cloak: Cloak, seconds: float) -> Budget:
+        """All readings of the site in so many seconds: each hides a move, and those of binary sensors all they saw.
+
+        A claim for single sensors is about one of them, so those of all sensors add up.
+        """
+        readings = self.schedule.most(clock_ms(seconds))
+        observed = 1 if cloak.scope is Scope.NETWORK else cloak.physics.sensors
+        budget = Budget().cloak(cloak, readings=readings * observed)
+        if self.bits is None:
+            return budget
+        other = int(self.bits.words, 16) / 2.0**CUT_BITS
+        each = math.log((1 - other) / other) * (1 + 1e-12)
+        return budget.choice(each, times=readings * self.bits.shared)
 
     def write(self, path: str | Path) -> None:
         """Write the plan to a file, as a whole or not at all."""
@@ -191,7 +213,7 @@ class Plan:
     @property
     def _values(self) -> dict[str, Any]:
         values = {"v": VERSION, **asdict(self)}
-        return {key: value for key, value in values.items() if key not in {"bits", "stay"} or value is not None}
+        return {key: value for key, value in values.items() if value is not None}
 
 
 def freeze(site: Site, cloak: Cloak) -> Plan:
@@ -201,8 +223,8 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
     slow = cloak.slow
     if slow is not None:
         slow = replace(slow, ratios=np.array([table_ratio(ratio * (1 + 2 * PADDING)) for ratio in slow.ratios]))
-    frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps, slow)
-    tables = {ratio: noise_table(ratio) for ratio in frozen.ratios.tolist()}
+    frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps, slow, noise=cloak.noise)
+    tables = {ratio: law_table(cloak.noise, ratio) for ratio in frozen.ratios.tolist()}
     own = site.own_noises if frozen.rests_on_own_noise and site.own_noises is not None else np.zeros_like(frozen.sigmas)
     columns = (frozen.sigmas.tolist(), frozen.steps.tolist(), frozen.ratios.tolist(), own.tolist())
     sensors = tuple(
@@ -219,6 +241,7 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
         tables={table.digest: _planned_table(table) for table in tables.values()},
         bits=_planned_bits(site),
         stay=_planned_stay(site, frozen),
+        noise_law="laplace" if cloak.noise is NoiseLaw.LAPLACE else None,
     )
 
 

@@ -25,7 +25,7 @@ class SiteClaim:
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     epsilon: Positive
-    delta: Positive
+    delta: Annotated[float, Field(ge=0, lt=1)]
     alpha: Positive
     scope: Literal["network", "sensor"]
     window: Positive

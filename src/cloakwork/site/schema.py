@@ -215,8 +215,9 @@ class StaySpec(_Table):
 class PrivacySpec(_Table):
     """`[privacy]`: the claim, for a window, and how often a device reads (by default, evenly over the window)."""
 
+    noise: Literal["gaussian", "laplace", "least"] = "gaussian"
     epsilon: Positive
-    delta: Annotated[float, Field(gt=0, lt=1)]
+    delta: Annotated[float, Field(ge=0, lt=1)]
     alpha: Positive
     scope: Literal["network", "sensor"] = "network"
     calibration: Literal["exact", "paper"] = "exact"
@@ -232,6 +233,23 @@ class PrivacySpec(_Table):
     speed: NotNegative | Literal["any"] | None = None
     binary: BinarySpec | None = None
     stay: StaySpec | None = None
+
+    @field_validator("design", mode="before")
+    @classmethod
+    def _drawn_by_each_device(cls, value: object) -> object:
+        if value == "shared":
+            raise ValueError(
+                "each device of a site draws its own noise, and no program draws that of several sensors yet; give "
+                '"least-error" or "equal"'
+            )
+        return value
+
+    @field_validator("delta")
+    @classmethod
+    def _some(cls, value: float, info: ValidationInfo) -> float:
+        if value == 0 and info.data.get("noise") == "gaussian":
+            raise ValueError("Gaussian noise needs a delta above 0, such as 1e-5")
+        return value
 
 
 class ZoneSpec(_Table):

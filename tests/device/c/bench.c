@@ -8,7 +8,7 @@ typedef struct {
     cw_level level[CW_MOST_LEVELS];
     char names[2][128];
     uint8_t copies[2][CW_STATE_BYTES];
-    int sizes[2], writes_left, random_left;
+    int sizes[2], writes_left, random_left, write_ms, delayed;
     uint32_t ticks;
     int64_t unix_now;
     uint8_t random[64 * CW_MOST_LEVELS];
@@ -26,6 +26,7 @@ static int bench_read(void *context, int copy, uint8_t *data, size_t room) {
 static int bench_write(void *context, int copy, const uint8_t *data, size_t size) {
     bench *b = context;
     if (b->writes_left-- <= 0) return -1;
+    b->ticks += (uint32_t)b->write_ms, b->unix_now += b->write_ms, b->delayed += b->write_ms;
     memcpy(b->copies[copy], data, size);
     b->sizes[copy] = (int)size;
     return 0;
@@ -46,6 +47,14 @@ static int bench_publish(void *context, const char *topic, const char *message) 
     writer w = {b->sent[b->sent_count++], 0};
     put(&w, topic), put(&w, " "), put(&w, message);
     return 0;
+}
+
+void bench_slow(bench *b, int write_ms) { b->write_ms = write_ms; }
+
+int bench_delayed(bench *b) {
+    int delayed = b->delayed;
+    b->delayed = 0;
+    return delayed;
 }
 
 size_t bench_size(void) { return sizeof(bench); }

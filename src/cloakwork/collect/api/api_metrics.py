@@ -61,17 +61,13 @@ class ApiMetrics:
         """A stream ended because its client is too slow."""
         self._dropped.inc()
 
-    def include(
-        self, sites: Sequence[str], store: Store, intake: Intake, live: LiveRecovery, broker: MqttClient | None
-    ) -> None:
-        """Add the figures of the other parts, read at each scrape."""
-        self.registry.register(_PartsCollector(sites, store, intake, live, broker))
-
     def text(self) -> bytes:
         return generate_latest(self.registry)
 
 
-class _PartsCollector(Collector):
+class PartsCollector(Collector):
+    """The figures of the other parts, read at each scrape."""
+
     def __init__(
         self, sites: Sequence[str], store: Store, intake: Intake, live: LiveRecovery, broker: MqttClient | None
     ) -> None:

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from cloakwork.collect.api.access_control import AccessControl
-from cloakwork.collect.api.api_metrics import ApiMetrics
+from cloakwork.collect.api.api_metrics import ApiMetrics, PartsCollector
 from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import Caller
@@ -55,7 +55,7 @@ class ApiContext:
         self.hub, self.settings, self.clock, self.speed = hub, settings, clock, speed
         self.simulated = False
         self.metrics = metrics = ApiMetrics()
-        metrics.include(list(sites), store, intake, live, broker)
+        metrics.registry.register(PartsCollector(list(sites), store, intake, live, broker))
         hub.on_result, hub.on_drop = metrics.count_result, metrics.count_dropped_stream
         self.workers = WorkerThreads(settings.writes_at_once, settings.reads_at_once, metrics.count_store_call)
         self.access = AccessControl(store, self.workers, settings, connections)

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -17,7 +17,7 @@ from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.problems import CLAIM_BREAKING, BudgetRules, Reason
 from cloakwork.collect.room_presence import in_use
 from cloakwork.collect.site_queue import RecoveryState
-from cloakwork.collect.storage import DeviceReport, ProblemCount, Role
+from cloakwork.collect.storage import Alarm, DeviceReport, ProblemCount, Role
 from cloakwork.recovery import FaultKind
 
 FRAMES = 60  # newest frames in which missing sensors are counted
@@ -59,27 +59,6 @@ class SensorHealth(ResponseModel):
     broken: list[BrokenBody]
 
 
-class LagBody(ResponseModel):
-    """The state of recovery: `ms` is the age of the newest recovered frame, `delay_ms` how long that one took.
-
-    `waiting` frames are ready and wait (`more` if the store may have others), `open` ones wait for sensors; `solved`
-    and `failed` count since the start, `per_second` is of the last minute; `reason` says why recovery is stopped.
-    While the collector is `preparing`, it compiles the solver of the site.
-    """
-
-    ms: int | None
-    delay_ms: int | None
-    waiting: int
-    more: bool
-    open: int
-    solved: int
-    failed: int
-    per_second: float
-    took_ms: float
-    reason: str
-    preparing: bool
-
-
 class LinkBody(ResponseModel):
     """The broker or the store: `ok`, `away`, or `none` where there is no broker."""
 
@@ -100,14 +79,6 @@ class ProblemBody(ResponseModel):
     last: int
     code: str = Field(examples=[reason_code(Reason.LATE)])
     breaks_claim: bool
-
-
-class AlarmBody(ResponseModel):
-    """A sequence number that arrived with two values."""
-
-    sensor: str
-    seq: int
-    received: int
 
 
 class FaultBody(ResponseModel):
@@ -131,12 +102,12 @@ class HealthBody(ResponseModel):
     site: str
     now: int = Field(description="The collector's clock, in Unix milliseconds.")
     sensors: list[SensorHealth]
-    lag: LagBody
+    lag: RecoveryState
     queued: int = Field(description="Readings that wait to be stored.")
     broker: LinkBody
     store: LinkBody
     problems: list[ProblemBody]
-    alarms: list[AlarmBody]
+    alarms: list[Alarm]
     faults: list[FaultBody]
     in_use: dict[str, float] = Field(
         description="Zones that binary sensors watch, with the probability that someone is there now."
@@ -152,7 +123,7 @@ async def health(site: SiteName, context: ContextDep, caller: CallerDep) -> Heal
 
 def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: bool) -> HealthBody:
     """The body; a reason may name hosts and files, so only an operator is `trusted` with it."""
-    store, intake = context.store, context.intake.state
+    store, intake, lag = context.store, context.intake.state, context.live.state(site)
     problems = store.problems.counts(site)
     broker = LinkBody(state="none", since=None, reason="readings arrive by HTTP only")
     if context.broker is not None:
@@ -162,12 +133,17 @@ def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: boo
         site=site,
         now=context.clock(),
         sensors=_sensors(context, site, watched, problems),
-        lag=_lag_body(context.live.state(site), trusted),
+        lag=replace(lag, reason=_reason(lag.reason, trusted)),
         queued=intake.queued,
         broker=broker,
         store=_link_body(intake.storing, intake.since, intake.reason, trusted),
-        problems=[_problem_body(problem) for problem in problems],
-        alarms=[AlarmBody.model_validate(alarm) for alarm in store.readings.alarms_per_sensor(site, each=ALARMS)],
+        problems=[
+            ProblemBody(
+                **vars(problem), code=reason_code(problem.reason), breaks_claim=problem.reason in CLAIM_BREAKING
+            )
+            for problem in problems
+        ],
+        alarms=store.readings.alarms_per_sensor(site, each=ALARMS),
         faults=[FaultBody(**asdict(fault), text=fault_text(fault)) for fault in store.checks.faults(site)],
         in_use=in_use(store, watched, context.clock()),
     )
@@ -253,22 +229,6 @@ def _broken(sensor: str, problems: Sequence[ProblemCount], over: bool, now: int)
         for reason in CLAIM_BREAKING
         if reason in seen
     ]
-
-
-def _problem_body(problem: ProblemCount) -> ProblemBody:
-    return ProblemBody(
-        sensor=problem.sensor,
-        reason=problem.reason,
-        count=problem.count,
-        last=problem.last,
-        code=reason_code(problem.reason),
-        breaks_claim=problem.reason in CLAIM_BREAKING,
-    )
-
-
-def _lag_body(lag: RecoveryState, trusted: bool) -> LagBody:
-    fields = {name: getattr(lag, name) for name in LagBody.model_fields if name != "ms"}
-    return LagBody.model_validate(fields | {"ms": lag.lag_ms, "reason": _reason(lag.reason, trusted)})
 
 
 def _link_body(working: bool, since: int, reason: str, trusted: bool) -> LinkBody:

@@ -20,7 +20,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
-from cloakwork.privacy import Profile
+from cloakwork.privacy import NoiseLaw
 from cloakwork.site import clock_ms
 
 EIGHT_HOURS = 28_800.0
@@ -208,12 +208,13 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     claim, cloak = watched.plan.claim, watched.cloak
     seconds = max(EIGHT_HOURS, 7 * claim.window)
     readings = watched.schedule.most(clock_ms(seconds))
-    epsilon = Profile(cloak.frame_mu, cloak.family.doubt).times(readings).epsilon(claim.delta)
+    epsilon = cloak.over(readings).epsilon(claim.delta)
     places, noise = cloak.physics.places, cloak.claimed_sigmas
     if cloak.physics.space.places.shape[1] and places > 1:
         radius = typical_std(cloak.physics, noise / math.sqrt(readings))
         return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=None)
-    found = bayes_risk(cloak.physics, noise, readings=readings).right_place if places > 1 else 1.0
+    known = places > 1 and cloak.noise is NoiseLaw.GAUSSIAN
+    found = bayes_risk(cloak.physics, noise, readings=readings).right_place if known else 1.0
     return LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=found)
 
 

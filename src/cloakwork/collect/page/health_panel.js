@@ -5,7 +5,7 @@ import { ago, count, duration, moment, number, rough } from "./formats.js";
 import { few } from "./texts.js";
 
 const MANY_WAITING = 10; // frames that wait before a warning
-// states of a device whose measure.py does not work: it sends a constant
+// the states of a device that sends a constant
 const CANNOT_MEASURE = ["failing", "invalid", "slow"];
 const LEVELS = ["alarm", "bad", "wait", "unknown", "good"];
 const COLUMNS = [
@@ -59,6 +59,7 @@ function sensorState(sensor, alarmed, faulty, info, now) {
   if (recent.length) return { level: "alarm", text: "not as planned" };
   if (sensor.state === "offline") return { level: "bad", text: "offline" };
   if (CANNOT_MEASURE.includes(sensor.state)) return { level: "bad", text: "unable to measure" };
+  if (sensor.state === "skipping") return { level: "bad", text: "skipping slots, its storage is slow" };
   if (faulty) return { level: "alarm", text: "changed" };
   if (silence === null) return { level: "unknown", text: "no reading yet" };
   if (sensor.state === "spent") return { level: "wait", text: "budget spent" };
@@ -72,7 +73,7 @@ export function summary(sensors) {
   const having = (level) => sensors.filter((sensor) => sensor.level === level).length;
   const parts = [
     [having("alarm"), "with an alarm"],
-    [having("bad"), "silent, offline or unable to measure"],
+    [having("bad"), "silent, offline, skipping slots or unable to measure"],
     [having("wait"), "waiting"],
     [having("unknown"), "without a reading yet"],
   ].filter(([k]) => k > 0);
@@ -187,7 +188,7 @@ function newestAlarms(alarms) {
 
 const andOthers = (alarms) => (alarms > 1 ? ` and ${count(alarms - 1, "other")}` : "");
 
-/** Sensors that are offline, silent or unable to measure, each since its last reading. */
+/** Sensors that are offline, silent, skipping slots or unable to measure, each since its last reading. */
 const away = (sensors, now) =>
   sensors
     .filter(({ level }) => level === "bad")

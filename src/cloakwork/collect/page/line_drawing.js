@@ -1,12 +1,14 @@
-// The drawing of a line: expected sources as an area, vicinities as bands, sensors as ticks.
+// The drawing of a line: expected sources as an area, vicinities as bars, sensors as dots.
 
 import { s, unit } from "./elements.js";
-import { labelSize, sourceMark, sensorDot, trail, truthMark } from "./map_symbols.js";
+import { labelSize, sourceMark, sensorDot, trail, truthMark, vicinityBar } from "./map_symbols.js";
 import { number, roundDown } from "./formats.js";
 
 const SIDE = 26;
 const FOOT = 60;
 const HEAD = 84; // three rows of labels
+const [ROOMY, BARE_HEAD] = [520, 24]; // width for labels, and the head without them
+const LEAST = 200;
 
 export class LineDrawing {
   constructor(geometry) {
@@ -21,14 +23,15 @@ export class LineDrawing {
   }
 
   heightFor(width) {
-    return width / 2.4;
+    return Math.max(width / 2.4, LEAST * unit());
   }
 
   resize(width, height) {
     this.size = { width, height };
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const u = unit();
-    Object.assign(this, { u, side: SIDE * u, head: HEAD * u, base: height - FOOT * u });
+    const roomy = width >= ROOMY * u;
+    Object.assign(this, { u, roomy, side: SIDE * u, head: (roomy ? HEAD : BARE_HEAD) * u, base: height - FOOT * u });
     this.ready = true;
   }
 
@@ -37,48 +40,30 @@ export class LineDrawing {
   }
 
   draw(frame) {
-    const { width } = this.size;
-    const parts = [
-      s("rect", {
-        class: "floor",
-        x: this.side,
-        y: 0.3 * this.head,
-        width: width - 2 * this.side,
-        height: this.base - 0.3 * this.head,
-      }),
-    ];
-    for (const mark of frame.marks) if (!mark.doubt) parts.push(this._band(mark));
+    const { side, base, size } = this;
+    const [top, width] = [0.3 * this.head, size.width - 2 * side];
+    const parts = [s("rect", { class: "floor", x: side, y: top, width, height: base - top })];
     if (frame.map && frame.layers.heat !== false) parts.push(this._area(frame));
-    parts.push(
-      s("path", { class: "wall", "stroke-width": 3, d: `M${this.side} ${this.base}H${width - this.side}` }),
-      ...this._axis(),
-    );
+    parts.push(s("path", { class: "wall", "stroke-width": 3, d: `M${side} ${base}h${width}` }), ...this._axis());
     if (frame.layers.sensors !== false) {
       for (const sensor of this.geometry.sensors) {
         const at = [sensor.at].flat()[0];
         if (Number.isFinite(at))
-          parts.push(sensorDot([this.x(at), this.base + 15 * this.u], sensor, frame.sensors.get(sensor.id)));
+          parts.push(sensorDot([this.x(at), base + 15 * this.u], sensor, frame.sensors.get(sensor.id)));
       }
     }
-    for (const one of frame.truth) parts.push(truthMark([this.x(one.at[0]), this.base], one.label));
+    for (const one of frame.truth) parts.push(truthMark([this.x(one.at[0]), base], one.label));
     const way = ({ at: [from] }, { at: [to] }) =>
-      from === to ? [] : [from, to].map((value) => [this.x(value), this.base]);
+      from === to ? [] : [from, to].map((value) => [this.x(value), base]);
     for (const points of frame.trails.values()) parts.push(...trail(points, way, frame.time, frame.span));
+    for (const mark of frame.marks) if (!mark.doubt) parts.push(this._bar(mark));
     parts.push(...this._marks(frame));
     this.svg.replaceChildren(...parts);
   }
 
-  _band(source) {
-    const [left, right] = [source.at[0] - source.radius, source.at[0] + source.radius].map((value) =>
-      this.x(Math.min(Math.max(value, this.low), this.high)),
-    );
-    const shape = {
-      x: left,
-      y: 0.3 * this.head,
-      width: Math.max(2, right - left),
-      height: this.base - 0.3 * this.head,
-    };
-    return s("rect", { ...shape, class: "vicinity" });
+  _bar({ at: [middle], radius }) {
+    const within = (value) => this.x(Math.min(Math.max(value, this.low), this.high));
+    return vicinityBar(within(middle - radius), within(middle + radius), this.base);
   }
 
   _area(frame) {
@@ -103,13 +88,12 @@ export class LineDrawing {
   }
 
   _marks(frame) {
-    const roomy = this.size.width >= 520 * this.u;
     let last = -Infinity;
     let level = 0;
     return [...frame.marks]
       .sort((a, b) => a.at[0] - b.at[0])
       .map((source) => {
-        const text = roomy && !source.doubt ? frame.label(source) : "";
+        const text = this.roomy && !source.doubt ? frame.label(source) : "";
         const { wide, high } = labelSize(text);
         const x = this.x(source.at[0]);
         const middle = Math.min(Math.max(x, wide / 2 + 4), this.size.width - wide / 2 - 4);

@@ -38,6 +38,13 @@ export function sourceMark([x, y], mark, text = "", spot = [x, y]) {
   return group;
 }
 
+/** A vicinity on a line, as a bar with ends: it leaves the curve above it free. */
+export function vicinityBar(left, right, y) {
+  const r = 7 * unit();
+  const ends = [left, right].map((x) => `M${x} ${y - r}v${2 * r}`).join("");
+  return s("path", { class: "vicinity bar", d: `M${left} ${y}H${right}${ends}` });
+}
+
 /** The way of a track, fading with age; `way` gives corners in pixels between points. */
 export function trail(points, way, now, span) {
   const moves = points.slice(1).map((point, k) => [points[k], point]);

@@ -1,7 +1,7 @@
 // The panels around the map. Nothing here makes requests.
 
 import { $, fill, h, s, setText, setVisible, unit } from "./elements.js";
-import { sensorDot, sourceMark, trail, truthMark } from "./map_symbols.js";
+import { sensorDot, sourceMark, trail, truthMark, vicinityBar } from "./map_symbols.js";
 import { moment } from "./formats.js";
 import * as texts from "./texts.js";
 
@@ -21,10 +21,11 @@ const SENSORS = {
 };
 
 /** The key: only what the map shows. */
-export function showKey(layers, { rooms, odds, marks, trails, sensors }) {
+export function showKey(layers, { kind, odds, marks, trails, sensors }) {
   const r = 11 * unit();
   const sample = (doubt) => sourceMark([0, 0], { id: doubt ? "?" : "1", at: [], doubt });
-  const vicinity = s("rect", { x: -r, y: -r, width: 2 * r, height: 2 * r, class: "vicinity" });
+  const square = s("rect", { x: -r, y: -r, width: 2 * r, height: 2 * r, class: "vicinity" });
+  const vicinity = kind === "line" ? vicinityBar(-r, r, 0) : square;
   const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
   const doubts = marks.some(({ doubt }) => doubt);
   const way = [
@@ -41,7 +42,7 @@ export function showKey(layers, { rooms, odds, marks, trails, sensors }) {
     doubts && keyItem("possible, but less likely than not", sample(true)),
     trails.size > 0 && keyItem("its way, fading", ...trail([{ time: 0 }, { time: 1 }], () => way, 1, 1)),
     layers.heat && h("li", null, ramp, odds ? "fewer to more sources expected" : "less to more weight"),
-    rooms && keyItem("door", s("path", { class: "door", d: `M${-r} 0h${2 * r}` })),
+    kind === "floorplan" && keyItem("door", s("path", { class: "door", d: `M${-r} 0h${2 * r}` })),
     ...dots,
     layers.truth && keyItem("simulated truth", truthMark([0, 0], "")),
   ];

@@ -276,7 +276,7 @@ export class SiteView {
     ];
     showEstimate(result, { marks, views, space, where, now, truth, info: this.info });
     this.page.timeline.say(texts.laneTexts(result, space));
-    showKey(layers, { rooms: this.kind === "floorplan", odds, marks, trails: frame.trails, sensors: this.sensors });
+    showKey(layers, { kind: this.kind, odds, marks, trails: frame.trails, sensors: this.sensors });
     setVisible($("no-map"), !result);
     if (!result) setText($("no-map"), this._noMapText());
     const view = { mode, alone: result === this.alone };

@@ -241,7 +241,7 @@ export function notHidden(info, kind) {
   const further = isOneUnit(info.window_s) ? window : `period of ${window}`;
   sentences.push(`The place of anyone who stays for longer: each further ${further} reveals more, until they are found.`);
   if (info.scope === "sensor") sentences.push("Anything, from anyone who combines several sensors, as this page does.");
-  sentences.push("Anything, from anyone who holds the devices' keys, where there are keys: they can remove the noise.");
+  sentences.push("Anything, from anyone who holds keys of the devices: they can remove the noise.");
   sentences.push("Anything outside the model: a creaking door, a light in the window.");
   return sentences;
 }

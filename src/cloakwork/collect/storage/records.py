@@ -62,7 +62,8 @@ class ProblemCount:
     last: int
 
 
-class Alarm(NamedTuple):
+@dataclass(frozen=True)
+class Alarm:
     """One sequence number with two values: noise was used twice, or someone else sends in the sensor's name.
 
     The store keeps the first value; `received` is when the first contradiction arrived.

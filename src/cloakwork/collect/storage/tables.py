@@ -1,10 +1,9 @@
-"""The tables: their columns for queries, and the migrations that create them.
+"""The tables, and the migrations that bring a store of an earlier version to them.
 
 A migration never changes once it is released: a new version is a new step.
 """
 
 from collections.abc import Callable
-from functools import partial
 from operator import index
 from typing import Any
 
@@ -20,35 +19,39 @@ _LOCK = 0x636C6F616B  # any number of our own: PostgreSQL lets one transaction h
 class Whole(sa.TypeDecorator[int]):
     """A whole number of any type: SQLite would store and look up NumPy's as bytes."""
 
-    impl = sa.BigInteger
+    impl = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     cache_ok = True
 
     def process_bind_param(self, value: int | None, dialect: sa.Dialect) -> int | None:  # noqa: ARG002
         return None if value is None else index(value)
 
 
-_TYPES: dict[str, type[sa.types.TypeEngine[Any]]] = {
-    "text": sa.Text,
-    "int": Whole,
-    "float": sa.Double,
-    "bytes": sa.LargeBinary,
-    "version": sa.Integer,
+_TYPES: dict[str, sa.types.TypeEngine[Any]] = {
+    # names sort by their bytes, as in SQLite, whatever the language of the PostgreSQL server
+    "text": sa.Text().with_variant(sa.Text(collation="C"), "postgresql"),
+    "int": Whole(),
+    "float": sa.Double().with_variant(sa.REAL(), "sqlite"),
+    "bytes": sa.LargeBinary(),
 }
 
 
-def _table(name: str, *columns: str) -> sa.Table:
-    """Columns are `name type`, followed by `key` for the primary key or `null` if they may be empty."""
+def _table(name: str, *columns: str, rowid: bool = False) -> sa.Table:
+    """Columns are `name type`, followed by `key` for the primary key, `unique`, or `null` if they may be empty.
+
+    SQLite: a table without row numbers is its own index; strict, because it would store any type in any column.
+    """
     parsed = []
     for column in columns:
         title, kind, *marks = column.split()
-        key, optional = "key" in marks, "null" in marks
-        parsed.append(sa.Column(title, _TYPES[kind], primary_key=key, nullable=optional, autoincrement=False))
-    return sa.Table(name, METADATA, *parsed)
+        made: sa.Column[Any] = sa.Column(title, _TYPES[kind], nullable="null" in marks, autoincrement=False)
+        made.primary_key, made.unique = "key" in marks, "unique" in marks or None
+        parsed.append(made)
+    return sa.Table(name, METADATA, *parsed, sqlite_with_rowid=rowid, sqlite_strict=True)
 
 
 _SENSOR = ("site text key", "sensor text key")
 _REPORT = ("state text", "used int", "allowed int", "received int")
-version = _table("cloakwork_version", "version version")
+version = _table("cloakwork_version", "version int", rowid=True)
 readings = _table("readings", *_SENSOR, "seq int key", "time int", "value int", "received int")
 alarms = _table("alarms", *_SENSOR, "seq int key", "received int")
 # One row for each time that has readings. `solved`: sensors of its result, 0 without one. `late`: 0 unless more sensors
@@ -62,6 +65,7 @@ results = _table(
     *("site text key", "time int key", "sensors int", "expected int", "estimator text", "status text"),
     *("gap float null", "fit float null", "set_aside text", "counts text null", "sources text", "solved int"),
     *("took_ms float null", "settled int", "labels int null", "tracks text", "zones text null", "map bytes null"),
+    rowid=True,
 )
 reports = _table("reports", *_SENSOR, *_REPORT)
 # The last report of each sensor in each slot of a few seconds: enough for a chart, although devices report often.
@@ -73,64 +77,14 @@ physics_checks = _table("physics_checks", "site text key", "model text", "time i
 plans = _table("plans", "site text key", "received int key", "scale text")
 tokens = _table(
     "tokens",
-    *("id text key", "digest text", "role text", "site text null", "sensor text null"),
+    *("id text key", "digest text unique", "role text", "site text null", "sensor text null"),
     *("label text", "made int", "revoked int null"),
 )
-
-_FIRST = """
-CREATE TABLE readings (
-    site {text} NOT NULL, sensor {text} NOT NULL, seq {int} NOT NULL,
-    time {int} NOT NULL, value {int} NOT NULL, received {int} NOT NULL,
-    PRIMARY KEY (site, sensor, seq)){keyed};
-CREATE INDEX readings_by_time ON readings (site, time, sensor, seq);
-CREATE INDEX readings_of_sensor ON readings (site, sensor, time);
-CREATE TABLE alarms (
-    site {text} NOT NULL, sensor {text} NOT NULL, seq {int} NOT NULL, received {int} NOT NULL,
-    PRIMARY KEY (site, sensor, seq)){keyed};
-CREATE TABLE frames (
-    site {text} NOT NULL, time {int} NOT NULL, solved {int} NOT NULL, late {int} NOT NULL,
-    PRIMARY KEY (site, time)){keyed};
-CREATE INDEX frames_unsolved ON frames (site, time) WHERE solved = 0;
-CREATE INDEX frames_outgrown ON frames (site, time) WHERE late > 0;
-CREATE TABLE erasures (site {text} NOT NULL, count {int} NOT NULL, PRIMARY KEY (site)){keyed};
-CREATE TABLE reports (
-    site {text} NOT NULL, sensor {text} NOT NULL,
-    state {text} NOT NULL, used {int} NOT NULL, allowed {int} NOT NULL, received {int} NOT NULL,
-    PRIMARY KEY (site, sensor)){keyed};
-CREATE TABLE report_history (
-    site {text} NOT NULL, slot {int} NOT NULL, sensor {text} NOT NULL,
-    state {text} NOT NULL, used {int} NOT NULL, allowed {int} NOT NULL, received {int} NOT NULL,
-    PRIMARY KEY (site, slot, sensor)){keyed};
-CREATE TABLE problems (
-    site {text} NOT NULL, sensor {text} NOT NULL, reason {text} NOT NULL,
-    count {int} NOT NULL, last {int} NOT NULL,
-    PRIMARY KEY (site, sensor, reason)){keyed};
-CREATE TABLE tokens (
-    id {text} NOT NULL, digest {text} NOT NULL UNIQUE, role {text} NOT NULL, site {text}, sensor {text},
-    label {text} NOT NULL, made {int} NOT NULL, revoked {int},
-    PRIMARY KEY (id)){keyed};
-"""
-# Version 1 had results without tracks: they are recovered again.
-_SECOND = """
-DROP TABLE IF EXISTS results;
-CREATE TABLE results (
-    site {text} NOT NULL, time {int} NOT NULL, sensors {int} NOT NULL, expected {int} NOT NULL,
-    estimator {text} NOT NULL, status {text} NOT NULL, gap {float}, fit {float}, set_aside {text} NOT NULL,
-    counts {text}, sources {text} NOT NULL, solved {int} NOT NULL, took_ms {float}, settled {int} NOT NULL,
-    labels {int}, tracks {text} NOT NULL, zones {text}, map {bytes},
-    PRIMARY KEY (site, time)){plain};
-UPDATE frames SET solved = 0, late = 0;
-"""
-_THIRD = """
-CREATE TABLE physics_checks (
-    site {text} NOT NULL, model {text} NOT NULL, time {int} NOT NULL, state {bytes} NOT NULL, faults {text} NOT NULL,
-    PRIMARY KEY (site)){keyed};
-"""
-_FOURTH = """
-CREATE TABLE plans (
-    site {text} NOT NULL, received {int} NOT NULL, scale {text} NOT NULL,
-    PRIMARY KEY (site, received)){keyed};
-"""
+_frames, _readings = frames.c, readings.c
+sa.Index("readings_by_time", _readings.site, _readings.time, _readings.sensor, _readings.seq)
+sa.Index("readings_of_sensor", _readings.site, _readings.sensor, _readings.time)
+for _name, _some in (("frames_unsolved", _frames.solved == 0), ("frames_outgrown", _frames.late > 0)):
+    sa.Index(_name, _frames.site, _frames.time, sqlite_where=_some, postgresql_where=_some)
 # Expected sizes for SQLite's planner: without statistics it assumes few readings per site, and reads them all.
 _STATISTICS = {
     ("readings", "readings"): "1000000 1000000 20000 1",
@@ -141,19 +95,6 @@ _STATISTICS = {
     ("frames", "frames_outgrown"): "100 100 1",
     ("results", "sqlite_autoindex_results_1"): "20000 20000 1",
 }
-# SQLite: a table without row numbers is its own index; STRICT, because it would store any type in any column.
-_SQLITE = {"text": "TEXT", "int": "INTEGER", "float": "REAL", "bytes": "BLOB"}
-_SQLITE |= {"keyed": " STRICT, WITHOUT ROWID", "plain": " STRICT"}
-# PostgreSQL: names sort by their bytes, as in SQLite, whatever the language of the server.
-_POSTGRESQL = {"text": 'TEXT COLLATE "C"', "int": "BIGINT", "float": "DOUBLE PRECISION", "bytes": "BYTEA"}
-_POSTGRESQL |= {"keyed": "", "plain": ""}
-
-
-def _run(statements: str, connection: sa.Connection) -> None:
-    types = _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL
-    for statement in statements.format(**types).split(";\n"):
-        if statement.strip():
-            connection.exec_driver_sql(statement)
 
 
 def _set_statistics(connection: sa.Connection) -> None:
@@ -164,38 +105,37 @@ def _set_statistics(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ANALYZE sqlite_schema")  # reads them
 
 
-STEPS: tuple[Callable[[sa.Connection], None], ...] = tuple(
-    partial(_run, step) for step in (_FIRST, _SECOND, _THIRD, _FOURTH)
-)
+STEPS: tuple[Callable[[sa.Connection], None], ...] = ()  # from version 1 to 2, from 2 to 3, ...
 
 
 def migrate(database: Database) -> None:
-    """Bring a store of any earlier version (0 is an empty database) to this one, completely or not at all."""
+    """Bring an empty database, or a store of any earlier version, to this one, completely or not at all."""
     with database.reading() as connection:
         current = _version(connection)
-    if current != len(STEPS):
+    if current != 1 + len(STEPS):
         database.write(lambda connection: _migrate(connection, database.name))
 
 
 def _migrate(connection: sa.Connection, name: str) -> None:
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-    current = _version(connection)  # another process may have been faster
-    if current > len(STEPS):
+    current, known = _version(connection), 1 + len(STEPS)  # another process may have been faster
+    if current > known:
         raise StoreError(
-            f"{name} has version {current}, and this Cloakwork supports up to {len(STEPS)}: use a newer Cloakwork.",
+            f"{name} has version {current}, and this Cloakwork supports up to {known}: use a newer Cloakwork.",
             version=current,
-            known=len(STEPS),
+            known=known,
         )
     if current == 0:
         _refuse_foreign_tables(connection, name)
-        connection.exec_driver_sql("CREATE TABLE cloakwork_version (version INTEGER NOT NULL)")
-        connection.execute(sa.insert(version).values(version=0))
-    for step in STEPS[current:]:
-        step(connection)
+        METADATA.create_all(connection)
+        connection.execute(sa.insert(version).values(version=known))
+    else:
+        for step in STEPS[current - 1 :]:
+            step(connection)
+        connection.execute(sa.update(version).values(version=known))
     if connection.dialect.name == "sqlite":
         _set_statistics(connection)
-    connection.execute(sa.update(version).values(version=len(STEPS)))
 
 
 def _version(connection: sa.Connection) -> int:

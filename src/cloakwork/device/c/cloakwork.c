@@ -19,8 +19,8 @@
 #define PATIENCE 10000
 #define IN_FLIGHT 8
 
-enum { ONLINE, FAILING, INVALID, SLOW };
-static const char *const STATES[] = {"online", "failing", "invalid", "slow"};
+enum { ONLINE, FAILING, INVALID, SLOW, SKIPPING };
+static const char *const STATES[] = {"online", "failing", "invalid", "slow", "skipping"};
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -778,13 +778,15 @@ static void send_after(cw_device *d, int64_t start) {
     while (d->send_at < now) d->send_at += d->plan->period_ms;
 }
 
-/* What the status says about measuring: judged in blocks of 16 readings, so that it follows no single failure. */
+/* What the status says about measuring: judged in blocks of 16 slots, so that it follows no single failure. */
 static void judge(cw_device *d, uint8_t state) {
     d->count++;
-    if (state != ONLINE) d->failures++, d->reason = state;
-    int failing = d->failures > 3;
-    if (d->count == 16 || (d->starting && failing)) d->health = failing ? d->reason : (uint8_t)ONLINE;
-    if (d->count == 16) d->starting = d->count = d->failures = 0;
+    if (state == SKIPPING) d->skipped++;
+    else if (state != ONLINE) d->failures++, d->reason = state;
+    uint8_t found = d->skipped > 1 ? SKIPPING : ONLINE;
+    if (d->failures > 3) found = d->reason;
+    if (d->count == 16 || (d->starting && found != ONLINE)) d->health = found;
+    if (d->count == 16) d->starting = d->count = d->failures = d->skipped = 0;
 }
 
 static int finish(cw_device *d, const int64_t *numerator, uint8_t state) {
@@ -895,7 +897,12 @@ static int slot(cw_device *d) {
         send_after(d, start);
     }
     if (verdict != CW_TAKE) return verdict < 0 ? verdict : CW_WAIT;
-    if (!may_read(d, start, time)) return CW_WAIT; /* the storage was slow: this slot stays empty */
+    if (!may_read(d, start, time)) { /* the storage was slow: this slot stays empty */
+        judge(d, SKIPPING);
+        d->spent = 0;
+        send_after(d, start);
+        return CW_WAIT;
+    }
     d->stamped = d->slot_time = time;
     d->slot_start = start;
     d->measuring = 1;

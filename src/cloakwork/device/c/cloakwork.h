@@ -117,7 +117,7 @@ typedef struct {
     int64_t send_at, stamped, slot_start, slot_time, asked, echoed;
     uint32_t first_counter;
     uint8_t linked, checked, moved, measuring, aligned, spent;
-    uint8_t starting, count, failures, reason, health;
+    uint8_t starting, count, failures, skipped, reason, health;
     char kept[CW_KEPT][CW_MESSAGE_BYTES];
     uint32_t kept_count;
     char last[CW_MESSAGE_BYTES];                /* the last message handed over */

@@ -1,17 +1,88 @@
 """The exact privacy of Laplace noise on many numbers at once."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from cloakwork._checks import FloatArray
+from cloakwork.errors import CalibrationError
 
 _ULP = 2.0**-52
 _COST = 0.01  # of delta, for the damping that makes the sum end
 _MOST_NODES = 4000
 _TILTS = (math.log(1e-4), math.log(1e8))
+
+
+@dataclass(frozen=True)
+class LaplaceProfile:
+    """All (epsilon, delta) of readings with Laplace noise, each of which moves by up to `shift` scales of the noise.
+
+    >>> LaplaceProfile(0.5).times(4).epsilon(0.0)
+    2.0
+    """
+
+    shift: float
+    readings: int = 1
+
+    def delta(self, epsilon: float) -> float:
+        """The least delta at `epsilon` (0 or above), rounded up.
+
+        For several readings this is by about 1 %, and by more where epsilon is close to the sum of all shifts.
+        """
+        if not (math.isfinite(epsilon) and epsilon >= 0):
+            raise CalibrationError(f"epsilon={epsilon}: give a finite number, 0 or above.", epsilon=epsilon)
+        if self.readings == 1:
+            return min(1.0, max(0.0, -math.expm1((epsilon - self.shift) / 2)) * (1 + 4 * _ULP))
+        return laplace_delta(np.array([self.shift]), epsilon, times=self.readings)
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon at `delta`, rounded up; the sum of all shifts at a delta of 0."""
+        if not 0 <= delta < 1:
+            raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1.", delta=delta)
+        low, high = 0.0, self.readings * self.shift
+        if delta == 0:
+            return high
+        while high - low > 1e-7 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return high
+
+    def times(self, k: int) -> "LaplaceProfile":
+        """The profile of `k` times as many readings."""
+        return replace(self, readings=k * self.readings)
+
+    @property
+    def mu(self) -> float:
+        """How far all readings move together, in standard deviations of their noise: for accuracy, not for privacy."""
+        return self.shift * math.sqrt(self.readings / 2)
+
+    @property
+    def right(self) -> float:
+        """How often the best test between two neighbours is right, at most."""
+        return (1 + self.delta(0.0)) / 2
+
+
+def largest_shift(epsilon: float, delta: float, *, readings: int) -> float:
+    """The largest shift of each of so many readings, in scales of its Laplace noise, that meets the claim.
+
+    It is rounded down. At a delta of 0 it is epsilon / readings.
+
+    >>> round(largest_shift(1.0, 0.1, readings=1), 4), round(20 * largest_shift(1.0, 1e-6, readings=20), 3)
+    (1.2107, 1.151)
+    """
+    low, high = epsilon / readings * (1 - 2 * _ULP), epsilon
+    if delta <= 0:
+        return low
+    if readings == 1:
+        return (epsilon - 2 * math.log1p(-delta)) * (1 - 4 * _ULP)
+    while LaplaceProfile(high, readings).delta(epsilon) <= delta:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if LaplaceProfile(middle, readings).delta(epsilon) <= delta else (low, middle)
+    return low
 
 
 def largest_delta(shifts: FloatArray, epsilon: float, *, ignored: float = 0.0) -> float:
@@ -50,10 +121,11 @@ def quick_delta(shifts: FloatArray, epsilon: float) -> float:
     return _delta(_height(shifts, epsilon, c) + c * math.log(c / (c + 1)) - math.log(c + 1))
 
 
-def laplace_delta(shifts: FloatArray, epsilon: float, *, cost: float = _COST) -> float:
+def laplace_delta(shifts: FloatArray, epsilon: float, *, times: int = 1, cost: float = _COST) -> float:
     """Delta at `epsilon` of numbers that move by `shifts` scales of their Laplace noise, rounded up.
 
-    It exceeds the true delta by a fraction of about `cost`; a smaller cost takes longer.
+    All of them are released so many `times`, with fresh noise. The result exceeds the true delta by a fraction of about
+    `cost`; a smaller cost takes longer.
 
     Notes
     -----
@@ -81,16 +153,16 @@ def laplace_delta(shifts: FloatArray, epsilon: float, *, cost: float = _COST) ->
     >>> round(laplace_delta(np.array([2.0]), 1.0) / (1 - math.exp(-0.5)), 2)
     1.0
     """
-    if _pure(shifts, epsilon):
+    if _pure(shifts, epsilon / times):
         return 0.0
-    line = _line(shifts, epsilon, cost)
+    line = _line(shifts, epsilon, times, cost)
     sizes, turns = line.weights(epsilon)
-    total = float((sizes * (_moments(shifts, line) * np.exp(1j * turns)).real).sum())
+    total = float((sizes * (_moments(shifts, times, line) * np.exp(1j * turns)).real).sum())
     # bounds on the rounding error of a factor, relative to K(c), and of its argument
-    roundings = len(shifts) * (40.0 + 4.0 * line.nodes) + 100.0
-    turning = 4 * float(shifts.sum()) + epsilon + line.v * (line.last + line.c + 1)
+    roundings = times * len(shifts) * (40.0 + 4.0 * line.nodes) + 100.0
+    turning = 4 * times * float(shifts.sum()) + epsilon + line.v * (line.last + line.c + 1)
     slip = _ULP * float((sizes * (roundings + line.t * turning)).sum())
-    height = _height(shifts, epsilon, line.c) + line.v * line.c * (line.c + 1) / 2
+    height = _height(shifts, epsilon, line.c, times) + line.v * line.c * (line.c + 1) / 2
     return _delta(height + math.log(max(total, 0.0) + line.rest + slip))
 
 
@@ -130,14 +202,14 @@ class _Line:
         return sizes, t * (self.v * (self.c + 0.5) - epsilon) - np.arctan2(t, self.c) - np.arctan2(t, self.c + 1)
 
 
-def _line(shifts: FloatArray, epsilon: float, cost: float) -> _Line:
+def _line(shifts: FloatArray, epsilon: float, times: int, cost: float) -> _Line:
     """A line with negligible aliases.
 
     They are T apart, c T = 12 - log(K(c) e^(-c epsilon)). The one below adds less than e^-12 of K(c) e^(-c epsilon),
     and where the loss is nearly normal the one above is 4.9 standard deviations away or more.
     """
-    c = _tilt(shifts, epsilon)
-    apart = (12.0 + max(-_height(shifts, epsilon, c), 0.0)) / c
+    c = _tilt(shifts, epsilon, times)
+    apart = (12.0 + max(-_height(shifts, epsilon, c, times), 0.0)) / c
     tau = 2 * math.pi / apart
     ends = math.log(1e4 * (1 + c * apart))
     nodes = min(math.ceil(math.sqrt(c * (c + 1) * ends / cost) / tau) + 2, _MOST_NODES)
@@ -149,26 +221,26 @@ def _pure(shifts: FloatArray, epsilon: float) -> bool:
     return float(shifts.sum()) * (1 + 1e-12) <= epsilon
 
 
-def _tilt(shifts: FloatArray, epsilon: float) -> float:
+def _tilt(shifts: FloatArray, epsilon: float, times: int = 1) -> float:
     """The saddle point: where K(c) e^(-c epsilon) / (c (c + 1)) is least."""
 
     def goal(log_c: float) -> float:
         c = math.exp(log_c)
-        return _height(shifts, epsilon, c) - math.log(c) - math.log(c + 1)
+        return _height(shifts, epsilon, c, times) - math.log(c) - math.log(c + 1)
 
     return math.exp(float(minimize_scalar(goal, bounds=_TILTS, method="bounded", options={"xatol": 1e-2}).x))
 
 
-def _height(shifts: FloatArray, epsilon: float, c: float) -> float:
+def _height(shifts: FloatArray, epsilon: float, c: float, times: int = 1) -> float:
     """The logarithm of K(c) e^(-c epsilon), rounded up."""
     q = np.exp(-(2 * c + 1) * shifts)
-    logs = np.log((1 + q) / 2 + (1 - q) / (4 * c + 2))
-    total = float(shifts.sum())
-    slip = 8 * _ULP * (4 * len(shifts) + c * (total + epsilon) + float(np.abs(logs).sum()) + 4)
+    logs = times * np.log((1 + q) / 2 + (1 - q) / (4 * c + 2))
+    total = times * float(shifts.sum())
+    slip = 8 * _ULP * (4 * times * len(shifts) + c * (total + epsilon) + float(np.abs(logs).sum()) + 4)
     return c * (total - epsilon) + float(logs.sum()) + slip
 
 
-def _moments(shifts: FloatArray, line: _Line) -> FloatArray:
+def _moments(shifts: FloatArray, times: int, line: _Line) -> FloatArray:
     """K(s) / K(c) at each s, complex.
 
     Each factor is e^(s a) (1 + 1/(2 z)) / 2 times 1 + r e^(-2 z a), where r = (2 z - 1) / (2 z + 1) = s / (s + 1).
@@ -182,4 +254,7 @@ def _moments(shifts: FloatArray, line: _Line) -> FloatArray:
     waves += 1.0
     waves /= waves[0].copy()
     first = (s + 1) / (2 * s + 1) * ((2 * c + 1) / (c + 1))
-    return np.asarray(waves.prod(axis=1) * np.exp(1j * line.t * shifts.sum() + len(shifts) * np.log(first)))
+    turns = 1j * line.t * shifts.sum() + len(shifts) * np.log(first)
+    if times == 1:
+        return np.asarray(waves.prod(axis=1) * np.exp(turns))
+    return np.asarray(np.exp(times * (np.log(waves.prod(axis=1)) + turns)))

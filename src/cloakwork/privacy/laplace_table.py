@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from cloakwork._checks import positive
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy import CUT_BITS, Level, NoiseTable, cuts_error
+from cloakwork.privacy.noise_table import CUT_BITS, Level, NoiseTable, cuts_error
 from cloakwork.sensor import WORD_BYTES
 
 LARGEST_SCALE = 2.0**52
@@ -22,8 +22,10 @@ _EXACT = Context(prec=80, rounding=ROUND_HALF_EVEN)
 
 
 @lru_cache(maxsize=16)
-def laplace_table(scale: float, *, base: int = _BASE) -> NoiseTable:
+def laplace_table(scale: float, *, base: int = _BASE, coarsest: int = _COARSEST) -> NoiseTable:
     """The table of round(L), where L is Laplace noise of `scale` steps; its `ratio` is the scale.
+
+    Noise of up to `coarsest` steps is one table. Larger noise counts in blocks of `base` steps, and in blocks of those.
 
     Notes
     -----
@@ -43,12 +45,12 @@ def laplace_table(scale: float, *, base: int = _BASE) -> NoiseTable:
         )
     with localcontext(_EXACT):
         left, factor = _decimal(Fraction(scale)), 1
-        if left <= _COARSEST:
+        if left <= coarsest:
             levels = [Level(1, _written(_rounded(left)))]
         else:
             levels = [Level(1, _written(_rounded_within(left, base)))]
             left, factor = left / base, base
-            while left > _COARSEST:
+            while left > coarsest:
                 levels.append(Level(factor, _written(_discrete_within(left, base))))
                 left, factor = left / base, factor * base
             levels.append(Level(factor, _written(_discrete(left))))

@@ -1,0 +1,263 @@
+"""Someone who does not move all night, seen by an observer who keeps every reading, with slow offsets and without."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.linalg import solveh_banded
+
+from cloakwork._checks import FloatArray
+from cloakwork.privacy import Cloak, Profile, Stay
+from papers import followed_people
+from papers.attack import advantage, separation, worst_neighbours
+from papers.drawing import INK, MARKERS, SERIES, log_axes
+from papers.experiment import Experiment, Run, stream
+from papers.result import Finding, Goal, Measure, Table, tabulate
+from papers.statistics import Mean
+
+DELTA, ALPHA, MINUTE = 1e-5, 0.1, followed_people.WINDOW  # of the demo, whose claim covers the readings of a minute
+HOUR = 3600 / followed_people.SECONDS  # readings
+NIGHT, AROUND = 9600, 1200  # readings of eight hours, and of the hour before and after
+SPANS = {"minute": 20, "hour": 1200, "night": NIGHT, "week": 7 * 28_800, "year": 365 * 28_800}
+NIGHTS = (8, 1, 2)
+NIGHT_CLAIMS: tuple[tuple[float, ...], ...] = ((30.0, 16.0, 8.0), (30.0,), (8.0,))  # epsilons
+SEATS = (2000, 300, 10)
+KNOWN = 4.7  # mu that a night may have at the first claim
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a night tells with one claim for it, or without any.
+
+    `share` is the variance of the offsets over that of the fresh noise, `mu` the separation of two seats alpha apart
+    that the plan computes, `exact` that of the worst two in this night, and `measured` the same from simulated nights.
+    `minute` and `night` are mean distances in metres between the true and the most likely seat, and `right` is how
+    often a night names the right cell.
+    """
+
+    epsilon: float | None
+    share: float
+    mu: float
+    exact: float
+    measured: Mean
+    minute: Mean
+    night: Mean
+    right: float
+    spans: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        return "no claim for a night" if self.epsilon is None else f"({self.epsilon:g}, {DELTA:g}) for a night"
+
+
+@dataclass(frozen=True)
+class Stays(Finding):
+    """Long stays: what averaging finds, and what offsets keep."""
+
+    size: ClassVar[tuple[float, float]] = (11.0, 4.4)
+    watched: tuple[Watched, ...]
+    nights: int
+    seats: int
+
+    @property
+    def plain(self) -> Watched:
+        return self.watched[0]
+
+    def tables(self) -> tuple[Table, ...]:
+        return (
+            tabulate(
+                f"A night of eight hours at one seat, or {ALPHA:g} m away (simulated nights: {self.nights})",
+                " | variance, one reading | mean of a minute | mu | worst two seats | measured | advantage",
+                (
+                    f"{one.name} | x {1 + one.share:.3f} | x {1 + MINUTE * one.share:.2f} | {one.mu:.2f} | "
+                    f"{one.exact:.2f} | {one.measured.value:.2f} ± {one.measured.error:.2f} | "
+                    f"{advantage(one.exact):.3f}"
+                    for one in self.watched
+                ),
+            ),
+            tabulate(
+                f"The most likely seat of one person: distance to the true one in metres, {self.seats:,} seats",
+                " | from a minute | from a night | right cell after a night",
+                (
+                    f"{one.name} | {one.minute.value:.2f} ± {one.minute.error:.2f} | {one.night.value:.3f} ± "
+                    f"{one.night.error:.3f} | {100 * one.right:.0f} %"
+                    for one in self.watched
+                ),
+            ),
+            tabulate(
+                f"Epsilon at {DELTA:g} of a stay, by its length",
+                " | " + " | ".join(SPANS),
+                (
+                    f"{one.name} | " + " | ".join(f"{Profile(mu).epsilon(DELTA):.3g}" for mu in one.spans)
+                    for one in self.watched
+                ),
+            ),
+        )
+
+    def goals(self) -> tuple[Goal, ...]:
+        first, over = (
+            self.watched[1],
+            [one for one in self.watched if one.measured.value > one.mu + 3 * one.measured.error],
+        )
+        return (
+            Goal(f"mu of a night at most {KNOWN:g} with a claim of epsilon 30", f"{first.mu:.2f}", first.mu <= KNOWN),
+            Goal(
+                "simulated nights tell no more than their claim allows",
+                f"{len(self.watched) - len(over)} of {len(self.watched)}",
+                not over,
+            ),
+        )
+
+    def measures(self) -> tuple[Measure, ...]:
+        measures = []
+        for one in self.watched:
+            measures.append(Measure(f"mu, {one.name}", one.mu, slack=1e-3 * one.mu))
+            measures.append(Measure(f"measured mu, {one.name}", one.measured.value, one.measured.error))
+            measures.append(Measure(f"distance from a minute, {one.name}", one.minute.value, one.minute.error))
+        return tuple(measures)
+
+    def paragraphs(self) -> tuple[str, ...]:
+        first, last = self.watched[1], self.watched[-1]
+        claim = f"({followed_people.cloak().epsilon:g}, {DELTA:g})"
+        return (
+            f"The demo's flat has the claim {claim} for moves of {ALPHA:g} m within a minute. Someone "
+            "sleeps in one place for eight hours, and an observer who keeps all readings knows the law of the noise "
+            f"exactly, and everything that happened an hour before and after. Without a claim for the night, "
+            f"averaging separates two places {ALPHA:g} m apart by mu {self.plain.mu:.1f} standard deviations, which "
+            f"is epsilon {Profile(self.plain.mu).epsilon(DELTA):.0f}: nothing is hidden. [Slow offsets](stays.md) with "
+            f"{100 * first.share:.1f} % of the variance of the fresh noise bring this down to {first.mu:.2f}.",
+            f"Mu {first.mu:.2f} is epsilon {first.epsilon:g}, and the best test between the two places still has an "
+            f"advantage of {advantage(first.exact):.2f}. The most likely seat, given the whole night, is the right "
+            f"cell of 25 cm in {100 * self.plain.right:.0f} % of nights without offsets and in "
+            f"{100 * first.right:.0f} % with these. A claim of epsilon {last.epsilon:g} for the night leaves an "
+            f"advantage of {advantage(last.exact):.2f} and {last.night.value:.2f} m on average, and costs accuracy: "
+            f"the mean of a minute has {1 + MINUTE * last.share:.0f} times the variance, and that minute alone finds a "
+            f"person within {last.minute.value:.2f} m instead of {self.plain.minute.value:.2f} m. A strong claim for a "
+            "night and a sharp picture of single minutes exclude each other.",
+            "Measured: simulated nights of whole-number noise and offsets, weighed by the inverse covariance over "
+            "time, which is the best smoother for someone who does not move. The worst two seats lie below what the "
+            "plan states, because the plan also covers rounding and stays that begin at any time.",
+        )
+
+    def draw(self, figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        hours = [readings / HOUR for readings in SPANS.values()]
+        for number, one in enumerate(self.watched):
+            color = INK if one.epsilon is None else SERIES[number - 1]
+            left.plot(hours, one.spans, marker=MARKERS[number], color=color, label=one.name)
+        left.axvline(NIGHT / HOUR, color=INK, linestyle=":", linewidth=1)
+        log_axes(left)
+        left.set(title=f"Two seats {ALPHA:g} m apart", xlabel="hours of the stay", ylabel="mu, standard deviations")
+        left.legend(fontsize=8)
+        self._draw_distances(right)
+
+    def _draw_distances(self, axes: Any) -> None:
+        names = ["none" if one.epsilon is None else f"epsilon {one.epsilon:g}" for one in self.watched]
+        for number, (label, means) in enumerate(
+            (("a minute", [one.minute for one in self.watched]), ("a night", [one.night for one in self.watched]))
+        ):
+            places = np.arange(len(names)) + (number - 0.5) * 0.36
+            bars = [2 * one.error for one in means]
+            axes.bar(places, [one.value for one in means], 0.34, yerr=bars, color=SERIES[number], label=f"from {label}")
+        axes.set_xticks(range(len(names)), names)
+        axes.set(title="The most likely seat", xlabel="claim for a night", ylabel="mean distance to the true one, m")
+        axes.legend(loc="upper left")
+
+
+def cloak_of(epsilon: float | None, readings: int) -> Cloak:
+    """The demo's noise, with a claim for stays of so many readings or without one."""
+    plain = followed_people.cloak()
+    if epsilon is None:
+        return plain
+    return Cloak(
+        plain.physics,
+        epsilon=plain.epsilon,
+        delta=plain.delta,
+        alpha=plain.alpha,
+        readings_per_window=plain.readings_per_window,
+        sigma=plain.sigmas,
+        stay=Stay(readings, epsilon=epsilon, delta=DELTA, period=followed_people.SECONDS),
+    )
+
+
+def share_of(cloak: Cloak) -> float:
+    """The variance of an offset over that of the fresh noise, the same for all sensors."""
+    return 0.0 if cloak.slow is None else float((cloak.slow.deviations(cloak.steps) / cloak.sigmas).min()) ** 2
+
+
+def weights_of(cloak: Cloak, stay: int, around: int) -> FloatArray:
+    """P x: x is 1 in the readings of a stay and 0 in those around it, P = (I + share K)^-1.
+
+    An offset is constant in each block b between two renewals, so P x = x - o_b with (R I + (share K_b)^-1) o = sums of
+    x over the blocks; the inverse of K_b has three diagonals.
+    """
+    x = np.zeros(stay + 2 * around)
+    x[around : around + stay] = 1.0
+    if cloak.slow is None:
+        return x
+    block = np.arange(len(x)) // cloak.slow.renew
+    fade, share = cloak.slow.fade, share_of(cloak)
+    inverse = np.zeros((2, block[-1] + 1))
+    inverse[1] = 1 + fade**2
+    inverse[1, [0, -1]] = 1.0
+    inverse[0, 1:] = -fade
+    inverse /= share * (1 - fade**2)
+    inverse[1] += np.bincount(block)
+    return np.asarray(x - solveh_banded(inverse, np.bincount(block, x))[block])
+
+
+def _simulated_mu(cloak: Cloak, stay: int, around: int, nights: int, rng: np.random.Generator) -> Mean:
+    """The separation of the worst two seats by the scatter of weighed means of simulated nights, over all sensors."""
+    weights = weights_of(cloak, stay, around)
+    silence = np.zeros((len(weights), cloak.physics.sensors))
+    means = np.array([weights @ cloak.simulate(silence, rng=rng) for _ in range(nights)])
+    total = float(weights[around : around + stay].sum())
+    squares = (means / (cloak.sigmas * total)) ** 2
+    mu = separation(cloak, worst_neighbours(cloak)) / math.sqrt(float(squares.mean()))
+    return Mean(mu, mu * math.sqrt(1 / (2 * squares.size)))
+
+
+def _distances(cloak: Cloak, worth: float, seats: int, rng: np.random.Generator) -> FloatArray:
+    """Distances between random seats and the most likely ones, from as much as so many fresh readings tell."""
+    scaled = cloak.physics.matrix / cloak.sigmas[:, None] * math.sqrt(worth)
+    at = rng.integers(0, cloak.physics.places, seats)
+    noisy = scaled.T[at] + rng.standard_normal((seats, cloak.physics.sensors))
+    named = (noisy @ scaled - (scaled**2).sum(axis=0) / 2).argmax(axis=1)
+    space, pairs = cloak.physics.space, zip(at.tolist(), named.tolist(), strict=True)
+    return np.array([0.0 if i == j else float(space.distances(i)[j]) for i, j in pairs])
+
+
+def _watched(epsilon: float | None, run: Run, number: int, length: tuple[int, int]) -> Watched:
+    cloak = cloak_of(epsilon, length[0])
+    worths = [float(weights_of(cloak, *span)[span[1] :][: span[0]].sum()) for span in ((MINUTE, 0), length)]
+    seats = run.choose(*SEATS)
+    minute, night = (_distances(cloak, worth, seats, stream(run.seed, number, k)) for k, worth in enumerate(worths))
+    return Watched(
+        epsilon,
+        share_of(cloak),
+        cloak.stay_mu(length[0]),
+        separation(cloak, worst_neighbours(cloak)) * math.sqrt(worths[1]),
+        _simulated_mu(cloak, *length, run.choose(*NIGHTS), stream(run.seed, number, 2)),
+        Mean.of(minute),
+        Mean.of(night),
+        float((night == 0).mean()),
+        tuple(cloak.stay_mu(readings) for readings in SPANS.values()),
+    )
+
+
+def _work(run: Run) -> Stays:
+    length = run.choose((NIGHT, AROUND), (NIGHT, AROUND), (600, 60))
+    claims = (None, *run.choose(*NIGHT_CLAIMS))
+    watched = [_watched(epsilon, run, number, length) for number, epsilon in enumerate(run.each(claims))]
+    return Stays(tuple(watched), run.choose(*NIGHTS), run.choose(*SEATS))
+
+
+EXPERIMENT = Experiment(
+    "stays",
+    "What a night of readings tells about someone who does not move, with slow offsets and without",
+    Stays,
+    _work,
+    minutes=0.4,
+)

@@ -1,0 +1,79 @@
+"""A site of single sensors with Laplace noise: from the site file through the plan and a board to the key holder."""
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing import bench_claim
+from cloakwork.cli.planned_accuracy import window_limits
+from cloakwork.device import provision
+from cloakwork.keys import Unveiling, load_keys
+from cloakwork.mqtt import BrokerAddress
+from cloakwork.privacy import NoiseLaw, keyed_noise
+from cloakwork.sensor.keystream import sequence
+from cloakwork.site import Plan, Site, load_plan, parse_site
+from tests import micropython
+
+SITE = """name = "tank"
+sensors = 3
+[physics]
+kind = "line"
+places = 12
+T = 0.01
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 4.0
+delta = 0.0
+alpha = 0.05
+scope = "sensor"
+noise = "least"
+resolution = 0.1
+window = "1min"
+readings_per_window = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    return parse_site(SITE)
+
+
+def test_a_plan_a_board_and_a_key_holder_agree_on_laplace_noise(
+    site: Site, plan: Plan, keys: Path, tmp_path: Path
+) -> None:
+    cloak = site.cloak()
+    plan.write(tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json") == plan
+    assert plan.law is cloak.noise is plan.cloak(site).noise is NoiseLaw.LAPLACE
+    assert window_limits(cloak) is None, "those of Gaussian noise would be wrong"
+    made = provision(plan, "s1", tmp_path / "s1", broker=BrokerAddress(), keys=keys, resolution=0.1)
+    seqs = np.array([sequence(made.generation, counter) for counter in range(1500)])
+    table = plan.noise("s1").table
+    drawn = keyed_noise(table, load_keys(keys).device_key("s1", made.generation), "tank", "s1", seqs)
+    assert abs(drawn).mean() * 2**0.5 == pytest.approx(table.ratio, rel=0.1)
+    micropython.copy_sensor(made.folder)
+    board = micropython.run(micropython.PROGRAMS / "draws.py", folder=made.folder, timeout=600)
+    assert board.returncode == 0, board.stdout + board.stderr
+    host = hashlib.sha256(b"".join(b"%d\n" % value for value in drawn.tolist())).hexdigest()
+    assert json.loads(board.stdout)["digest"] == host
+    with (tmp_path / "sent.csv").open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(("time", "sensor", "seq", "steps"))
+        writer.writerows(
+            (1000 * k, "s1", seq, 7 + noise) for k, (seq, noise) in enumerate(zip(seqs, drawn, strict=True))
+        )
+    found = [value for row in Unveiling(tmp_path / "sent.csv", plan, load_keys(keys)) for value in row.value]
+    assert set(found) == {7}, "steps"
+
+
+def test_the_bench_tests_a_reading_by_the_law_of_its_noise(site: Site, plan: Plan) -> None:
+    claim = bench_claim(site, plan, "s1", epsilon=2.0)
+    assert claim.delta < 1e-30, "half of the epsilon of a window of two readings"
+    near = bench_claim(site, plan, "s1")
+    assert 0 < near.delta < 1
+    assert near.reports_needed(0.5) < near.reports_needed(0.9) < 1e6

@@ -1,0 +1,62 @@
+"""Rumours: how they spread, and what answers tell."""
+
+import numpy as np
+
+from cloakwork.privacy import Flip
+from cloakwork.recovery import whisper
+from papers.experiments.whispers import (
+    CLEAR,
+    DIFFUSED,
+    GUESSES,
+    KNOWING,
+    SPREAD,
+    Rumours,
+    Whispers,
+    cascades,
+    listen,
+    weigh,
+)
+from papers.networks import block_model
+from tests.papers.kit import probed
+
+
+def test_one_round_tells_each_neighbour_with_its_probability() -> None:
+    network = block_model(60, 0.3, 0.05, 1)
+    starts = np.zeros(4000, dtype=np.int64)
+    knows = cascades(network, starts, 2, np.random.default_rng(1))
+    near = list(network.graph[0])
+    assert knows[:, 0].all()
+    # rounds go on until someone is told, so the number told is binomial given that it is not 0
+    expected = 0.15 / (1 - 0.85 ** len(near))
+    error = np.sqrt(expected * (1 - expected) / 4000)
+    assert np.abs(knows[:, near].mean(axis=0) - expected).max() < 4.5 * error
+    far = [node for node in range(1, 60) if node not in near]
+    assert not knows[:, far].any()
+
+
+def test_as_many_know_as_stated_and_true_answers_name_their_community() -> None:
+    network = block_model(100, 0.25, 0.005, 1)
+    rng = np.random.default_rng(2)
+    rumours = Rumours.spread(DIFFUSED, network, 2000, rng)
+    assert abs(rumours.knows.sum(axis=1).mean() - KNOWING) < 0.5
+    heard = listen(rumours, CLEAR, rng)
+    assert heard.right.value > 0.9
+    assert heard.counted.value > 0.9
+
+
+def test_many_rumours_are_weighed_as_whisper_weighs_each() -> None:
+    network, flip = block_model(80, 0.25, 0.01, 1), Flip(epsilon=1.0, readings_per_window=1)
+    answers = (np.random.default_rng(3).random((5, 80)) < 0.4).astype(np.int64)
+    found = weigh(network, flip, answers)
+    guesses = np.geomspace(1.0, 0.99 * 80, GUESSES)
+    for row, each in zip(answers, found, strict=True):
+        near = [whisper(network.physics(SPREAD), row, flip, knowing=float(guess)).probability for guess in guesses]
+        assert min(float(np.abs(each - one).max()) for one in near) < 1e-6
+        assert np.abs(each - whisper(network.physics(SPREAD), row, flip).probability).max() < 0.02
+
+
+def test_more_epsilon_tells_more() -> None:
+    finding = probed("whispers").finding
+    assert isinstance(finding, Whispers)
+    stated = [finding.of(epsilon).stated for epsilon in (0.5, 2.0, CLEAR)]
+    assert stated == sorted(stated)
