@@ -182,7 +182,7 @@ class Graphons(Finding):
                 got,
                 off < 0.02 and cells[-1].right.value < 0.56,
             ),
-            Goal("the plan is within 3 points from a signal to noise of 2 on", f"{sure:.3f}", sure < 0.03),
+            Goal("the plan is within 2 points from a signal to noise of 2 on", f"{sure:.3f}", sure < 0.02),
             Goal("groups are found in at most 2 % of networks without any", f"{self.null}", self.null.value <= 0.02),
         )
 
