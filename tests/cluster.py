@@ -7,9 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from tests.forking import python
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -27,14 +25,11 @@ class Processes:
         return self._start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", **environment)
 
     def _start(self, role: str, *words: str, **environment: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{role}", *words]
         log = (self._folder / f"{role}-{len(self._running)}.log").open("wb")
-        code = f"from distributed.cli.dask_{role} import main; main()"
-        settings = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment}
-        options: dict[str, Any] = {"stdout": log, "stderr": log, "cwd": self._folder, "env": settings}
-        if environment:  # which may name other modules than those that are loaded here
-            process = subprocess.Popen([sys.executable, "-c", code, *words], **options)
-        else:
-            process = python(code, *words, **options)
+        root = str(Path(__file__).parent.parent)  # so that workers can load `tests`
+        settings = {**os.environ, "PYTHONPATH": root, "OPENBLAS_NUM_THREADS": "1", **environment}
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, env=settings)
         log.close()
         self._running.append(process)
         return process

@@ -69,7 +69,10 @@ class Cluster:
             if address is None:
                 with _interrupts_spare_workers():
                     local = distributed.LocalCluster(
-                        n_workers=self._workers, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
+                        n_workers=self._workers,
+                        threads_per_worker=1,
+                        dashboard_address="127.0.0.1:0",
+                        silence_logs="ERROR",
                     )
                 address = stack.enter_context(local)
             self._client = stack.enter_context(self._connected(distributed, address))

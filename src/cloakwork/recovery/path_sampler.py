@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import weighted
 from cloakwork.recovery.alignment import Alignment
+from cloakwork.recovery.joint_belief import Ties, joint_law, ratio_of
 from cloakwork.recovery.motion import Transitions
 from cloakwork.recovery.observation import Observer
 from cloakwork.recovery.offsets import KalmanStep, OffsetLaw
@@ -64,11 +65,11 @@ class PathSampler:
     `states` (chains, slots, frames) are the drawn paths, one slot for each source that there can be, and `strengths`
     (chains, slots) those of the sources, within the `prior`. `tracks` (chains, slots, frames) are the numbers of the
     tracks that the sources belong to, and `origins` (kinds, chains, slots) the labels of the tracks that began with
-    them, 0 if none. `beliefs` (slots, 2n + 1) are the laws of the sources just before the window,
-    and `facts` (chains, slots, 2) what earlier frames say about their strengths. Where there was nothing before,
-    `first` (2n,) is the law of a source that is there, and `odds` those of one more source beside 0, 1, 2, ... others.
-    `columns` (n, m) are the readings of a unit source at each candidate, `drift` is the law of the offsets just before
-    the window.
+    them, 0 if none. `beliefs` (slots, 2n + 1) are the laws of the sources just before the window, `ties` how those of
+    sources side by side depend on each other, and `facts` (chains, slots, 2) what earlier frames say about their
+    strengths. Where there was nothing before, `first` (2n,) is the law of a source that is there, and `odds` those of
+    one more source beside 0, 1, 2, ... others. `columns` (n, m) are the readings of a unit source at each candidate,
+    `drift` is the law of the offsets just before the window.
     """
 
     first: Beliefs
@@ -79,6 +80,7 @@ class PathSampler:
     drift: OffsetLaw | None = None
     frames: list[WeighedFrame] = field(default_factory=list)
     beliefs: Beliefs | None = None
+    ties: Ties = field(default_factory=Ties)
     odds: FloatArray = field(init=False)
     states: IntArray = field(init=False)
     tracks: IntArray = field(init=False)
@@ -98,7 +100,7 @@ class PathSampler:
 
     def begin(self) -> None:
         """Forget what came before the window."""
-        self.beliefs, self.facts = None, np.zeros((*self.strengths.shape, 2))
+        self.beliefs, self.ties, self.facts = None, Ties(), np.zeros((*self.strengths.shape, 2))
         if self.drift is not None:
             self.drift = OffsetLaw.stationary(self.drift.offsets, self.chains)
         drawn = self.rng.uniform(self.prior.low, self.prior.high, self.strengths.shape)
@@ -218,23 +220,28 @@ class PathSampler:
         predict(self.frames[t].transitions.step, law, after)
         return after
 
-    def _before(self, t: int, slot: int) -> Beliefs:
-        """The law of a source at frame t before its readings: given its state before, or what began the window."""
+    def _before(self, t: int, slot: int, but: int | None = None) -> Beliefs:
+        """The law of a source at frame t before its readings: given its state before, or what began the window.
+
+        At the first frame this depends on the sources that it is tied to, `but` one.
+        """
         if t > 0:
             known = np.zeros((self.chains, self.absent + 1), dtype=np.float32)
             known[np.arange(self.chains), self.states[:, slot, t - 1]] = 1.0
             return self._predicted(known, t)
         if self.beliefs is not None:
-            return np.repeat(self._predicted(self.beliefs[slot : slot + 1], 0), self.chains, axis=0)
+            law = np.repeat(self._predicted(self.beliefs[slot : slot + 1], 0), self.chains, axis=0)
+            self.ties.weigh(law, slot, self.states[:, :, 0], but)
+            return law
         chance = self.odds[self.others(slot, 0)][:, None] * np.append(self.first, 0)
         chance[:, -1] = 1
         return np.asarray(chance, dtype=np.float32)
 
-    def _weigh(self, law: Beliefs, t: int, slot: int) -> Beliefs:
+    def _weigh(self, law: Beliefs, t: int, slot: int, states: IntArray | None = None) -> Beliefs:
         """Turn the law of a source into that after the readings of frame t, given the others; returns their factors."""
         frame, factors = self.frames[t], np.empty((len(law), self.places + 1), dtype=np.float32)
         readings = (frame.seen, frame.squares, frame.overlap)
-        weigh(law, readings, self.states[:, :, t], self.strengths, slot, law, factors)
+        weigh(law, readings, self.states[:, :, t] if states is None else states, self.strengths, slot, law, factors)
         return factors
 
     def exchange(self) -> None:
@@ -307,7 +314,9 @@ class PathSampler:
         laws = np.stack([self._before(0, slot) for slot in range(self.slots)])
         for slot, law in enumerate(laws):
             self._weigh(law, 0, slot)
-        self.beliefs = np.ascontiguousarray(np.take_along_axis(laws, order.T[:, :, None], axis=0).mean(axis=1))
+        beliefs = np.ascontiguousarray(np.take_along_axis(laws, order.T[:, :, None], axis=0).mean(axis=1))
+        self.ties = self._tied(beliefs, order)
+        self.beliefs = beliefs
         self.relabel(order)
         dropped = self.states[:, :, 0].copy()
         self._share_origins(dropped == self.absent)
@@ -317,6 +326,47 @@ class PathSampler:
         del self.frames[0]
         self.states, self.tracks = self.states[:, :, 1:].copy(), self.tracks[:, :, 1:].copy()
         return dropped
+
+    def _tied(self, beliefs: Beliefs, order: IntArray) -> Ties:
+        """The ties of the slots in a new order, after the readings of the first frame and the interval behind it.
+
+        Where two are tied, the mean of their laws over few drawn places of the other becomes the sum over all of them.
+        """
+        rows, often = np.unique(order, axis=0, return_counts=True)
+        usual, n = rows[often.argmax()], self.places
+        ratios, alone = {}, {slot: np.zeros(n) for slot in range(self.slots)}
+        for a, b in self.ties.renumbered(usual.tolist()).pairs(beliefs, self.frames[0].overlap):
+            pair = (int(usual[a]), int(usual[b]))
+            before, alike = self.ties.between(*pair), (order[:, [a, b]] == pair).all(axis=1)
+            if before is None:
+                ratios[a, b] = np.ones((n, n), dtype=np.float32)
+                continue
+            at = beliefs[[a, b], :n].argmax(axis=1)
+            one = self._beside(pair[0], pair[1], at[1])[alike]
+            other = self._beside(pair[1], pair[0], at[0])[alike]
+            strength = np.mean(self.strengths[alike, pair[0]] * self.strengths[alike, pair[1]])
+            shared = strength * self.frames[0].overlap
+            law = joint_law(one, other, before, shared[:, at[1], None] + shared[at[0]] - shared - shared[at[0], at[1]])
+            ratios[a, b] = ratio_of(law)
+            alone[a] += law.sum(axis=1)
+            alone[b] += law.sum(axis=0)
+        for slot, law in alone.items():
+            if law.any():
+                beliefs[slot, :n] = beliefs[slot, :n].sum() * law / law.sum()
+        if not ratios or len(self.frames) < 2:
+            return Ties(ratios)
+        after = self._predicted(beliefs, 1)
+        return Ties(ratios).after_interval(self.frames[1].transitions.begin, beliefs, after)
+
+    def _beside(self, slot: int, other: int, place: int) -> Beliefs:
+        """The law (chains, 2n + 1) of a source after the first frame, if another to which it is tied were at a place.
+
+        All that the readings say is in it, but not the tie.
+        """
+        law, states = self._before(0, slot, other), self.states.copy()
+        states[:, other] = place
+        self._weigh(law, 0, slot, states[:, :, 0])
+        return law
 
     def _share_origins(self, gone: NDArray[np.bool_]) -> None:
         """Give sources that are not there in a chain the origins of another: their belief is that of all chains."""
