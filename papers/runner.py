@@ -18,7 +18,7 @@ from cloakwork.errors import CloakworkError, InputError
 from cloakwork.parallel import Cluster
 from papers.experiment import Experiment
 from papers.experiments import find
-from papers.store import Record, digests, is_done, library_versions, read, readable, write
+from papers.store import Record, digests, is_done, library_versions, processor, read, readable, write
 
 Progress = Callable[[str, float], None]
 """Called with the name of an experiment and the part of it that is done, from 0 to 1."""
@@ -45,7 +45,7 @@ class Order:
         digest = sha256(repr((signature, data)).encode()).hexdigest()[:16]
         parts = self.folder / f".{experiment.name}.pieces" / f"{digest}-{'quick' if self.quick else 'full'}-{self.seed}"
         result = experiment.run(quick=self.quick, seed=self.seed, progress=progress, folder=parts)
-        record = Record(result, signature, library_versions(), data, time.perf_counter() - began)
+        record = Record(result, signature, processor(), library_versions(), data, time.perf_counter() - began)
         write(record, self.folder)
         shutil.rmtree(parts, ignore_errors=True)
         with suppress(OSError):

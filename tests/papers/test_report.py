@@ -43,7 +43,7 @@ class Claimed(Dice):
 
 def recorded(name: str, finding: Finding, data: dict[str, str] | None = None) -> Record:
     result = Result(name, "What dice show", False, 7, finding)
-    return Record(result, (1.0,), {"numpy": "2.4", "scipy": "1.17"}, data or {}, 2.0)
+    return Record(result, (1.0,), "", {"numpy": "2.4", "scipy": "1.17"}, data or {}, 2.0)
 
 
 @pytest.fixture

@@ -44,6 +44,18 @@ def test_a_signature_tolerates_rounding_only(cup: Cup, tmp_path: Path) -> None:
     assert replace(record, signature=()).difference() != ""
 
 
+def test_on_another_processor_a_few_numbers_may_differ(
+    cup: Cup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [record] = run_here(tmp_path, cup.experiment)
+    for differing, stale_here, stale_there in ((0, False, False), (15, True, False), (16, True, True)):
+        numbers = (1.0,) * (100 - differing) + (2.0,) * differing
+        monkeypatch.setattr(Experiment, "probe", lambda *_: {str(k): 1.0 for k in range(100)})
+        for processor, stale in ((record.processor, stale_here), ("another", stale_there)):
+            probed = replace(record, signature=numbers, processor=processor)
+            assert bool(probed.difference()) is stale, (differing, processor)
+
+
 def test_a_quick_run_does_not_replace_a_full_one(cup: Cup, tmp_path: Path) -> None:
     before = run_here(tmp_path, cup.experiment)[0].result
     with pytest.raises(InputError) as refused:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 import cloakwork as cw
+from cloakwork.physics import HeatLine, sources
 from cloakwork.recovery.motion import MotionModel
 from cloakwork.recovery.path_steps import predict
 
@@ -105,6 +106,28 @@ def test_vicinities_and_counts_are_those_of_the_exact_law() -> None:
         assert apart < 0.13, (name, apart)
         assert abs(held) < 0.02, (name, held)
         assert abs(counted) < 0.03, (name, counted)
+
+
+def test_two_sources_side_by_side_are_as_uncertain_as_all_their_readings_say() -> None:
+    """Beliefs about each alone would count the same readings again and again, and become too sure."""
+    line, sigma, frames = HeatLine(n=50, m=25, T=0.05), 1.0, 150
+    columns, clean = line.matrix / sigma, line.apply(sources(line, [0.4, 0.56]))
+    apart, held = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        readings = clean + rng.normal(0, sigma, (frames, len(clean)))
+        still = cw.Motion.still(present=1e9, absent=1e9)
+        tracker = cw.Tracker(line, sigma=sigma, most=2, motion=still, chains=32, seed=seed)
+        for k, frame in enumerate(readings):
+            now = tracker.step(frame, MINUTE * k)
+        gain, shared = columns.T @ readings.sum(axis=0) / sigma, frames * columns.T @ columns
+        weight = np.add.outer(gain, gain) - np.add.outer(shared.diagonal(), shared.diagonal()) / 2 - shared
+        law = np.exp(weight - weight.max())
+        surplus = now.intensity - 2 * law.sum(axis=0) / law.sum()
+        apart.append(np.abs(surplus).sum() / 2)
+        held.append(np.mean([surplus[source.vicinity].sum() for source in now.sources]))
+    assert np.mean(apart) < 0.35, apart
+    assert np.mean(held) < 0.1, held
 
 
 class Judged:

@@ -66,8 +66,9 @@ class Tracker:
     Notes
     -----
     A tracker only processes released readings, so it costs no privacy. Over the last few frames, it draws the paths of
-    all sources from their joint posterior; it holds earlier frames as one belief per source. With one source, or while
-    all frames fit into the window, this is the exact posterior up to the number of draws.
+    all sources from their joint posterior; it holds earlier frames as one belief per source, and as ties between those
+    that sit side by side. With one source, or while all frames fit into the window, this is the exact posterior up to
+    the number of draws.
 
     >>> from cloakwork.physics import HeatLine, sources
     >>> line = HeatLine(n=50, m=25, T=0.05)
