@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from cloakwork._checks import more_noise, percent, rounded_down, rounded_up, spread_of
+from cloakwork._checks import more_noise, one_or_each, percent, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits, papers_bound
 from cloakwork.cli.arguments import Json, Scheduler, SiteFile
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
@@ -21,6 +21,7 @@ from cloakwork.cli.planned_accuracy import (
     cost_of_drift,
     drift_sentences,
     duration,
+    reading_sigmas,
     share_noticed,
     unit_of_length,
     window_limits,
@@ -98,7 +99,7 @@ def plan_values(
         "plan": plan.digest,
         "unit": site.spec.unit,
         "sensitivity": cloak.sensitivity,
-        "sigma": cloak.sigma,
+        "sigma": one_or_each(reading_sigmas(cloak)),
         "epsilon": cloak.epsilon,
         "delta": cloak.delta,
         "alpha": cloak.alpha,
@@ -175,7 +176,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         (f"readings allowed in {window}", f"{cloak.readings_per_window:,}"),
         ("reading period of a device", duration(plan.schedule.period_ms / 1000)),
         ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),
-        (f"{cloak.noise.title()} noise of a reading, sigma", spread_of(cloak.sigmas) + unit),
+        (f"{cloak.noise.title()} noise of a reading, sigma", spread_of(reading_sigmas(cloak)) + unit),
         *stay_rows(cloak, unit),
         ("largest reading of one source", f"{cloak.physics.peak:.4g}{unit}"),
         ("frames that detect a lone source", f"{100 * share_noticed(cloak):.0f} %"),
@@ -197,7 +198,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
             "steps of its own needs more noise: set resolution under [privacy] to that step before you provision "
             "devices.\n"
         )
-    elif cloak.resolution_cost > LARGE_COST and cloak.noise is NoiseLaw.GAUSSIAN and not cloak.rests_on_own_noise:
+    elif cloak.resolution_cost > LARGE_COST and _gains_by_own_noise(cloak):
         say(
             f"Note: own noise {0 if site.own_noises is None else spread_of(site.own_noises)}: "
             f"{more_noise(cloak.resolution_cost)}. A sensor that is noisy before it rounds needs far less: measure its "
@@ -247,11 +248,16 @@ def _rhythm(site: Site, schedule: Schedule) -> list[str]:
     return []
 
 
+def _gains_by_own_noise(cloak: Cloak) -> bool:
+    """Whether a claim that does not rest on own noise yet could."""
+    return cloak.noise is NoiseLaw.GAUSSIAN and cloak.shared is None and not cloak.rests_on_own_noise
+
+
 def _print_design(cloak: Cloak) -> None:
     """Compare how well a lone source is located with equal noise and with the plan's."""
     report = cloak.design_report
     equal = (spread_of(cloak.allowance.equal().sigma), f"{report.equal_vicinity:.3g}", f"{report.equal_variance:.3g}")
-    own = (spread_of(cloak.sigmas), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
+    own = (spread_of(reading_sigmas(cloak)), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
     names = ("noise of a reading, sigma", "standard deviation at a typical place", "mean variance over all places")
     if cloak.design is Design.EQUAL:
         table(LOCATING, ("", "equal noise"), list(zip(names, equal, strict=True)))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakwork._checks import rounded_down
+from cloakwork._checks import FloatArray, rounded_down
 from cloakwork.accuracy import Limits, limits
 from cloakwork.physics import Drift, FloorPlan, Physics
 from cloakwork.privacy import Cloak, NoiseLaw
@@ -51,7 +51,15 @@ def drift_sentences(site: Site, cloak: Cloak, bounds: Limits | None) -> list[str
 
 def share_noticed(cloak: Cloak, drift: Drift | None = None) -> float:
     """The share of frames in which a lone unit source at a typical place is detected at all."""
-    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.total_sigmas, cloak.roundings, drift))))
+    offsets = None if drift is None else drift.on(cloak.physics)
+    if cloak.shared is not None and cloak.offsets is not None:
+        offsets = cloak.offsets.joined(offsets)
+    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.total_sigmas, cloak.roundings, offsets))))
+
+
+def reading_sigmas(cloak: Cloak) -> FloatArray:
+    """Standard deviation of the noise that each device adds to a reading, shared noise included, shape (m,)."""
+    return cloak.sigmas if cloak.shared is None else np.asarray(np.sqrt(np.diagonal(cloak.covariance)))
 
 
 def window_limits(cloak: Cloak, drift: Drift | None = None) -> Limits | None:

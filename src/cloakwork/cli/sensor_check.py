@@ -14,7 +14,7 @@ import typer
 
 from cloakwork.cli.output import as_json, bar, busy, note, say
 from cloakwork.errors import InputError
-from cloakwork.sensor.check import NOTICE, Readings, judge, lines
+from cloakwork.sensor.check import NOTICE, SEVERAL, Readings, judge, lines
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.store import Folder
 
@@ -25,7 +25,7 @@ HANGS_S = 30.0  # without an end of a reading
 class MeasureFile:
     """Takes readings with the `read` of a folder's measure.py."""
 
-    read: Callable[[], tuple[int, int]]
+    read: Callable[[], Any]
 
 
 class ProgramReadings(Readings):
@@ -39,10 +39,10 @@ class ProgramReadings(Readings):
             super().explain(cause)
 
 
-def check_device(
-    folder: Path, config: dict[str, Any], read: Callable[[], tuple[int, int]], *, count: int, json: bool
-) -> None:
+def check_device(folder: Path, config: dict[str, Any], read: Callable[[], Any], *, count: int, json: bool) -> None:
     """Check a provisioned device; ends the command with code 1 if it is not ready."""
+    if config.get("shared"):
+        raise InputError(f"{folder}: {SEVERAL}", path=str(folder))
     try:
         held = Folder(str(folder)).lock()
     except SensorError as problem:
@@ -63,7 +63,7 @@ def check_device(
         raise typer.Exit(1)
 
 
-def _take(read: Callable[[], tuple[int, int]], count: int, late_ms: int) -> Readings:
+def _take(read: Callable[[], Any], count: int, late_ms: int) -> Readings:
     """Read in a thread, since a program of the user may never return."""
     taken = ProgramReadings()
     with bar("reading", count) as show:

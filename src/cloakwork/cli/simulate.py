@@ -11,6 +11,7 @@ import typer
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.arguments import PlanFile, SiteFile
 from cloakwork.cli.output import bar, counted, form_of, note, written
+from cloakwork.cli.planned_accuracy import reading_sigmas
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
@@ -94,7 +95,8 @@ def _frames(
 
 
 def _scale(site: Site, cloak: Cloak, plan: str) -> ReadingScale:
-    steps, sigmas = (dict(zip(site.sensor_ids, values.tolist(), strict=True)) for values in (cloak.steps, cloak.sigmas))
+    values = cloak.steps.tolist(), reading_sigmas(cloak).tolist()
+    steps, sigmas = (dict(zip(site.sensor_ids, each, strict=True)) for each in values)
     return ReadingScale(plan, site.unit, steps | dict.fromkeys(site.binary_ids, 1.0), sigmas)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from threading import Thread
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from cloakwork.errors import InputError, ReadingError
@@ -21,6 +21,9 @@ from cloakwork.sensor.device import Device
 from cloakwork.sensor.errors import SensorError, StateError
 from cloakwork.sensor.link import Datagrams, Link
 from cloakwork.sensor.store import Folder
+
+if TYPE_CHECKING:
+    from cloakwork.sensor.measuring import Measured
 
 NTP_PORT = 123
 KEPT = 100_000  # messages that are kept while the broker is away
@@ -34,33 +37,41 @@ log = logging.getLogger(__name__)
 class ReadingSource(Protocol):
     """Takes readings, each an exact fraction in the site's unit."""
 
-    def read(self) -> tuple[int, int]:
-        """Return numerator and denominator of one reading; raise an error if there is none."""
+    def read(self) -> "Measured":
+        """Return numerator and denominator of one reading; raise an error if there is none.
+
+        For a device with several sensors, return a list of readings in their order, with None for one that fails.
+        """
 
 
 @dataclass(frozen=True)
 class CommandReading:
-    """Runs a program that prints one number, without a shell and for at most `timeout` seconds."""
+    """Runs a program that prints one number, without a shell and for at most `timeout` seconds.
+
+    If the device has several `sensors`, it prints a number for each, with white space between them.
+    """
 
     command: str
     timeout: float
+    sensors: int = 1
 
-    def read(self) -> tuple[int, int]:
+    def read(self) -> "Measured":
         done = subprocess.run(  # noqa: S603 - the owner of the device names the program
             shlex.split(self.command), capture_output=True, timeout=self.timeout, check=True, stdin=subprocess.DEVNULL
         )
-        return as_fraction(done.stdout)
+        return _parsed(done.stdout, self.sensors)
 
 
 @dataclass(frozen=True)
 class FileReading:
-    """Reads a file that holds one number, such as those that Linux offers for its sensors."""
+    """Reads a file that holds one number, such as those that Linux offers for its sensors; or one for each sensor."""
 
     path: Path
+    sensors: int = 1
 
-    def read(self) -> tuple[int, int]:
+    def read(self) -> "Measured":
         with self.path.open("rb") as file:
-            return as_fraction(file.read(LONGEST_NUMBER + 16))
+            return _parsed(file.read(self.sensors * (LONGEST_NUMBER + 16)), self.sensors)
 
     def written_within(self, milliseconds: int) -> bool:
         """Whether the file was written in the last so many milliseconds, or the system measures when it is read."""
@@ -72,12 +83,18 @@ class FileReading:
 
 @dataclass(frozen=True)
 class ConstantReading:
-    """Returns the same simulated reading every time, for trials: any clock is good enough for it."""
+    """Returns the same simulated reading every time, for trials: any clock is good enough for it.
+
+    `others` are those of the other sensors of a device that has several.
+    """
 
     value: float
+    others: tuple[float, ...] = ()
 
-    def read(self) -> tuple[int, int]:
-        return self.value.as_integer_ratio()
+    def read(self) -> "Measured":
+        if not self.others:
+            return self.value.as_integer_ratio()
+        return [value.as_integer_ratio() for value in (self.value, *self.others)]
 
 
 def as_fraction(text: bytes) -> tuple[int, int]:
@@ -93,6 +110,15 @@ def as_fraction(text: bytes) -> tuple[int, int]:
     if len(number) > LONGEST_NUMBER or not _NUMBER.fullmatch(number):
         raise ReadingError("the source returned something other than one decimal number.")
     return Fraction(number).as_integer_ratio()
+
+
+def _parsed(text: bytes, sensors: int) -> "Measured":
+    if sensors == 1:
+        return as_fraction(text)
+    numbers = text.split()
+    if len(numbers) != sensors:
+        raise ReadingError(f"the source returned something other than {sensors} decimal numbers.", sensors=sensors)
+    return [as_fraction(number) for number in numbers]
 
 
 class BackgroundLink(Link):
@@ -165,7 +191,7 @@ class Agent:
                 simulated=isinstance(self._source, ConstantReading),
                 note=self._note,
                 kept=KEPT,
-                extra=(sensor_discovery(config), problem_discovery(config)) if self._home_assistant else (),
+                extra=_discoveries(config) if self._home_assistant else (),
                 login=(broker.user, broker.password),
             )
             self._together = device.device if config["scope"] == "network" and config["kind"] == "reading" else None
@@ -177,7 +203,7 @@ class Agent:
         except SensorError as problem:
             raise InputError(f"{self.folder}: {problem}", path=str(self.folder)) from None
 
-    def _read(self) -> tuple[int, int]:
+    def _read(self) -> "Measured":
         """Measure. Where sensors measure together, a file must be written in this slot: the device waits for that."""
         if self._together is not None and isinstance(self._source, FileReading):
             self._await_file(self._source, self._together)
@@ -192,6 +218,13 @@ class Agent:
                 raise ReadingError("the value in the file is older than the slot.")
             time.sleep(LOOK_AGAIN_S)
         self._old = False
+
+
+def _discoveries(config: dict[str, Any]) -> tuple[tuple[str, bytes], ...]:
+    """What announces each sensor of a device to Home Assistant."""
+    shared = config.get("shared")
+    sensors = [config | sensor for sensor in shared["sensors"]] if shared else [config]
+    return tuple(message for sensor in sensors for message in (sensor_discovery(sensor), problem_discovery(sensor)))
 
 
 def parse_time_server(address: str) -> dict[str, Any]:

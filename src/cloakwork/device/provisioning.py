@@ -18,7 +18,7 @@ from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import NoiseTable, first_offset
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.state import COPIES, State
-from cloakwork.site import SHORTEST_MS, Plan, Schedule, SensorNoise, make_schedule
+from cloakwork.site import SHORTEST_MS, Plan, PlannedShared, Schedule, SensorNoise, make_schedule
 
 LONGEST_MS = 86_400_000
 TIME_SERVER = "pool.ntp.org"
@@ -64,6 +64,8 @@ def provision(
 ) -> Provisioned:
     """Write the folder of one device, which must not exist yet.
 
+    Where sensors share noise, one device measures all of them: `sensor` is then the first of the plan.
+
     Parameters
     ----------
     keys
@@ -82,6 +84,7 @@ def provision(
         The program that the folder is for. A gateway needs none; a board in C gets its plan as a header.
     """
     noise = plan.noise(sensor)
+    others = _others(plan, sensor, bench=bench)
     schedule = plan.schedule if period is None else _bench_schedule(period, bench=bench)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
@@ -90,7 +93,8 @@ def provision(
             path=str(folder),
         )
     certificates = None if broker.authority is None else _read_certificates(broker.authority)
-    _check_fallback(sensor, noise)
+    for name, sent in {sensor: noise, **others}.items():
+        _check_fallback(name, sent)
     kind = DeviceKind.BENCH if bench else DeviceKind.READING
     config: dict[str, Any] = {
         "v": 1,
@@ -109,6 +113,7 @@ def provision(
         "keyed": keys is not None,
         "noise": _described(noise.table),
         "slow": None,
+        "shared": None,
         "schedule": asdict(schedule) | ({"allowed": 0} if bench else {}),
         "broker": {
             "host": broker.host,
@@ -125,14 +130,19 @@ def provision(
         [slow] = noise.slow.tables()
         config["slow"] = _described(slow) | {"renew": noise.slow.renew, "carry": noise.slow.carry}
         tables["slow.tab"] = slow.cuts
+    if plan.shared is not None and others:
+        config["shared"] = _sharing(plan.shared, {sensor: noise, **others})
+        tables |= {f"noise.{k}.tab": other.table.cuts for k, other in enumerate(others.values(), start=1)}
+        tables["shared.tab"] = plan.shared.noise.table.cuts
     _files(target, config, tables, certificates)  # refuses what a board cannot hold, before a generation is open
     key, blocked = None, 0
     if keys is None:
         generation = max(1, (int(time.time()) - FIRST_SECOND) // 60)
     else:
-        opened = open_generation(keys, sensor, plan.digest, kind, site=plan.site)
+        opened = open_generation(keys, sensor, plan.digest, kind, site=plan.site, others=tuple(others))
         generation, key = opened.number, opened.key
-        known = load_keys(keys).generations(sensor)
+        ring = load_keys(keys)
+        known = [g for name in (sensor, *others) for g in ring.generations(name)]
         if not bench and any(g.kind is DeviceKind.READING and g.number < generation for g in known):
             blocked = plan.schedule.window_slots + 1  # an earlier device may have used the window that begins now
     config["generation"] = generation
@@ -148,6 +158,40 @@ def provision(
 
 def _described(table: NoiseTable) -> dict[str, Any]:
     return {"digest": table.digest, "levels": [[level.factor, level.count] for level in table.levels]}
+
+
+def _others(plan: Plan, sensor: str, *, bench: bool) -> dict[str, SensorNoise]:
+    """The noise of the other sensors of a device; none for one that has its own noise."""
+    if plan.shared is None or sensor in plan.binary_ids:
+        return {}
+    first, *others = (planned.id for planned in plan.sensors)
+    if sensor != first:
+        raise InputError(
+            f"{sensor} shares its noise with other sensors, and one device measures all of them. Provision that of "
+            f"{first}.",
+            sensor=sensor,
+            first=first,
+        )
+    if bench:
+        raise InputError(
+            "a bench tests the noise of one sensor, and here sensors share noise: there is no bench for them.",
+            sensor=sensor,
+        )
+    return {other: plan.noise(other) for other in others}
+
+
+def _sharing(shared: PlannedShared, sensors: dict[str, SensorNoise]) -> dict[str, Any]:
+    """What a device with several sensors knows of each, and of the draws that they share."""
+    described = [
+        {
+            "sensor": name,
+            "step": list(noise.step.as_integer_ratio()),
+            "fallback": noise.fallback,
+            "noise": _described(noise.table),
+        }
+        for name, noise in sensors.items()
+    ]
+    return _described(shared.noise.table) | {"columns": [list(row) for row in shared.columns], "sensors": described}
 
 
 def _check_fallback(sensor: str, noise: SensorNoise) -> None:
@@ -189,6 +233,8 @@ def _files(
     if target in {Target.C, Target.ESPHOME}:
         if config["slow"] is not None:
             raise InputError("a device in C has no slow offset: use another target, or leave out [privacy.stay].")
+        if config["shared"] is not None:
+            raise InputError("a device in C has one sensor, and here sensors share noise: use another target.")
         header, code = plan_header(config, tables["noise.tab"]), _template("c", *C_FILES)
         if target is Target.C:
             return {"plan.h": header, "nvs.csv": NVS}, code | _template("c", *C_EXAMPLE)

@@ -109,6 +109,8 @@ class _Search:
     def __init__(self, site: Site, cloak: Cloak, frames: Sequence[Frame], seed: int, reach: float) -> None:
         self.site, self.model = site, Responses.of_site(site)
         values = np.array([values_of(frame, site, cloak) for frame in frames]).reshape(len(frames), -1)
+        if cloak.shared is not None:
+            raise SiteError("the fit to cloaked readings knows no shared noise. Fit a walk instead.", site=site.name)
         noise = noise_of(cloak)
         kept, whole = _complete(values)
         self.times = [frame.time / 1000 for frame, good in zip(frames, whole, strict=True) if good]

@@ -13,7 +13,7 @@ import shlex
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -69,10 +69,12 @@ def open_generation(
     now: float | None = None,
     *,
     site: str | None = None,
+    others: Sequence[str] = (),
 ) -> Generation:
     """Open a generation that no device of this sensor ever had, with its key; it is on disk before this returns.
 
-    Refuses the keys of another site than `site`, if that is given.
+    Refuses the keys of another site than `site`, if that is given. `others` are sensors that the same device measures:
+    they get the same generation and the same key.
 
     Notes
     -----
@@ -87,8 +89,9 @@ def open_generation(
             raise KeyFileError(
                 f"{path}: these are keys of {ring.site}, not of {site}.", path=str(path), site=ring.site, expected=site
             )
-        before = ring.devices.get(require_name("sensor", sensor), ())
-        latest = max([lock.latest(sensor), *(generation.number for generation in before)])
+        before = {name: ring.devices.get(require_name("sensor", name), ()) for name in (sensor, *others)}
+        known = [generation.number for generations in before.values() for generation in generations]
+        latest = max([*map(lock.latest, before), *known])
         number = max(latest + 1, ring.masters[-1].start, _minutes(moment))
         if number > keystream.LARGEST_GENERATION:
             raise KeyFileError(
@@ -96,9 +99,10 @@ def open_generation(
                 sensor=sensor,
                 now=moment,
             )
-        generation = Generation(number, plan_digest, DeviceKind(kind), moment)
-        lock.mark(sensor, number)
-        return replace(ring, devices=ring.devices | {sensor: (*before, generation)})
+        generation = Generation(number, plan_digest, DeviceKind(kind), moment, first=sensor if others else None)
+        for name in before:
+            lock.mark(name, number)
+        return replace(ring, devices=ring.devices | {name: (*past, generation) for name, past in before.items()})
 
     if kind not in list(DeviceKind):
         raise KeyFileError(f"kind={kind!r}: give reading or bench.", key="kind", kind=kind)
@@ -118,14 +122,23 @@ def rotate(path: str | Path, now: float | None = None) -> KeyRing:
 
 
 def revoke(path: str | Path, sensor: str, now: float | None = None) -> KeyRing:
-    """Mark all generations of a sensor as revoked now; later readings of them are not unveiled."""
+    """Mark all generations of a sensor as revoked now; later readings of them are not unveiled.
+
+    A device with several sensors is revoked for all of them.
+    """
 
     def revoked(ring: KeyRing, _: "KeyLock", moment: int) -> KeyRing:
-        marked = tuple(
-            generation if generation.revoked is not None else replace(generation, revoked=moment)
-            for generation in ring.generations(sensor)
-        )
-        return replace(ring, devices=ring.devices | {sensor: marked})
+        devices = {(known.first or sensor, known.number) for known in ring.generations(sensor)}
+        marked = {
+            name: tuple(
+                replace(known, revoked=moment)
+                if known.revoked is None and (known.first or name, known.number) in devices
+                else known
+                for known in generations
+            )
+            for name, generations in ring.devices.items()
+        }
+        return replace(ring, devices=marked)
 
     return _change(path, revoked, now)
 

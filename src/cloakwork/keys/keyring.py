@@ -14,7 +14,8 @@ from cloakwork.sensor import keystream
 
 VERSION = 1
 LONGEST_NAME = 64
-RING_NAMES = ("generation", "plan", "kind", "made", "revoked")
+RING_NAMES = ("generation", "plan", "kind", "made", "revoked", "first")
+OPTIONAL = ("first",)
 EXPORT_NAMES = ("generation", "plan", "kind", "revoked", "key")
 _BENCH = "-bench"
 _LISTED = 10  # sensors that a message names
@@ -60,7 +61,8 @@ class Master:
 class Generation:
     """One provisioning of a device: its plan and purpose, when it was made and when it was revoked (Unix seconds).
 
-    `key` is the key that the device started with; empty if it has not been derived from a master.
+    `key` is the key that the device started with; empty if it has not been derived from a master. `first` is the first
+    sensor of a device that has several: its key is that of all.
     """
 
     number: int
@@ -69,6 +71,7 @@ class Generation:
     made: int = 0
     revoked: int | None = None
     key: bytes = field(default=b"", repr=False)
+    first: str | None = None
 
     def __post_init__(self) -> None:
         _require_whole("generation", self.number, keystream.LARGEST_GENERATION)
@@ -81,17 +84,27 @@ class Generation:
             _require_whole("revoked", self.revoked)
         if self.key:
             _require_key(self.key)
+        if self.first is not None:
+            require_name("first", self.first)
 
     def to_entry(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return the fields of a JSON entry."""
         values = vars(self) | {"generation": self.number, "kind": str(self.kind), "key": self.key.hex()}
-        return {name: values[name] for name in names}
+        return {name: values[name] for name in names if name not in OPTIONAL or values[name] is not None}
 
     @classmethod
     def from_entry(cls, entry: dict[str, Any]) -> Self:
         """Read a JSON entry."""
         key = _from_hex(entry["key"]) if "key" in entry else b""
-        return cls(entry["generation"], entry["plan"], entry["kind"], entry.get("made", 0), entry["revoked"], key)
+        return cls(
+            entry["generation"],
+            entry["plan"],
+            entry["kind"],
+            entry.get("made", 0),
+            entry["revoked"],
+            key,
+            entry.get("first"),
+        )
 
 
 @dataclass(frozen=True)
@@ -163,7 +176,9 @@ class KeyRing:
                 f"generation {number} was not opened for sensor {sensor}.", sensor=sensor, generation=number
             )
         master = next(master for master in reversed(self.masters) if master.start <= number)
-        return keystream.device_key(master.key, wire_site(self.site, generation.kind), sensor, number)
+        return keystream.device_key(
+            master.key, wire_site(self.site, generation.kind), generation.first or sensor, number
+        )
 
     def keyed(self, sensor: str) -> tuple[Generation, ...]:
         """Return the generations of a sensor with their keys; none for a sensor without generations."""
@@ -172,8 +187,12 @@ class KeyRing:
         )
 
     def export(self, sensor: str) -> SensorKeys:
-        """Return the keys of one sensor, with nothing about the others; refuses a sensor that has none."""
-        self.generations(sensor)
+        """Return the keys of one sensor, with nothing about the others; refuses one that has none, or not alone."""
+        if any(generation.first is not None for generation in self.generations(sensor)):
+            raise KeyFileError(
+                f"{sensor} shares its noise with other sensors, and its key unveils them all: none is for it alone.",
+                sensor=sensor,
+            )
         return SensorKeys(self.site, sensor, self.keyed(sensor))
 
     def in_use(self, sensor: str, generation: Generation) -> bool:
@@ -264,7 +283,7 @@ def _require_names(where: str, entry: dict[str, Any], names: tuple[str, ...]) ->
     # an unknown name is counted, not repeated: a key may have slipped into its place
     unknown = len(entry.keys() - set(names))
     _require(unknown == 0, where, f"{unknown} unknown name{'s'[: unknown > 1]}; allowed are {', '.join(names)}")
-    missing = [name for name in names if name not in entry]
+    missing = [name for name in names if name not in entry and name not in OPTIONAL]
     _require(not missing, where, f"{', '.join(missing)} missing")
 
 

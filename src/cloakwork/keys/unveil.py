@@ -111,6 +111,7 @@ class Unveiling:
                 site = wire_site(keys.site, generation.kind)
                 self._streams[k, generation.number] = _KeyStream(len(self._streams), sensor, site, generation)
         self._noises: dict[str, SensorNoise] = {}
+        self._drawn: dict[int, tuple[IntArray, IntArray]] = {}  # shared draws of a generation, by rising numbers
         self._check = KeyCheck()
         self.unveiled: Counter[str] = Counter()
         self.alarms: Counter[str] = Counter()
@@ -191,6 +192,8 @@ class Unveiling:
             stream = batch[members[0]][0]
             made = self._noise(stream.sensor)
             noise = stream.noise.noise(made.table, seqs[members])
+            if made.factors:
+                noise = noise + self._draws(stream.generation.number, seqs[members]) @ np.array(made.factors)
             if made.slow is not None:
                 sent[members] -= stream.noise.offsets(made.slow, seqs[members], after=len(made.table.levels))
             if made.values:
@@ -201,6 +204,18 @@ class Unveiling:
             self.unveiled[stream.sensor] += len(members)
         times = np.array([row.time for _, row in batch], dtype=np.int64)
         return TrueRows(times, [stream.sensor for stream, _ in batch], seqs, true)
+
+    def _draws(self, number: int, seqs: IntArray) -> IntArray:
+        """The draws that all sensors of one device share, shape (len(seqs), draws); kept for the next sensor."""
+        kept, drawn = self._drawn.get(number, (np.empty(0, dtype=np.int64), seqs))
+        if self._plan.shared is not None and not np.isin(seqs, kept).all():
+            table, kept, columns = self._plan.shared.noise.table, np.unique(seqs), []
+            for k in range(len(self._plan.shared.columns[0])):
+                stream = self._streams[k, number]
+                columns.append(stream.noise.noise(table, kept, after=len(self._noise(stream.sensor).table.levels)))
+            drawn = np.array(columns, dtype=np.int64).reshape(-1, len(kept)).T
+            self._drawn = {number: (kept, drawn)}
+        return np.asarray(drawn[np.searchsorted(kept, seqs)])
 
     def _noise(self, sensor: str) -> SensorNoise:
         if sensor not in self._noises:

@@ -22,8 +22,8 @@ from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw, WindowClaim, law_table
 from cloakwork.privacy.noise_table import table_ratio
 from cloakwork.privacy.own_noise import per_sensor, stated_own_noise, usual_steps, warn_if_rounded
 from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
-from cloakwork.privacy.shared import checked_covariance
-from cloakwork.privacy.shared_design import shared_levels, with_covariance
+from cloakwork.privacy.shared import SharedNoise, checked_covariance
+from cloakwork.privacy.shared_design import shared_levels, with_covariance, with_shared
 from cloakwork.privacy.stay import OffsetWalk, SlowNoise, Stay, StayCost, stated_slow_noise
 
 SHARED_FINER = 16.0  # how much finer steps are with shared noise, whose columns count in steps
@@ -69,14 +69,12 @@ class Cloak(Immutable):
     timing
         How far apart in time the sensors of a frame measure and how fast sources move, for scope `network`. By default
         all sensors measure at the same instant.
-    design
+    design, designed_for
         How the sensors share the noise: `equal` (the default), `least-error` for the noise that locates a lone source
-        best at the same guarantee, or `shared` for noise that is correlated between sensors and locates sources better
-        still. Not together with `sigma` or `covariance`.
-    designed_for
-        With `shared`: the number of sources at once that the noise is designed for.
-    covariance
-        Covariance (m, m) of the noise to use instead, rounded to whole steps; refused if it misses the claim.
+        best at the same guarantee, or `shared` for noise that is correlated between sensors and locates so many sources
+        at once better still. Not together with `sigma` or `covariance`.
+    covariance, shared
+        Correlated noise to use instead: a covariance (m, m), rounded to whole steps; or shared noise beside `sigma`.
     stay
         A second claim, for sources that stay: beside fresh noise, each sensor then has an offset that changes slowly.
     slow
@@ -117,6 +115,7 @@ class Cloak(Immutable):
         design: Design | str | None = None,
         designed_for: int = 2,
         covariance: ArrayLike | None = None,
+        shared: SharedNoise | None = None,
         stay: Stay | None = None,
         slow: SlowNoise | None = None,
     ) -> None:
@@ -135,14 +134,14 @@ class Cloak(Immutable):
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
         self.design = stated_design(design, sigma, covariance)
-        sharing = self.design is Design.SHARED or covariance is not None
+        sharing = self.design is Design.SHARED or covariance is not None or shared is not None
         self.designed_for = count("designed_for", designed_for, error=CalibrationError) if sharing else 1
         draws = physics.sensors * (3 if sharing else 1)  # with the shared ones, and what their steps show
         window = (self.epsilon, self.delta, self.readings_per_window, self.scope, draws)
         self._window = WindowClaim(*window, self.calibration, self.family.doubt)
         self.noise = self._window.law(law, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
         self._mu = self._window.frame_mu(self.noise)
-        self._resolution = None if resolution is None else self._per_sensor("resolution", resolution)
+        self._resolution = None if resolution is None else frozen(per_sensor("resolution", resolution, physics.sensors))
         self._own = stated_own_noise(own_noise, self._resolution, physics.sensors, count=count_own_noise)
         chosen = self._chosen_step(step)
         finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
@@ -158,7 +157,7 @@ class Cloak(Immutable):
             self._own,
             SHARED_FINER if sharing else finer,
         )
-        levels = self._levels(allowance, sigma, covariance)
+        levels = self._levels(allowance, sigma, covariance, shared)
         self.shared = levels.shared
         self.allowance = replace(allowance, shared=levels.shared)
         self._sigma, self._rounding, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
@@ -371,18 +370,19 @@ class Cloak(Immutable):
     def _informative(self, allowance: Allowance, sigma: FloatArray) -> FloatArray:
         return allowance.claimed(sigma) / (ROOT_2 if self.noise is NoiseLaw.LAPLACE else 1.0)
 
-    def _per_sensor(self, name: str, values: ArrayLike) -> FloatArray:
-        return frozen(per_sensor(name, values, self.physics.sensors))
-
     def _chosen_step(self, step: ArrayLike | None) -> FloatArray | None:
         """The step of each sensor, or None if it follows the noise."""
         if step is not None:
-            return self._per_sensor("step", step)
+            return frozen(per_sensor("step", step, self.physics.sensors))
         return None if self._resolution is None else frozen(usual_steps(self._resolution, self._own))
 
-    def _levels(self, allowance: Allowance, sigma: ArrayLike | None, covariance: ArrayLike | None) -> NoiseLevels:
+    def _levels(
+        self, allowance: Allowance, sigma: ArrayLike | None, covariance: ArrayLike | None, shared: SharedNoise | None
+    ) -> NoiseLevels:
         if covariance is not None:
             return with_covariance(allowance, checked_covariance(covariance, self.physics.sensors))
+        if shared is not None:
+            return with_shared(allowance, sigma, shared)
         if sigma is not None:
             return allowance.chosen(sigma)
         if self.design is Design.SHARED:

@@ -259,6 +259,8 @@ def _steps(cloak: ExplainableCloak) -> str:
             f"sending readings in steps of {sent}, take {more}. Without own noise it would be {alone}."
         )
     remedy = " State own_noise, the noise of the sensors before they round: half a step makes the step almost free."
+    if cloak.shared is not None:
+        remedy = " Steps count against the small noise that sensors do not share: compare other designs."
     return (
         f"Hardware that reads in steps of {hardware}, and sending readings in steps of {sent}, take {more}."
         f"{remedy if cloak.resolution_cost > LARGE_COST and cloak.noise is NoiseLaw.GAUSSIAN else ''}"
@@ -344,10 +346,8 @@ def _designed(cloak: ExplainableCloak) -> str:
     report = cloak.design_report
     equal = rounded_up(float(cloak.allowance.equal().sigma[0]))
     rest = ", the others send little but noise" if report.carrying < cloak.physics.sensors else ""
-    how = (
-        f"The sensors share the noise so that a lone source is located best: {report.carrying} of "
-        f"{cloak.physics.sensors} sensors carry 99 % of the information{rest}."
-    )
+    how = f"The sensors share the noise so that a lone source is located best: {report.carrying} of "
+    how += f"{cloak.physics.sensors} sensors carry 99 % of the information{rest}."
     if cloak.shared is not None:
         aim = f" and designed for {report.sources} sources at once" if cloak.design and report.sources > 1 else ""
         how = f"The noise is correlated between the sensors{aim}."

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import linalg
 
 from cloakwork._checks import FloatArray
@@ -207,6 +208,7 @@ def refuse_shared(allowance: Allowance) -> None:
         ),
         "own_noise does not go with it": allowance.own is not None,
         "sources must be at places, not anywhere": anywhere,
+        "one sensor has nothing to share": allowance.sensors == 1,
         f"it takes at most {MOST_SENSORS} sensors": allowance.sensors > MOST_SENSORS or local or not physics.explicit,
     }
     for reason, holds in reasons.items():
@@ -250,3 +252,21 @@ def with_covariance(allowance: Allowance, covariance: FloatArray, *, scaled: boo
             break
         factor *= cost / allowance.mu * (1 + 1e-9 * 2**attempt)  # steps that are given make the cost jump a little
     return NoiseLevels(own, allowance.covered(own), shared=shared)
+
+
+def with_shared(allowance: Allowance, sigma: ArrayLike | None, shared: SharedNoise) -> NoiseLevels:
+    """Own and shared noise as they are given; refused if steps of the shared part would show through the own noise."""
+    refuse_shared(allowance)
+    if sigma is None or len(shared.columns) != allowance.sensors:
+        raise CalibrationError(
+            f"shared noise for {len(shared.columns)} of {allowance.sensors} sensors: give a row of columns and a sigma "
+            "for each.",
+            sensors=allowance.sensors,
+        )
+    levels = allowance.chosen(sigma)
+    if not shared.is_smooth(levels.sigma / allowance.steps(levels.sigma)):
+        raise CalibrationError(
+            "sensors have too little noise of their own for this shared noise: its steps would show. Give a larger "
+            "sigma."
+        )
+    return replace(levels, shared=shared)

@@ -216,8 +216,7 @@ class StayCost:
     def _mu(self, information: Information, ratios: FloatArray, readings: int) -> float:
         """The mu of the stay, of the rounding in each frame, and of that in each renewal, added up."""
         told, frames = information.known_outside(readings)
-        rounded = (self.allowance.covered(self.sigma) + WHOLE * self.steps) * _ROUNDED / self.sigma
-        total = self._moved * math.sqrt(told) + self._joint(rounded) * math.sqrt(frames)
+        total = self._moved * math.sqrt(told) + self._rounded * math.sqrt(frames)
         return (total + self._joint(RENEWED / ratios) * math.sqrt(frames / information.renew)) * (1 + 1e-9)
 
     def _joint(self, shifts: FloatArray) -> float:
@@ -232,6 +231,11 @@ class StayCost:
     def _moved(self) -> float:
         return self.allowance.cost(self.sigma, np.zeros_like(self.sigma))
 
+    @cached_property
+    def _rounded(self) -> float:
+        """The mu of the rounding in one frame; own noise does not reduce it."""
+        return self._joint((self.allowance.covered(self.sigma) + WHOLE * self.steps) * _ROUNDED / self.sigma)
+
     def least(self, stay: Stay, allowed: float) -> SlowNoise:
         """The slow noise of the least variance with which a stay has at most the `allowed` mu."""
         often = min(stay.readings / _PER_STAY, (allowed / self._moved) ** 2 / _ENDS, LARGEST_RENEWAL)
@@ -242,13 +246,22 @@ class StayCost:
             if share is not None and (best is None or share < best[0]):
                 best = share, carry
         if best is None:
+            steps = self._rounded * math.sqrt(stay.readings)
+            finer = math.ceil(2 * steps / allowed)
+            remedy = (
+                f"The steps of hardware and sending, in the worst case and whatever own noise sensors have, alone give "
+                f"mu={steps:.3g}. Give a resolution at least {finer} times finer, or leave stay out."
+                if finer > 1
+                else "Its ends alone tell more. Give a larger epsilon or a shorter stay."
+            )
             raise CalibrationError(
                 f"no offset hides a stay of {stay.readings:,} frames at epsilon={stay.epsilon:g}, "
-                f"delta={stay.delta:g}: its steps and its ends alone tell more. Give a larger epsilon, "
-                "a shorter stay, or finer steps.",
+                f"delta={stay.delta:g}, which allow mu={allowed:.3g}. {remedy}",
                 readings=stay.readings,
                 epsilon=stay.epsilon,
                 delta=stay.delta,
+                steps=steps,
+                allowed=allowed,
             )
         share, carry = best
         draws = self._ratios(Information(share, carry / 2**CARRY_BITS, renew))

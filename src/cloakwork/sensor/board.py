@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from cloakwork.sensor.measuring import Measured
     from cloakwork.sensor.session import Transport
     from cloakwork.sensor.sntp import DatagramTransport
 
@@ -35,7 +36,7 @@ COARSE = (
 
 def station(
     store: "Folder",
-    read: "Callable[[], tuple[int, int]]",
+    read: "Callable[[], Measured]",
     *,
     transport: "Transport | None" = None,
     datagrams: "DatagramTransport | None" = None,
@@ -66,7 +67,7 @@ def station(
     )
 
 
-def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
+def run(folder: str, read: "Callable[[], Measured]") -> None:
     """Measure, cloak and send until interrupted."""
     store = Folder(folder)
     try:
@@ -84,7 +85,7 @@ def run(folder: str, read: "Callable[[], tuple[int, int]]") -> None:
         sys.exit(2)
 
 
-def check_resolution(config: "dict[str, Any]", read: "Callable[[], tuple[int, int]]") -> None:
+def check_resolution(config: "dict[str, Any]", read: "Callable[[], Measured]") -> None:
     """Refuse to measure with hardware whose steps the plan does not cover, before the first reading.
 
     This looks at the denominator of one reading, which is a constant of the program, and never at the reading: while
@@ -93,12 +94,14 @@ def check_resolution(config: "dict[str, Any]", read: "Callable[[], tuple[int, in
     if config["resolution"] is None:
         raise StateError(UNSTATED)
     try:
-        denominator = read()[1]
+        result: Any = read()
+        denominators = [reading[1] for reading in (result if config.get("shared") else [result]) if reading is not None]
     except Exception:  # a device replaces a reading that fails
         return
     numerator_of_step, denominator_of_step = config["resolution"]
-    if type(denominator) is int and 0 < denominator * numerator_of_step < denominator_of_step:
-        raise StateError(COARSE)
+    for denominator in denominators:
+        if type(denominator) is int and 0 < denominator * numerator_of_step < denominator_of_step:
+            raise StateError(COARSE)
 
 
 def read_config(store: "Folder") -> "dict[str, Any]":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COUNT = 300
 FEWEST = 50  # readings that say anything about noise
+SEVERAL = "a check looks at one sensor, and this device has several that share noise. Check their readings by hand."
 NOTICE = "These are true readings. Nothing is sent. Do not publish this output."
 _TEXTS = 3  # different failures that are shown in full
 _TOLERATED = 100  # one failure in so many readings
@@ -251,6 +252,9 @@ def run(folder: str, read: "Callable[[], tuple[int, int]]", count: int = COUNT) 
         held = store.lock()
     except SensorError as problem:
         say(str(problem))
+        sys.exit(2)
+    if config.get("shared"):
+        say(SEVERAL)
         sys.exit(2)
     say(NOTICE)
     taken.take(read, count, config["schedule"]["late_ms"], _progress)

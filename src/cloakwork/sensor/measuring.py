@@ -3,7 +3,10 @@
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeAlias
+
+    Fraction: TypeAlias = tuple[int, int]
+    Measured: TypeAlias = Fraction | list[Fraction | None] | None
 
 ONLINE, FAILING, INVALID, SLOW, SKIPPING = "online", "failing", "invalid", "slow", "skipping"
 REASONS = {
@@ -26,8 +29,8 @@ def is_reading(result: "Any") -> bool:
 
 
 def attempt(
-    read: "Callable[[], tuple[int, int]]", explain: "Callable[[Any], object] | None" = None
-) -> "tuple[tuple[int, int] | None, str]":
+    read: "Callable[[], Any]", explain: "Callable[[Any], object] | None" = None
+) -> "tuple[Fraction | None, str]":
     """Measure: the reading and `online`, or None and whether `read` is `failing` or its result `invalid`.
 
     `explain` gets the error or the result, for a person beside the device.
@@ -42,6 +45,19 @@ def attempt(
     if explain is not None:
         explain(cause)
     return None, state
+
+
+def attempt_all(read: "Callable[[], Any]", sensors: int) -> "tuple[list[Fraction | None], list[str]]":
+    """Measure several sensors: the reading and the state of each; `read` returns a list, with None where one fails."""
+    found: Any
+    try:
+        found = read()
+    except Exception:
+        return [None] * sensors, [FAILING] * sensors
+    if not isinstance(found, (list, tuple)) or len(found) != sensors:
+        return [None] * sensors, [INVALID] * sensors
+    states = [FAILING if item is None else ONLINE if is_reading(item) else INVALID for item in found]
+    return [item if states[k] == ONLINE else None for k, item in enumerate(found)], states
 
 
 class MeasuringHealth:

@@ -14,6 +14,8 @@ _LEFT = b"="  # begins the line of the last message that left
 class Outbox:
     """Messages in the order in which they were made; beyond `most` of them, the oldest is dropped.
 
+    The messages of several sensors with one number count as one, which the first of them stands for.
+
     The outbox remembers the last message that left, confirmed or dropped, to recognise the message that the broker
     holds as its own.
     """
@@ -35,16 +37,16 @@ class Outbox:
 
     def _load(self, line: bytes) -> None:
         if line[:1] == _LEFT:
-            self._last, self._last_seq = line[1:], read_reading(line[1:])[0]
+            self._last, self._last_seq = line[1:], _number(line[1:])
         else:
-            self._kept[read_reading(line)[0]] = line
+            self._kept[_number(line)] = line
 
     def __len__(self) -> int:
         return len(self._order)
 
     def add(self, payload: bytes) -> int:
         """Keep a message until it is confirmed; returns its sequence number."""
-        seq = read_reading(payload)[0]
+        seq = _number(payload)
         self._store.append(NAME, payload + b"\n")
         self._lines += 1
         self._kept[seq] = payload
@@ -61,12 +63,12 @@ class Outbox:
     def knows(self, payload: bytes) -> bool:
         """Whether this device made this message, or has already dropped or confirmed a later one."""
         seq = read_reading(payload)[0]
-        return seq < self._last_seq or payload in (self._last, self._kept.get(seq))
+        return seq < self._last_seq or payload in (_first(self._last), _first(self._kept.get(seq, b"")))
 
     def newest(self) -> bytes:
         """The remembered message with the highest number; empty if there is none."""
         latest = self._kept[self._order[-1]] if self._order else b""
-        return latest or self._last
+        return _first(latest or self._last)
 
     def confirmed(self, seq: int) -> None:
         """Remove a message that the broker has confirmed."""
@@ -99,3 +101,14 @@ class Outbox:
         lines += [self._kept[seq] for seq in self._order]
         self._lines = len(lines)
         self._store.replace(NAME, b"".join([line + b"\n" for line in lines]))
+
+
+def _first(line: bytes) -> bytes:
+    """The message of the first sensor."""
+    return line.split(b" ")[0]
+
+
+def _number(line: bytes) -> int:
+    """The sequence number of the messages in a line; refused if one of them is torn."""
+    numbers = [read_reading(message)[0] for message in line.split(b" ")]
+    return numbers[0]

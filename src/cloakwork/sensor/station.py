@@ -3,7 +3,7 @@
 from cloakwork.sensor.clock import unix_ms
 from cloakwork.sensor.device import SPENT, TAKE
 from cloakwork.sensor.errors import WireError
-from cloakwork.sensor.measuring import ONLINE, REASONS, SKIPPING, SLOW, MeasuringHealth, attempt
+from cloakwork.sensor.measuring import ONLINE, REASONS, SKIPPING, SLOW, MeasuringHealth, attempt, attempt_all
 from cloakwork.sensor.session import IN_FLIGHT, Session
 
 TYPE_CHECKING = False
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cloakwork.sensor.device import Device
+    from cloakwork.sensor.measuring import Measured
     from cloakwork.sensor.outbox import Outbox
     from cloakwork.sensor.session import Transport
     from cloakwork.sensor.sntp import NetworkTime
@@ -21,8 +22,9 @@ _LONGEST_STEP = 1000
 class Station:
     """A running device. Call `step` repeatedly; it returns the longest time to wait, in milliseconds.
 
-    `read` measures: it returns a fraction (numerator, denominator) in the site's unit. If it fails or takes too long,
-    the device sends a public constant instead, with noise like any other reading. Unix time comes from `network_time`
+    `read` measures: it returns a fraction (numerator, denominator) in the site's unit, or a list of them if the device
+    has several sensors. If it fails or takes too long, the device sends a public constant instead, with noise like any
+    other reading. Unix time comes from `network_time`
     if given, else from `unix`; 0 means that it is not known well enough. `extra` holds further retained messages to
     publish on connecting, such as those for discovery; `login` is a user and a password that replace those in
     device.json.
@@ -33,7 +35,7 @@ class Station:
         device: "Device",
         outbox: "Outbox",
         transport: "Transport",
-        read: "Callable[[], tuple[int, int]]",
+        read: "Callable[[], Measured]",
         *,
         unix: "Callable[[], int]" = unix_ms,
         network_time: "NetworkTime | None" = None,
@@ -61,7 +63,7 @@ class Station:
         self._made = -1  # the first sequence number since this start
         self._failed = False
         self._skipped = False
-        self._health = MeasuringHealth()
+        self._health = [MeasuringHealth() for _ in device.sensors]
         newest = outbox.newest()
         if newest and device.ahead(newest):
             # the messages are newer than the state, so an older state was restored
@@ -76,7 +78,7 @@ class Station:
         if self._session.ready(now):
             self._checked = True
             self._session.send(self.outbox.first(IN_FLIGHT))
-            self._session.publish_status(self.device.status(self._session.state, now))
+            self._session.publish_states(now)
         self._session.flush()
         self._slot()
         now = self.device.clock.now()
@@ -94,7 +96,7 @@ class Station:
 
     def stop(self) -> None:
         """Disconnect and close the device."""
-        self._session.close(self.device.status("offline", self.device.clock.now()))
+        self._session.close(self.device.clock.now())
         if self._network_time is not None:
             self._network_time.close()
         self.outbox.tidy()
@@ -157,8 +159,8 @@ class Station:
             self._stamped = time
             made = self.outbox.add(device.cloak(self._measured(start, time), time))
             self._made = made if self._made < 0 else self._made
-        working = self._health.state == ONLINE
-        self._session.state = "spent" if verdict == SPENT and working else self._health.state
+        spent = verdict == SPENT
+        self._session.states = ["spent" if spent and h.state == ONLINE else h.state for h in self._health]
         self._send_at = start + device.config["schedule"]["offset_ms"]
         while self._send_at < device.clock.now():
             self._send_at += device.period
@@ -194,15 +196,22 @@ class Station:
     def _together(self) -> bool:
         return bool(self.device.config["scope"] == "network")
 
-    def _measured(self, start: int, time: int) -> "tuple[int, int] | None":
+    def _measured(self, start: int, time: int) -> "Measured":
         """The reading, or None if it failed or came too late. The device sends a message in any case."""
-        reading, state = attempt(self._read)
+        reading: Measured
+        if len(self._health) > 1:
+            reading, states = attempt_all(self._read, len(self._health))
+        else:
+            reading, state = attempt(self._read)
+            states = [state]
         if not self._in_time(start, time):
-            reading, state = None, SLOW
-        if reading is None and not self._failed:
-            self._note(REASONS[state] + ": the device sends a constant with noise instead, until readings return")
-        self._failed = reading is None
-        self._health.add(state)
+            reading, states = None, [SLOW] * len(states)
+        failures = [state for state in states if state != ONLINE]
+        if failures and not self._failed:
+            self._note(REASONS[failures[0]] + ": the device sends a constant with noise instead, until readings return")
+        self._failed = bool(failures)
+        for health, state in zip(self._health, states):
+            health.add(state)
         return reading
 
     def _skip(self) -> None:
@@ -210,7 +219,8 @@ class Station:
         if not self._skipped:
             self._note("writing the state took longer than late_ms, so this slot stays empty. A longer late helps")
         self._skipped = True
-        self._health.add(SKIPPING)
+        for health in self._health:
+            health.add(SKIPPING)
 
     def _align(self) -> None:
         """Align slots to multiples of the period in Unix time, so that sensors measure together.

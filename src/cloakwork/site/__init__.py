@@ -3,7 +3,15 @@
 from cloakwork.site.edited_text import edited, listed_sensors
 from cloakwork.site.installation import EstimatorChoice, Site
 from cloakwork.site.plan import Plan, freeze, load_plan, plan_beside
-from cloakwork.site.plan_parts import PlannedBits, PlannedSensor, PlannedStay, PlannedTable, SensorNoise, SiteClaim
+from cloakwork.site.plan_parts import (
+    PlannedBits,
+    PlannedSensor,
+    PlannedShared,
+    PlannedStay,
+    PlannedTable,
+    SensorNoise,
+    SiteClaim,
+)
 from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
 from cloakwork.site.site_file import load_site, parse_site
 from cloakwork.site.tracking_quality import Estimate, Followed, Quality
@@ -20,6 +28,7 @@ __all__ = [
     "Plan",
     "PlannedBits",
     "PlannedSensor",
+    "PlannedShared",
     "PlannedStay",
     "PlannedTable",
     "Quality",

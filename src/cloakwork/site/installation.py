@@ -13,7 +13,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, Metric, Physics, Space, Timing, Tolerance
-from cloakwork.privacy import Cloak, Flip, NoiseLaw, SensorChoice, SlowNoise, Stay, choose_sensors
+from cloakwork.privacy import Cloak, Flip, NoiseLaw, SensorChoice, SharedNoise, SlowNoise, Stay, choose_sensors
 from cloakwork.recovery import (
     MOST_COARSE,
     MOST_PATH_PLACES,
@@ -84,10 +84,12 @@ class Site:
         return self._per_sensor("own_noise")
 
     def resolution_of(self, sensor_id: str) -> float | None:
-        """The step of one sensor's hardware."""
+        """The step of one sensor's hardware; the smallest of all if one device measures them."""
         steps = self.resolutions
         if sensor_id in self.binary_ids:
             return 1.0
+        if steps is not None and self.spec.privacy.design == "shared":
+            return float(steps.min())
         return None if steps is None else float(steps[self.sensor_ids.index(sensor_id)])
 
     def _per_sensor(self, key: str) -> FloatArray | None:
@@ -329,18 +331,20 @@ class Site:
 
     def cloak(self) -> Cloak:
         """A new cloak that meets the site's claims, with its budget unspent."""
-        return Cloak(self.physics, **self._claim, design=self.spec.privacy.design, stay=self.stay)
+        told = self.spec.privacy
+        return Cloak(self.physics, **self._claim, design=told.design, designed_for=told.designed_for, stay=self.stay)
 
     def cloak_with(
         self,
         sigmas: FloatArray,
         steps: FloatArray,
         slow: SlowNoise | None = None,
+        shared: SharedNoise | None = None,
         *,
         noise: NoiseLaw = NoiseLaw.GAUSSIAN,
     ) -> Cloak:
-        """A new cloak with this noise, these steps and slow offsets; refused if they miss the site's claims."""
-        stated = {"noise": noise, "sigma": sigmas, "step": steps, "slow": slow, "stay": self.stay}
+        """A new cloak with this noise, these steps, slow offsets and shared noise; refused if they miss the claims."""
+        stated = {"noise": noise, "sigma": sigmas, "step": steps, "slow": slow, "shared": shared, "stay": self.stay}
         return Cloak(self.physics, **self._claim | stated)
 
 

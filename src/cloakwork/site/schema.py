@@ -221,7 +221,8 @@ class PrivacySpec(_Table):
     alpha: Positive
     scope: Literal["network", "sensor"] = "network"
     calibration: Literal["exact", "paper"] = "exact"
-    design: Literal["least-error", "equal"] = "least-error"
+    design: Literal["least-error", "equal", "shared"] = "least-error"
+    designed_for: Whole = 2
     resolution: Positive | None = None
     own_noise: NotNegative | None = None
     count_own_noise: bool = False
@@ -234,15 +235,14 @@ class PrivacySpec(_Table):
     binary: BinarySpec | None = None
     stay: StaySpec | None = None
 
-    @field_validator("design", mode="before")
-    @classmethod
-    def _drawn_by_each_device(cls, value: object) -> object:
-        if value == "shared":
+    @model_validator(mode="after")
+    def _at_one_instant(self) -> "PrivacySpec":
+        if self.design == "shared" and self.speed != 0:
             raise ValueError(
-                "each device of a site draws its own noise, and no program draws that of several sensors yet; give "
-                '"least-error" or "equal"'
+                'design = "shared": one device measures all sensors, and no source may move meanwhile. State speed = 0 '
+                "if that is so"
             )
-        return value
+        return self
 
     @field_validator("delta")
     @classmethod
