@@ -318,6 +318,30 @@ def test_several_groups_have_an_exact_distance_between_those_of_two_independent_
     assert (found.upper - math.sqrt(below) < 1e-5) is tight
 
 
+@pytest.mark.parametrize(
+    ("k", "seed", "skipped", "equal"), [(5, [0], 0, False), (5, [5, 4], 30, True), (8, [8, 4], 22, True)]
+)
+def test_a_search_closes_the_gap_of_the_relaxation_and_no_descent_comes_closer(
+    k: int, seed: list[int], skipped: int, equal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    *_, one, two = (random_blocks(k, rng, equal=equal) for _ in range(skipped + 2))
+    found = cw.block_distance(one, two)
+    monkeypatch.setattr("cloakwork.contacts.block_distance.MOST_SPLITS", 0)
+    relaxed = cw.block_distance(one, two)
+    assert found.exact
+    assert not relaxed.exact
+    assert relaxed.lower <= found.lower <= found.upper <= relaxed.upper
+    starts = [ot.emd(one.shares, two.shares, rng.random((k, k))) for _ in range(20)]
+    known = [
+        ot.gromov.gromov_wasserstein2(
+            one.matrix, two.matrix, one.shares, two.shares, "square_loss", G0=start, max_iter=100
+        )
+        for start in starts
+    ]
+    assert found.upper <= math.sqrt(min(known)) + 1e-9
+
+
 def test_a_coupling_is_the_mean_over_pairs_of_independent_permutations() -> None:
     """Proposition 5.1 of the thesis, for a mixture of permutations drawn at random."""
     rng = np.random.default_rng(8)

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, linprog
 
 from cloakwork._checks import FloatArray, instance_of
+from cloakwork.contacts.block_search import branch, near_coupling, relax
 from cloakwork.contacts.blocks import Blocks
 
 MOST_PERMUTED = 8  # groups of equal size whose permutations are all tried
-MOST_CELLS = 64  # pairs of groups for which the semidefinite bound is computed
+MOST_CELLS = 64  # pairs of groups for which the distance is exact
 MOST_SUPPORTED = 16  # pairs of groups whose sets are all tried
 MANY, FEW = (4, 100), (2, 30)  # starts and steps of the search by assignments, and by slower linear programs
-BOUND_STEPS, STALL, CHECKED_EVERY = 1_500, 200, 10  # of the semidefinite bound
+MOST_SPLITS = 1_000  # of the couplings into two parts
 LEAST_GAIN = 1e-13
 CLOSE, CLOSEST = 1e-5, 1e-7  # bounds that differ by less, of the distance or in all, meet
 
@@ -47,8 +48,10 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
       beside these directions the cross term is at most the sum of products of sorted eigenvalues of equal sign;
     - for up to 64 pairs of groups, the semidefinite relaxation: p p', p the entries of P, becomes any positive
       semidefinite matrix with entries of 0 or above and these margins. It mostly meets the upper bound.
-    With up to 16 pairs, so up to four groups each, the search is complete where it does not: a best P of least support
-    is the only stationary coupling on its support, and all supports are tried. The distance is then exact.
+    Where it does not, the couplings are split into parts with a relaxation each, until the bounds meet (branch and
+    bound). Models with up to eight groups each so have an exact distance, unless 1,000 splits do not suffice; `exact`
+    then says so. With up to 16 pairs all supports are tried instead, which always suffices: a best P of least support
+    is the only stationary coupling on its support.
 
     >>> found = block_distance(Blocks([[0, 1], [1, 0]]), Blocks([[1, 0], [0, 1]]))
     >>> found.exact, round(found.upper, 4)
@@ -65,17 +68,34 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
     cross = max(_climb(first, second, start, steps) for start in starts)
     found = _bounds(squares, lower, cross)
     if not found.exact and degrees.size <= MOST_CELLS:
-        most, coupling = _most_by_matrices(first, second, squares, found.upper)
-        lower, cross = max(lower, squares - 2 * most), max(cross, _climb(first, second, coupling, steps))
-        found = _bounds(squares, lower, cross)
-    if not found.exact and _alike(first, second) and first.k <= MOST_PERMUTED:
-        separate, common = permuted_apart(first.matrix, second.matrix)
-        lower, cross = max(lower, separate), max(cross, _climb(first, second, common, steps))
-        found = _bounds(squares, lower, cross)
-    if not found.exact and degrees.size <= MOST_SUPPORTED:
-        cross = max(cross, _best_of_supports(first, second))
-        found = _bounds(squares, squares - 2 * cross, cross)
+        found = _searched(first, second, squares, lower, cross, steps)
     return found
+
+
+def _searched(one: Blocks, two: Blocks, squares: float, lower: float, cross: float, steps: int) -> BlockDistance:
+    """Bounds by a relaxation, then by permutations, then by a search of supports or of parts of the couplings."""
+
+    def climb(coupling: FloatArray) -> float:
+        return _climb(one, two, coupling, steps)
+
+    def goal(cross: float) -> float:
+        upper = math.sqrt(max(0.0, squares - 2 * cross))
+        gap = 0.99 * max(CLOSE * upper, CLOSEST)  # so that rounding does not undo `exact`
+        return (squares - max(0.0, upper - gap) ** 2) / 2
+
+    root = relax(one, two, goal(cross))
+    lower = max(lower, squares - 2 * root.most)
+    cross = max(cross, climb(near_coupling(root.entries.reshape(one.k, two.k), one, two)))
+    if not _bounds(squares, lower, cross).exact and _alike(one, two) and one.k <= MOST_PERMUTED:
+        separate, common = permuted_apart(one.matrix, two.matrix)
+        lower, cross = max(lower, separate), max(cross, climb(common))
+    if _bounds(squares, lower, cross).exact:
+        return _bounds(squares, lower, cross)
+    if one.k * two.k <= MOST_SUPPORTED:
+        cross = max(cross, _best_of_supports(one, two))
+        return _bounds(squares, squares - 2 * cross, cross)
+    most, cross = branch(root, one, two, cross, climb=climb, goal=goal, splits=MOST_SPLITS)
+    return _bounds(squares, max(lower, squares - 2 * most), cross)
 
 
 def _bounds(squares: float, lower: float, cross: float) -> BlockDistance:
@@ -154,58 +174,6 @@ def _best_of_supports(one: Blocks, two: Blocks) -> float:
                 supports = supports[~supports[:, direction != 0].all(axis=1)]
     system, shares = _system(one, two), np.concatenate([one.shares, two.shares])
     return max(_stationary(system, shares, support.ravel()) for support in supports)
-
-
-def _most_by_matrices(one: Blocks, two: Blocks, squares: float, upper: float) -> tuple[float, FloatArray]:
-    """An upper bound on the cross term of every coupling by a semidefinite program, and a coupling near the best.
-
-    With C = A x B the cross term is p' C p. For every symmetric L and entries p of a coupling, which sum to 1 and are
-    in the range of V, p' C p = p' L p + p' (C - L) p <= max L + largest eigenvalue of V' (C - L) V (at least 0) times
-    max p. The method of multipliers finds a good L: its two sets are V X V' with X >= 0, and W >= 0 of sum 1.
-    """
-    form, independent = np.kron(one.matrix, two.matrix), np.outer(one.shares, two.shares).ravel()
-    scale = float(form.max()) or 1.0
-    aside = np.kron(*(np.linalg.svd(np.ones((1, blocks.k)))[2][1:].T for blocks in (one, two)))
-    along = independent - aside @ (aside.T @ independent)
-    span = np.column_stack([along / np.linalg.norm(along), aside])
-    largest = float(np.minimum.outer(one.shares, two.shares).max())
-    pace, most, earlier = 0.3 * len(form), math.inf, math.inf
-    near, price = np.outer(independent, independent), np.zeros_like(form)
-    for step in range(1, BOUND_STEPS + 1):
-        sizes, vectors = np.linalg.eigh(span.T @ (near - price + form / (scale * pace)) @ span)
-        vectors = span @ vectors
-        inside = (vectors * np.maximum(sizes, 0.0)) @ vectors.T
-        last, ahead = near, 1.6 * inside - 0.6 * near
-        near = _on_simplex(ahead + price)
-        price = price + ahead - near
-        if step % CHECKED_EVERY:
-            continue
-        limit = scale * pace * (price + price.T) / 2
-        rest = float(np.linalg.eigvalsh(span.T @ (form - limit) @ span)[-1])
-        most = min(most, float(limit.max()) + max(0.0, rest) * largest)
-        stalled = step % STALL == 0 and earlier - most < 0.01 * CLOSE * most
-        if stalled or _bounds(squares, squares - 2 * most, (squares - upper**2) / 2).exact:
-            break
-        earlier = most if step % STALL == 0 else earlier
-        ratio = float(np.linalg.norm(inside - near)) / max(float(np.linalg.norm(near - last)), 1e-300)
-        change = 1.5 if ratio > 5 else 1 / 1.5 if ratio < 0.2 else 1.0
-        pace, price = pace * change, price / change
-    return most, _near_coupling(near.sum(axis=1).reshape(one.k, two.k), one, two)
-
-
-def _on_simplex(values: FloatArray) -> FloatArray:
-    """The nearest array with entries of 0 or above and sum 1."""
-    ordered = np.sort(values, axis=None)[::-1]
-    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(ordered) + 1)
-    return np.asarray(np.maximum(values - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
-
-
-def _near_coupling(weights: FloatArray, one: Blocks, two: Blocks) -> FloatArray:
-    """A coupling near these weights: shrink rows and columns that are too large, and spread what is missing."""
-    weights = weights * np.minimum(1.0, one.shares / np.maximum(weights.sum(axis=1), 1e-300))[:, None]
-    weights = weights * np.minimum(1.0, two.shares / np.maximum(weights.sum(axis=0), 1e-300))
-    rows, columns = (np.maximum(x, 0.0) for x in (one.shares - weights.sum(axis=1), two.shares - weights.sum(axis=0)))
-    return np.asarray(weights + np.outer(rows, columns) / max(rows.sum(), 1e-12))
 
 
 def permuted_apart(a: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
