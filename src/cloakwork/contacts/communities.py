@@ -57,6 +57,9 @@ class Communities:
         strength = ", ".join(f"{value:.2f}" for value in self.snr)
         return f"{len(self.densities)} groups{f' with signal to noise {strength}' if strength else ', as given'}."
 
+    def __str__(self) -> str:
+        return self.status
+
 
 def communities(
     flipped: Any,
