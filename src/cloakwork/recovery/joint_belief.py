@@ -6,8 +6,8 @@ every frame, and both beliefs would become too sure. A *tie* keeps it for two so
 law to the product of their own laws.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,30 +17,73 @@ from cloakwork.recovery.path_steps import Beliefs
 Pair = tuple[int, int]
 SITS, KEPT = 0.5, 0.1  # two sources are tied once each sits with this probability, and stay so while above the second
 NEAR = 0.05  # and while their columns overlap as much as this, as a cosine
+FAINT = 1e-4  # places less likely than this part of the likeliest are not tied
 LARGEST = 1e6  # of a ratio
 HIGHEST = 300.0  # of a gain
 
 
 @dataclass(frozen=True, eq=False)
+class Tie:
+    """The ratio of the joint law of two sources to the product of their own: `ratio` (a, b) at their likely places.
+
+    `first` (a,) and `second` (b,) are these places; elsewhere the ratio is 1.
+    """
+
+    first: IntArray
+    second: IntArray
+    ratio: Beliefs
+
+    @property
+    def turned(self) -> "Tie":
+        return Tie(self.second, self.first, self.ratio.T)
+
+    def at(self, first: IntArray, second: IntArray) -> "Tie":
+        """The same tie at other places."""
+        ratio = np.ones((len(first), len(second)), dtype=np.float32)
+        _, rows, known_rows = np.intersect1d(first, self.first, assume_unique=True, return_indices=True)
+        _, columns, known_columns = np.intersect1d(second, self.second, assume_unique=True, return_indices=True)
+        ratio[np.ix_(rows, columns)] = self.ratio[np.ix_(known_rows, known_columns)]
+        return Tie(first, second, ratio)
+
+    def after(self, one: Beliefs, other: Beliefs, gain: FloatArray) -> tuple[FloatArray, FloatArray, "Tie"]:
+        """The laws of both after a frame, each summed over all places of the other, and their new tie.
+
+        `one` (chains, a) and `other` (chains, b) are the laws of each if the other were at some place of reference, and
+        `gain` (a, b) is how much likelier the readings are where they are than these two laws say. The new laws are
+        those of each chain; the tie is that of their mean.
+        """
+        first, second = one.astype(np.float64), other.astype(np.float64)
+        weight = self.ratio * np.exp(np.minimum(gain, HIGHEST))
+        own, others = first * (second @ weight.T), second * (first @ weight)
+        totals = np.maximum(own.sum(axis=1), 1e-300)[:, None]
+        law = (first / totals).T @ second * weight / len(first)
+        product = law.sum(axis=1)[:, None] * law.sum(axis=0)
+        ratio = np.where(product > 1e-12, law / np.maximum(product, 1e-12), 1.0)
+        return own / totals, others / totals, replace(self, ratio=np.minimum(ratio, LARGEST).astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
 class Ties:
-    """The ties (n, n) between slots a < b: ratios at the places of a and b, just before a window."""
+    """The ties between slots a < b just before a window."""
 
-    ratios: Mapping[Pair, Beliefs] = field(default_factory=dict)
+    of: Mapping[Pair, Tie] = field(default_factory=dict)
 
-    def of(self, slot: int, but: int | None = None) -> list[tuple[int, Beliefs]]:
-        """The slots that one is tied to, and the ratio for each place of theirs and of this one; `but` left out."""
-        tied = [(b, ratio.T) if a == slot else (a, ratio) for (a, b), ratio in self.ratios.items() if slot in (a, b)]
-        return [(other, ratio) for other, ratio in tied if other != but]
+    def between(self, one: int, other: int) -> Tie | None:
+        """The tie of two slots, None if there is none."""
+        return dict(self.tied_to(one)).get(other)
 
-    def between(self, one: int, other: int) -> Beliefs | None:
-        """The ratio at the places of two slots, None if they are not tied."""
-        return dict(self.of(other)).get(one)
+    def tied_to(self, slot: int) -> Iterator[tuple[int, Tie]]:
+        """The slots that one is tied to, and the tie of this one with each."""
+        for (a, b), tie in self.of.items():
+            if slot in (a, b):
+                yield (b, tie) if slot == a else (a, tie.turned)
 
     def weigh(self, law: Beliefs, slot: int, states: IntArray, but: int | None = None) -> None:
         """Turn the law (chains, 2n + 1) of a slot into that given the states (chains, slots) of those tied to it."""
-        for other, ratio in self.of(slot, but):
-            sits = states[:, other] < len(ratio)
-            law[sits, : len(ratio)] *= ratio[states[sits, other]]
+        for other, tie in self.tied_to(slot):
+            if other != but:
+                for chain, column in zip(*np.nonzero(states[:, other, None] == tie.second), strict=True):
+                    law[chain, tie.first] *= tie.ratio[:, column]
 
     def after_interval(self, begin: float, before: Beliefs, after: Beliefs) -> "Ties":
         """The ties after an interval in which sources that sit begin to walk with some probability.
@@ -50,46 +93,34 @@ class Ties:
         n = before.shape[1] // 2
         sat, sits = before[:, :n].sum(axis=1), np.maximum(after[:, :n].sum(axis=1), 1e-30)
         stayed = np.minimum((1 - begin) * sat / sits, 1)
-        kept = {(a, b): 1 + stayed[a] * stayed[b] * (ratio - 1) for (a, b), ratio in self.ratios.items()}
-        return Ties({pair: np.asarray(ratio, dtype=np.float32) for pair, ratio in kept.items()})
+        return Ties(
+            {(a, b): replace(tie, ratio=1 + stayed[a] * stayed[b] * (tie.ratio - 1)) for (a, b), tie in self.of.items()}
+        )
 
     def renumbered(self, order: Sequence[int]) -> "Ties":
         """The ties when slot k was slot `order[k]` before."""
         now = {old: new for new, old in enumerate(order)}
-        moved = {(now[a], now[b]): ratio for (a, b), ratio in self.ratios.items()}
-        return Ties({(a, b) if a < b else (b, a): ratio if a < b else ratio.T for (a, b), ratio in moved.items()})
+        moved = {(now[a], now[b]): tie for (a, b), tie in self.of.items()}
+        return Ties({(a, b) if a < b else (b, a): tie if a < b else tie.turned for (a, b), tie in moved.items()})
 
-    def pairs(self, beliefs: Beliefs, overlap: Beliefs) -> list[Pair]:
-        """The slots to tie from now on: both sit, near each other."""
+    def continued(self, beliefs: Beliefs, overlap: Beliefs) -> "Ties":
+        """The ties to keep and to begin: of all who sit near each other, at the places where they are likely."""
         n = len(overlap)
-        sits, squares = beliefs[:, :n].sum(axis=1), beliefs[:, :n] @ overlap.diagonal()
-        found = []
+        sitting = beliefs[:, :n]
+        sits = sitting.sum(axis=1)
+        likely = [np.flatnonzero(law > FAINT * law.max()) if law.any() else np.arange(0) for law in sitting]
+        found = {}
         for b in range(len(beliefs)):
             for a in range(b):
-                least = KEPT if (a, b) in self.ratios else SITS
-                if min(sits[a], sits[b]) > least:
-                    shared = beliefs[a, :n] @ overlap @ beliefs[b, :n]
-                    norm = np.sqrt(squares[a] * sits[a] * squares[b] * sits[b])
-                    found += [(a, b)] if shared > NEAR * norm else []
-        return found
-
-
-def joint_law(one: Beliefs, other: Beliefs, tie: Beliefs, gain: FloatArray) -> FloatArray:
-    """The joint law (n, n) of two sources that sit, the mean over the chains.
-
-    `one` and `other` (chains, 2n + 1) are the laws of each if the other were at some place of reference, and `gain`
-    (n, n) is how much likelier the readings are where they are than these two laws say.
-    """
-    n = len(tie)
-    first, second = one[:, :n].astype(np.float64), other[:, :n].astype(np.float64)
-    weight = tie * np.exp(np.minimum(gain, HIGHEST))
-    totals = np.einsum("ci,ci->c", first @ weight, second)
-    law = (first / np.maximum(totals, 1e-300)[:, None]).T @ second * weight
-    return np.asarray(law / law.sum())
-
-
-def ratio_of(law: FloatArray) -> Beliefs:
-    """The tie of a joint law (n, n): 1 where it has no weight to speak of."""
-    product = law.sum(axis=1)[:, None] * law.sum(axis=0)
-    ratio = np.where(product > 1e-12, law / np.maximum(product, 1e-12), 1.0)
-    return np.minimum(ratio, LARGEST).astype(np.float32)
+                tie = self.between(a, b)
+                if min(sits[a], sits[b]) <= (KEPT if tie else SITS):
+                    continue
+                p, q = sitting[a, likely[a]], sitting[b, likely[b]]
+                norm = np.sqrt(
+                    p @ overlap[likely[a], likely[a]] * p.sum() * (q @ overlap[likely[b], likely[b]]) * q.sum()
+                )
+                if p @ overlap[np.ix_(likely[a], likely[b])] @ q > NEAR * norm:
+                    none = np.ones((len(p), len(q)), dtype=np.float32)
+                    new = Tie(likely[a], likely[b], none)
+                    found[a, b] = tie.at(likely[a], likely[b]) if tie else new
+        return Ties(found)

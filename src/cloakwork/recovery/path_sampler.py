@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import weighted
 from cloakwork.recovery.alignment import Alignment
-from cloakwork.recovery.joint_belief import Ties, joint_law, ratio_of
+from cloakwork.recovery.joint_belief import Ties
 from cloakwork.recovery.motion import Transitions
 from cloakwork.recovery.observation import Observer
 from cloakwork.recovery.offsets import KalmanStep, OffsetLaw
@@ -314,9 +314,13 @@ class PathSampler:
         laws = np.stack([self._before(0, slot) for slot in range(self.slots)])
         for slot, law in enumerate(laws):
             self._weigh(law, 0, slot)
-        beliefs = np.ascontiguousarray(np.take_along_axis(laws, order.T[:, :, None], axis=0).mean(axis=1))
-        self.ties = self._tied(beliefs, order)
-        self.beliefs = beliefs
+        laws = np.take_along_axis(laws, order.T[:, :, None], axis=0)
+        ties = self._tied(laws, order)
+        self.beliefs = np.ascontiguousarray(laws.mean(axis=1))
+        if len(self.frames) > 1:
+            after = self._predicted(self.beliefs, 1)
+            ties = ties.after_interval(self.frames[1].transitions.begin, self.beliefs, after)
+        self.ties = ties
         self.relabel(order)
         dropped = self.states[:, :, 0].copy()
         self._share_origins(dropped == self.absent)
@@ -327,36 +331,36 @@ class PathSampler:
         self.states, self.tracks = self.states[:, :, 1:].copy(), self.tracks[:, :, 1:].copy()
         return dropped
 
-    def _tied(self, beliefs: Beliefs, order: IntArray) -> Ties:
-        """The ties of the slots in a new order, after the readings of the first frame and the interval behind it.
+    def _tied(self, laws: Beliefs, order: IntArray) -> Ties:
+        """The ties of the slots in a new order, after the readings of the first frame.
 
-        Where two are tied, the mean of their laws over few drawn places of the other becomes the sum over all of them.
+        In chains where two that are tied sit, their `laws` (slots, chains, 2n + 1), given the drawn place of the other,
+        become the sums over all its places.
         """
         rows, often = np.unique(order, axis=0, return_counts=True)
-        usual, n = rows[often.argmax()], self.places
-        ratios, alone = {}, {slot: np.zeros(n) for slot in range(self.slots)}
-        for a, b in self.ties.renumbered(usual.tolist()).pairs(beliefs, self.frames[0].overlap):
-            pair = (int(usual[a]), int(usual[b]))
-            before, alike = self.ties.between(*pair), (order[:, [a, b]] == pair).all(axis=1)
-            if before is None:
-                ratios[a, b] = np.ones((n, n), dtype=np.float32)
+        usual, n, overlap = rows[often.argmax()].tolist(), self.places, self.frames[0].overlap
+        begun, sits = self.ties.renumbered(usual), self.states[:, :, 0] < n
+        ties, sums, times = {}, np.zeros((self.slots, self.chains, n)), np.zeros((self.slots, self.chains, 1))
+        for (a, b), tie in begun.continued(laws.mean(axis=1), overlap).of.items():
+            pair = (usual[a], usual[b])
+            alike = (np.sort(order[:, [a, b]], axis=1) == np.sort(pair)).all(axis=1)  # or the two exchanged
+            both = alike & sits[:, pair].all(axis=1)
+            ties[a, b] = tie
+            if begun.between(a, b) is None or not both.any():
                 continue
-            at = beliefs[[a, b], :n].argmax(axis=1)
-            one = self._beside(pair[0], pair[1], at[1])[alike]
-            other = self._beside(pair[1], pair[0], at[0])[alike]
-            strength = np.mean(self.strengths[alike, pair[0]] * self.strengths[alike, pair[1]])
-            shared = strength * self.frames[0].overlap
-            law = joint_law(one, other, before, shared[:, at[1], None] + shared[at[0]] - shared - shared[at[0], at[1]])
-            ratios[a, b] = ratio_of(law)
-            alone[a] += law.sum(axis=1)
-            alone[b] += law.sum(axis=0)
-        for slot, law in alone.items():
-            if law.any():
-                beliefs[slot, :n] = beliefs[slot, :n].sum() * law / law.sum()
-        if not ratios or len(self.frames) < 2:
-            return Ties(ratios)
-        after = self._predicted(beliefs, 1)
-        return Ties(ratios).after_interval(self.frames[1].transitions.begin, beliefs, after)
+            at = laws[[a, b], :, :n].sum(axis=1).argmax(axis=1)
+            one = self._beside(pair[0], pair[1], at[1])[both][:, tie.first]
+            other = self._beside(pair[1], pair[0], at[0])[both][:, tie.second]
+            strength = np.mean(self.strengths[both, pair[0]] * self.strengths[both, pair[1]])
+            beside = overlap[tie.first, at[1], None] + overlap[at[0], tie.second] - overlap[at[0], at[1]]
+            gain = strength * (beside - overlap[np.ix_(tie.first, tie.second)])
+            own, others, ties[a, b] = tie.after(one, other, gain)
+            for slot, places, law in ((a, tie.first, own), (b, tie.second, others)):
+                sums[slot, np.flatnonzero(both)[:, None], places] += law
+                times[slot, both] += 1
+        tied = times[:, :, 0] > 0
+        laws[tied, :n] = laws[tied][:, :n].sum(axis=1, keepdims=True) * sums[tied] / times[tied]
+        return Ties(ties)
 
     def _beside(self, slot: int, other: int, place: int) -> Beliefs:
         """The law (chains, 2n + 1) of a source after the first frame, if another to which it is tied were at a place.
