@@ -145,10 +145,17 @@ def device(tmp_path: Path) -> Path:
 def test_a_check_reads_with_measure_py_or_a_source_and_its_code_is_the_verdict(run: Run, device: Path) -> None:
     done = run("sensor", device, "--check", "--json")
     assert (done.code, done.values["ready"], done.values["readings"]) == (0, True, 300), done.out
-    assert "Do not publish" in done.err
+    assert "Do not publish" in done.values["notice"]
     done = run("sensor", device, "--check", "--source", "simulated", "--readings", 60)
     assert (done.code, "all 60 readings are the same" in done.out) == (1, True)
     assert done.out.rstrip().endswith("NOT READY")
+
+
+def test_a_check_that_leaves_the_noise_open_reads_again(run: Run, device: Path) -> None:
+    settings = json.loads((device / "device.json").read_text())
+    (device / "device.json").write_text(json.dumps(settings | {"own_noise": 0.0475}))
+    done = run("sensor", device, "--check", "--json")
+    assert ("reading 900 anew" in done.err, done.values["readings"], done.code) == (True, 900, 0)
 
 
 def test_a_check_ends_where_measure_py_never_does(run: Run, device: Path, monkeypatch: pytest.MonkeyPatch) -> None:

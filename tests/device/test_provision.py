@@ -164,7 +164,9 @@ def test_a_broker_by_its_address(url: str, found: tuple[object, ...]) -> None:
     assert (broker.host, broker.port, broker.tls, broker.user) == found
 
 
-@pytest.mark.parametrize("url", ["box", "http://box", "mqtt://", "mqtt://box:0", "mqtt://box:x", "mqtt://box/topic"])
+@pytest.mark.parametrize(
+    "url", ["box", "http://box", "mqtt://", "mqtt://box:0", "mqtt://box:", "mqtt://box:x", "mqtt://box/topic"]
+)
 def test_what_is_no_address_of_a_broker_is_refused(url: str) -> None:
     with pytest.raises(InputError) as problem:
         parse_broker(url)
@@ -253,7 +255,7 @@ def test_the_time_server_is_in_the_configuration(plan: Plan, tmp_path: Path, giv
     assert told(made.folder)["time"] == kept
 
 
-@pytest.mark.parametrize("given", ["", "ntp://host", "host:port", "host:99999", "user@host", "host/path"])
+@pytest.mark.parametrize("given", ["", "ntp://host", "host:", "host:port", "host:99999", "user@host", "host/path"])
 def test_a_time_server_that_is_no_address_is_refused(plan: Plan, tmp_path: Path, given: str) -> None:
     with pytest.raises(InputError) as problem:
         provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=None, time_server=given)

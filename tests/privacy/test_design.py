@@ -10,9 +10,11 @@ import pytest
 from cloakwork.accuracy import emd
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import (
+    Drift,
     Family,
     FloorPlan,
     Graph,
+    Heat,
     HeatLine,
     HeatPlane,
     Matrix,
@@ -102,6 +104,35 @@ def test_the_error_is_never_above_that_of_equal_noise(name: str, scope: Scope) -
     assert report.bound is not None
     assert report.bound <= report.variance
     assert 1 <= report.carrying <= MODELS[name].sensors
+
+
+@pytest.mark.parametrize("name", ["line", "plane", "graph", "steady"])
+def test_noise_that_knows_the_drift_locates_better_at_the_same_guarantee(name: str, rng: np.random.Generator) -> None:
+    model, drift = MODELS[name], Drift(sensor=0.1, all=2.0)
+    knowing, plain = designed(model, drift=drift), designed(model)
+    aware, blind = (mean_variance(model, cloak.sigmas, drift=drift) for cloak in (knowing, plain))
+    report = knowing.design_report
+    assert aware <= blind * (1 + 1e-3)
+    assert report.variance == pytest.approx(aware)
+    assert report.bound is not None
+    assert report.bound <= aware
+    assert (knowing.sensitivity, knowing.allowance.mu) == (plain.sensitivity, plain.allowance.mu)
+    rounding = float(np.linalg.norm(knowing.steps / knowing.sigmas))
+    assert worst_shift(knowing, rng, trials=30) + rounding <= knowing.frame_mu <= MU
+    with pytest.raises(CalibrationError, match="sigma"):
+        Cloak(model, **CLAIM, sigma=0.99 * knowing.sigmas, drift=drift)
+
+
+def test_drift_changes_the_least_error_design_only() -> None:
+    rooms = Rooms.from_walls((6, 4), cell=0.5, walls=[((3, 0), (3, 4))], doors=[((3, 1), (3, 2))])
+    drift = Drift(sensor=0.05, room=0.2, all=1.5, heat=[Heat((4.75, 0.25), 4.0)])
+    at = [(x + 0.5, y + 0.5) for x in range(6) for y in range(4)]
+    model = FloorPlan(rooms, at, Steady(1.0), footprint=0.5, gain=5.0)
+    knowing, plain = designed(model, alpha=0.1, drift=drift), designed(model, alpha=0.1)
+    assert mean_variance(model, knowing.sigmas, drift=drift) < 0.97 * mean_variance(model, plain.sigmas, drift=drift)
+    assert Cloak(model, **CLAIM, drift=drift).sigma == Cloak(model, **CLAIM).sigma
+    with pytest.raises(CalibrationError, match="drift"):
+        designed(model, drift=2.0)
 
 
 @pytest.mark.parametrize("name", ["line", "graph", "steady", "pulse", "matrix"])

@@ -10,8 +10,10 @@ import pytest
 from cloakwork.accuracy import cramer_rao
 from cloakwork.errors import InputError
 from cloakwork.physics import (
+    Drift,
     FloorPlan,
     Graph,
+    Heat,
     HeatLine,
     HeatPlane,
     Matrix,
@@ -114,6 +116,24 @@ def test_scattered_places_have_the_slope_of_a_plane_through_their_neighbours() -
     assert place_variances(model, 0.2, known_within=math.inf) == pytest.approx(np.full(15, expected), rel=1e-9)
 
 
+def test_offsets_that_drift_are_noise_that_sensors_share() -> None:
+    drift = Drift(sensor=0.1, room=0.3, all=0.5, heat=[Heat((0.3, 0.3), 0.8)])
+    factor = drift.on(PLAN).factor
+    together = np.linalg.cholesky(np.diag(SIGMA**2) + factor @ factor.T)
+    found = place_variances(PLAN, SIGMA, drift=drift)
+    assert found == pytest.approx(place_variances(PLAN, together), rel=1e-9)
+    assert (found > place_variances(PLAN, SIGMA)).all()
+    faint = place_variances(PLAN, SIGMA, drift=Drift(all=1e-9))
+    assert faint == pytest.approx(place_variances(PLAN, SIGMA), rel=1e-9)
+
+
+def test_moves_of_some_sensors_are_those_of_all_with_no_weight_for_the_others(rng: np.random.Generator) -> None:
+    moves, some, scale = Moves.of(PLAN, drift=Drift(all=0.5)), np.array([0, 2, 3]), 1 + rng.random(3)
+    weights = np.zeros(5)
+    weights[some] = scale * (1 + rng.random(3))
+    assert moves.of_sensors(some, scale).mean(weights[some] / scale) == pytest.approx(moves.mean(weights), rel=1e-9)
+
+
 def test_more_noise_never_locates_better(rng: np.random.Generator) -> None:
     for _ in range(20):
         more = SIGMA * (1 + rng.random(5))
@@ -123,13 +143,14 @@ def test_more_noise_never_locates_better(rng: np.random.Generator) -> None:
     )
 
 
+@pytest.mark.parametrize("drift", [None, Drift(sensor=0.2, all=0.7)])
 @pytest.mark.parametrize("name", ["rooms", "graph"])
-def test_derivatives_agree_with_differences(name: str, rng: np.random.Generator) -> None:
+def test_derivatives_agree_with_differences(name: str, drift: Drift | None, rng: np.random.Generator) -> None:
     model = PLAN if name == "rooms" else Graph(nx.cycle_graph(6), tau=0.5)
-    moves = Moves.of(model)
+    moves = Moves.of(model, drift=drift)
     weights = 1 + rng.random(model.sensors)
     curve = moves.curve(weights)
-    assert curve.value == pytest.approx(mean_variance(model, weights**-0.5))
+    assert curve.value == pytest.approx(mean_variance(model, weights**-0.5, drift=drift))
     assert curve.gradient == pytest.approx(moves.gradient(weights), rel=1e-9)
     for k in range(model.sensors):
         step = 1e-5 * np.eye(model.sensors)[k]

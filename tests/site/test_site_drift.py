@@ -1,4 +1,4 @@
-"""`[drift]` and `[[heat]]`: what they mean, what is refused, and that they do not affect the noise."""
+"""`[drift]` and `[[heat]]`: what they mean, what is refused, and that noise designed for them keeps the claim."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from cloakwork.errors import SiteError
 from cloakwork.physics import Drift, Heat, HeatLine, whitener
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, FrameRecoverer, FrameTracker
-from cloakwork.site import Site, parse_site
+from cloakwork.site import Site, freeze, parse_site
 
 WALLS = """
 name = "two-rooms"
@@ -49,7 +49,6 @@ def test_a_site_states_its_drift_in_units_of_its_strongest_source() -> None:
     assert site.drift == Drift(sensor=0.1, room=0.5, all=2.0, over=21600.0, heat=[Heat((3.9, 0.1), 4.0, 7200.0)])
     assert parse_site(WALLS).drift is None
     assert site.digest == parse_site(WALLS).digest
-    np.testing.assert_array_equal(site.cloak().sigmas, parse_site(WALLS).cloak().sigmas)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +107,16 @@ def test_the_plan_states_what_drift_costs() -> None:
     fast = parse_site(WALLS + DRIFT.replace('"6h"', '"20s"'))
     assert len(drift_sentences(fast, cloak, bounds)) == 2
     assert drift_sentences(parse_site(WALLS), cloak, bounds) == []
+
+
+def test_the_noise_knows_the_drift_and_a_plan_outlives_its_change() -> None:
+    site, calm = parse_site(WALLS + DRIFT), parse_site(WALLS)
+    knowing, plain = site.cloak(), calm.cloak()
+    assert not np.array_equal(knowing.sigmas, plain.sigmas)
+    assert knowing.design_report.variance <= freeze(calm, plain).cloak(site).design_report.variance * (1 + 1e-3)
+    assert knowing.frame_mu <= knowing.allowance.mu == plain.allowance.mu
+    kept = freeze(site, knowing).cloak(calm)  # as after the drift was taken out of the site file
+    np.testing.assert_allclose(kept.sigmas, knowing.sigmas, rtol=1e-6)
 
 
 def test_simulated_offsets_have_the_stated_covariance() -> None:

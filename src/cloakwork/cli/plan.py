@@ -258,11 +258,12 @@ def _print_design(cloak: Cloak) -> None:
     report = cloak.design_report
     equal = (spread_of(cloak.allowance.equal().sigma), f"{report.equal_vicinity:.3g}", f"{report.equal_variance:.3g}")
     own = (spread_of(reading_sigmas(cloak)), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
+    title = f"{LOCATING}, with the stated drift" if cloak.allowance.drift else LOCATING
     names = ("noise of a reading, sigma", "standard deviation at a typical place", "mean variance over all places")
     if cloak.design is Design.EQUAL:
-        table(LOCATING, ("", "equal noise"), list(zip(names, equal, strict=True)))
+        table(title, ("", "equal noise"), list(zip(names, equal, strict=True)))
         return
-    table(LOCATING, ("", "equal noise", "this plan"), list(zip(names, equal, own, strict=True)))
+    table(title, ("", "equal noise", "this plan"), list(zip(names, equal, own, strict=True)))
     if report.bound is not None:
         say(f"(No noise at this guarantee has a mean variance below {rounded_down(report.bound, 3)}.)\n")
 

@@ -14,7 +14,7 @@ import typer
 
 from cloakwork.cli.output import as_json, bar, busy, note, say
 from cloakwork.errors import InputError
-from cloakwork.sensor.check import NOTICE, SEVERAL, Readings, judge, lines
+from cloakwork.sensor.check import AGAIN, SEVERAL, Readings, judge, lines, once_more, undecided
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.store import Folder
 
@@ -47,20 +47,26 @@ def check_device(folder: Path, config: dict[str, Any], read: Callable[[], Any], 
         held = Folder(str(folder)).lock()
     except SensorError as problem:
         raise InputError(f"{folder}: {problem}", path=str(folder)) from None
-    note(NOTICE)
     try:
-        taken = _take(read, count, config["schedule"]["late_ms"])
+        report = _read_and_judge(config, read, count)
+        if undecided(report):
+            note(once_more(count))
+            report = _read_and_judge(config, read, AGAIN * count)
     finally:
         if held is not None:
             held.close()
-    with busy("estimating the sensor's own noise"):
-        report = judge(config, taken)
     if json:
         as_json(report)
     else:
         say("\n".join(lines(report)))
     if not report["ready"]:
         raise typer.Exit(1)
+
+
+def _read_and_judge(config: dict[str, Any], read: Callable[[], Any], count: int) -> dict[str, Any]:
+    taken = _take(read, count, config["schedule"]["late_ms"])
+    with busy("estimating the sensor's own noise"):
+        return judge(config, taken)
 
 
 def _take(read: Callable[[], Any], count: int, late_ms: int) -> Readings:

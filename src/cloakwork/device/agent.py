@@ -234,7 +234,7 @@ def parse_time_server(address: str) -> dict[str, Any]:
         port = NTP_PORT if parts.port is None else parts.port
     except ValueError:
         port = 0
-    if not parts.hostname or not port or parts.netloc != address or "@" in address:
+    if not parts.hostname or not port or parts.netloc != address or "@" in address or address.endswith(":"):
         raise InputError(f"time server {address!r}: give host or host:port.", address=address)
     return {"host": parts.hostname, "port": port}
 

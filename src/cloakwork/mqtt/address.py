@@ -34,7 +34,8 @@ def parse_broker(url: str, *, password_file: Path | None = None, authority: Path
     """
     parts = urlsplit(url)
     try:
-        port = PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
+        missing = 0 if parts.netloc.endswith(":") else PORTS.get(parts.scheme, 0)
+        port = missing if parts.port is None else parts.port
     except ValueError:
         port = 0
     if parts.scheme not in PORTS or not parts.hostname or not port or parts.path.strip("/") or parts.query:

@@ -10,7 +10,7 @@ from scipy import optimize
 
 from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Family, FloorPlan, Physics, Steady, Tolerance, whitener
+from cloakwork.physics import Drift, Family, FloorPlan, Physics, Steady, Tolerance, whitener
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
@@ -166,7 +166,7 @@ class Allowance:
     scope. `resolution` is the step of the hardware, or None for exact readings. `step` is the step in which readings
     are sent; None, for exact readings only, lets it follow the noise. `own` is the noise that sensors have before their
     hardware rounds, None if it is not stated. Steps that follow the noise are `finer` by this factor than usual.
-    `shared` is noise that all sensors add together, beside that of each.
+    `shared` is noise that all sensors add together, beside that of each. Designs locate sources in spite of `drift`.
     """
 
     family: Family
@@ -180,6 +180,7 @@ class Allowance:
     own: OwnNoise | None = None
     finer: float = 1.0
     shared: SharedNoise | None = None
+    drift: Drift | None = None
 
     @property
     def rounding(self) -> FloatArray | None:
@@ -306,7 +307,7 @@ class Allowance:
 
     def variance(self, sigma: FloatArray) -> float:
         """The mean variance of a lone source located from a whole window."""
-        return mean_variance(self.family.physics, self.claimed(sigma) / math.sqrt(self.number))
+        return mean_variance(self.family.physics, self.claimed(sigma) / math.sqrt(self.number), drift=self.drift)
 
     def claimed(self, sigma: FloatArray) -> FloatArray:
         """The noise of a reading that the claim relies on: with the sensors' own noise if it counts.
@@ -323,9 +324,8 @@ class Allowance:
         usual = self._rounded if self.rounding is None else 0.0
         left = self.mu - (usual if rounded is None else rounded)
         reach = left * math.sqrt(self.number) / (self.alpha * gain)
-        if self.rounding is None:
-            return Search(self.family, reach)
-        return Search(self.family, reach, (self._worth / (self.alpha * gain)) ** 2)
+        rounding = None if self.rounding is None else (self._worth / (self.alpha * gain)) ** 2
+        return Search(self.family, reach, rounding, self.drift)
 
     @property
     def _worth(self) -> FloatArray:
@@ -380,7 +380,7 @@ class Allowance:
             sigma = (moved + self.covered(moved) * _DIVISION) / self.mu * (1 + 1e-11)
         if self.own is not None:
             sigma = min(sigma, self._least_each_with_own(moved, sigma, self.own), key=lambda each: np.log(each).sum())
-        bound = mean_variance(self.family.physics, moved / self.mu / math.sqrt(self.number))
+        bound = mean_variance(self.family.physics, moved / self.mu / math.sqrt(self.number), drift=self.drift)
         return NoiseLevels(sigma, self.covered(sigma), bound * (1 - 1e-12))
 
     def _least_each_with_own(self, moved: FloatArray, enough: FloatArray, own: OwnNoise) -> FloatArray:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, one_or_each, positive
 from cloakwork.errors import CalibrationError, ReadingError
-from cloakwork.physics import AT_ONCE, Family, Nuisance, Physics, Timing, Tolerance
+from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, refuse_nothing_to_hide, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, member_of, report, stated_design
 from cloakwork.privacy.explain import Explanation, explain
@@ -73,6 +73,8 @@ class Cloak(Immutable):
         How the sensors share the noise: `equal` (the default), `least-error` for the noise that locates a lone source
         best at the same guarantee, or `shared` for noise that is correlated between sensors and locates so many sources
         at once better still. Not together with `sigma` or `covariance`.
+    drift
+        How readings wander without any source: `least-error` locates sources best in spite of it, at the same claim.
     covariance, shared
         Correlated noise to use instead: a covariance (m, m), rounded to whole steps; or shared noise beside `sigma`.
     stay
@@ -113,6 +115,7 @@ class Cloak(Immutable):
         tolerance: Tolerance | None = None,
         timing: Timing = AT_ONCE,
         design: Design | str | None = None,
+        drift: Drift | None = None,
         designed_for: int = 2,
         covariance: ArrayLike | None = None,
         shared: SharedNoise | None = None,
@@ -133,6 +136,8 @@ class Cloak(Immutable):
         self.family = Family(physics, declared, timing)
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
+        if not isinstance(drift, Drift | None):
+            raise CalibrationError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
         self.design = stated_design(design, sigma, covariance)
         sharing = self.design is Design.SHARED or covariance is not None or shared is not None
         self.designed_for = count("designed_for", designed_for, error=CalibrationError) if sharing else 1
@@ -145,18 +150,9 @@ class Cloak(Immutable):
         self._own = stated_own_noise(own_noise, self._resolution, physics.sensors, count=count_own_noise)
         chosen = self._chosen_step(step)
         finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
-        allowance = Allowance(
-            self.family,
-            self.alpha,
-            self.scope,
-            self._mu,
-            self.readings_per_window,
-            self.sensitivity,
-            self._resolution,
-            chosen,
-            self._own,
-            SHARED_FINER if sharing else finer,
-        )
+        claim = (self.family, self.alpha, self.scope, self._mu, self.readings_per_window, self.sensitivity)
+        finer = SHARED_FINER if sharing else finer
+        allowance = Allowance(*claim, self._resolution, chosen, self._own, finer, drift=drift)
         levels = self._levels(allowance, sigma, covariance, shared)
         self.shared = levels.shared
         self.allowance = replace(allowance, shared=levels.shared)
@@ -311,7 +307,8 @@ class Cloak(Immutable):
         plain = replace(self.allowance, shared=None)
         sigma, equal = (noise / root for noise in (self.claimed_sigmas, self._informative(plain, plain.equal().sigma)))
         bound = self._bound if self.noise is NoiseLaw.GAUSSIAN else None
-        return report(self.physics, sigma=sigma, equal=equal, bound=bound, sources=self.designed_for)
+        drift, sources = plain.drift, self.designed_for
+        return report(self.physics, sigma=sigma, equal=equal, bound=bound, sources=sources, drift=drift)
 
     @property
     def spent(self) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Family, HeatLine, HeatPlane, Physics, Placement, column_differences, pieces_of
+from cloakwork.physics import Drift, Family, HeatLine, HeatPlane, Physics, Placement, column_differences, pieces_of
 from cloakwork.privacy.interior import Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.variance import Moves, precision
@@ -117,6 +117,8 @@ class Search:
     rounding
         Square of each sensor's step over alpha for given steps. None if the steps follow sigma; `reach` then excludes
         the cost of rounding.
+    drift
+        Offsets of the readings that the error takes into account; the conditions on the weights do not know them.
 
     Notes
     -----
@@ -128,12 +130,13 @@ class Search:
     family: Family
     reach: float
     rounding: FloatArray | None = None
+    drift: Drift | None = None
 
     def run(self) -> SearchResult:
         """Find the best weights, before any rounding."""
         equal = np.ones(self.family.physics.sensors)
         _refuse_too_many(len(equal))
-        moves = Moves.of(self.family.physics)
+        moves = Moves.of(self.family.physics, drift=self.drift)
         few = moves.thinned(MOST_SLOPES)
         slopes, complete = steepest(self.family, equal)
         share = self._share(slopes, equal)
@@ -201,10 +204,10 @@ def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
 
 
 def report(
-    physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None, sources: int
+    physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None, sources: int, drift: Drift | None
 ) -> DesignReport:
     """Compare this noise with equal noise, both for one whole window; shared noise is for so many sources."""
-    moves = Moves.of(physics)
+    moves = Moves.of(physics, drift=drift)
     weights = precision(sigma)
     places, before = (moves.members @ moves.variances(each) for each in (weights, precision(equal)))
     shares = -moves.gradient(weights) * weights

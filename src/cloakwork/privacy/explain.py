@@ -352,10 +352,10 @@ def _designed(cloak: ExplainableCloak) -> str:
         aim = f" and designed for {report.sources} sources at once" if cloak.design and report.sources > 1 else ""
         how = f"The noise is correlated between the sensors{aim}."
     return (
-        f"{how} From one "
-        f"window an unbiased method locates the source along an axis with a mean variance of {report.variance:.3g} "
-        f"and a typical standard deviation of {report.vicinity:.3g}. At the same guarantee, equal noise ({equal}) "
-        f"gives {report.equal_variance:.3g} and {report.equal_vicinity:.3g}."
+        f"{how} From one window{', with the stated drift,' if cloak.allowance.drift else ''} an unbiased method "
+        f"locates the source along an axis with a mean variance of {report.variance:.3g} and a typical standard "
+        f"deviation of {report.vicinity:.3g}. At the same guarantee, equal noise ({equal}) gives "
+        f"{report.equal_variance:.3g} and {report.equal_vicinity:.3g}."
     )
 
 

@@ -11,7 +11,7 @@ from scipy.cluster import vq
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._checks import count as whole_number
 from cloakwork.errors import CalibrationError, PhysicsError
-from cloakwork.physics import AT_ONCE, FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Timing, Tolerance
+from cloakwork.physics import AT_ONCE, Drift, FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Timing, Tolerance
 from cloakwork.privacy.calibration import Scope
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import ENOUGH, ROUGHLY, Design, DesignReport, best_weights, sensors_that_see
@@ -68,6 +68,7 @@ def choose_sensors(
     readings_per_window: int = 1,
     tolerance: Tolerance | None = None,
     timing: Timing = AT_ONCE,
+    drift: Drift | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> SensorChoice:
     """Choose the `count` sensors of a model that locate a lone source best at a given guarantee.
@@ -78,8 +79,8 @@ def choose_sensors(
         A model with all candidates as its sensors.
     count
         Number of sensors to keep.
-    epsilon, delta, alpha, scope, calibration, resolution, readings_per_window, tolerance, timing
-        The claim, as for `Cloak`, with `own_noise` and `count_own_noise`.
+    epsilon, delta, alpha, scope, calibration, resolution, readings_per_window, tolerance, timing, drift
+        The claim and the drift, as for `Cloak`, with `own_noise` and `count_own_noise`.
     progress
         Called with the fraction of the work that is done, from 0 to 1.
 
@@ -119,6 +120,7 @@ def choose_sensors(
             readings_per_window=readings_per_window,
             tolerance=tolerance,
             timing=timing,
+            drift=drift,
             design=Design.LEAST_ERROR,
         )
 
@@ -189,7 +191,9 @@ def _conditions(cloak: Cloak) -> tuple[Moves, FloatArray]:
         result = cloak.allowance.search().run()
         return result.moves.thinned(MOST_SLOPES), result.rows
     # in scope "sensor" the noise of a sensor does not depend on the others
-    return Moves.of(cloak.physics).thinned(MOST_SLOPES), np.diag(cloak.sigmas**2 / cloak.readings_per_window)
+    return Moves.of(cloak.physics, drift=cloak.allowance.drift).thinned(MOST_SLOPES), np.diag(
+        cloak.sigmas**2 / cloak.readings_per_window
+    )
 
 
 def _selected(moves: Moves, rows: FloatArray, number: int, progress: Callable[[float], None]) -> IntArray:

@@ -1,7 +1,7 @@
 """How well noisy readings locate a source: the variance of its place, from the Fisher information."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan, HeatLine, HeatPlane, Physics, Space
+from cloakwork.physics import Drift, FloorPlan, HeatLine, HeatPlane, Physics, Space
 
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill an interval evenly
 _PIECE = 100_000  # slopes per batch
@@ -19,7 +19,9 @@ _FLAT = 1e-9  # directions that the offsets of the neighbours span by less than 
 _PINNED = 1e-6  # fraction of a step to which the place is known in a direction that allows no move
 
 
-def mean_variance(physics: Physics, sigma: ArrayLike, *, known_within: float | None = None) -> float:
+def mean_variance(
+    physics: Physics, sigma: ArrayLike, *, known_within: float | None = None, drift: Drift | None = None
+) -> float:
     """Variance of the place of a lone unit source from one frame: a mean over places and axes, in squared length.
 
     Parameters
@@ -32,12 +34,15 @@ def mean_variance(physics: Physics, sigma: ArrayLike, *, known_within: float | N
     known_within
         Standard deviation to which the place is known before any reading. It defaults to the diagonal of the space;
         `math.inf` means that nothing is known, so a place that no sensor sees has an infinite variance.
+    drift
+        How the readings wander without any source; its offsets are integrated out.
 
     Notes
     -----
     The mean of tr (J' diag(1/sigma^2) J + I/known_within^2)^-1 / axes, with J the slopes of the columns of M along the
     axes at a place: derivatives on a line or plane, else central differences, one-sided next to a wall. In a space
-    without coordinates the moves are those to each neighbour, and J has one column.
+    without coordinates the moves are those to each neighbour, and J has one column. The covariance of offsets that
+    drift is added to diag(sigma^2).
 
     Examples
     --------
@@ -46,12 +51,14 @@ def mean_variance(physics: Physics, sigma: ArrayLike, *, known_within: float | N
     >>> round(mean_variance(line, 0.58) ** 0.5, 3), round(mean_variance(line, 5.8), 3)
     (0.049, 0.194)
     """
-    return float(place_variances(physics, sigma, known_within=known_within).mean())
+    return float(place_variances(physics, sigma, known_within=known_within, drift=drift).mean())
 
 
-def place_variances(physics: Physics, sigma: ArrayLike, *, known_within: float | None = None) -> FloatArray:
+def place_variances(
+    physics: Physics, sigma: ArrayLike, *, known_within: float | None = None, drift: Drift | None = None
+) -> FloatArray:
     """Like `mean_variance`, but for each place, shape (n,)."""
-    moves = Moves.of(physics, known_within=known_within)
+    moves = Moves.of(physics, known_within=known_within, drift=drift)
     if np.shape(sigma) == (physics.sensors, physics.sensors):
         return np.asarray(moves.members @ moves.variances(precision(np.asarray(sigma, dtype=np.float64))))
     try:
@@ -84,15 +91,16 @@ class Moves:
     `slopes` has shape (blocks, axes, m), or is one sparse (blocks, m) for each axis on a large floor. `known`, shape
     (blocks, axes, axes), is the information available without readings. Row p of `members` averages blocks into the
     variance of place p. All functions of weights take w = 1/sigma^2; those that do not need a Hessian also take a
-    matrix (m, m), the inverse of a covariance.
+    matrix (m, m), the inverse of a covariance. `offsets` (m, m) is the covariance of offsets that are integrated out.
     """
 
     slopes: Any
     known: FloatArray
     members: sparse.csr_array
+    offsets: FloatArray | None = None
 
     @classmethod
-    def of(cls, physics: Physics, *, known_within: float | None = None) -> "Moves":
+    def of(cls, physics: Physics, *, known_within: float | None = None, drift: Drift | None = None) -> "Moves":
         """The moves of a model: along the axes, or to each neighbour in a space without coordinates."""
         within = extent(physics.space) if known_within is None else known_within
         if not within > 0:
@@ -100,10 +108,15 @@ class Moves:
                 f"known_within={known_within!r}: give a length above 0, or math.inf.", known_within=known_within
             )
         if isinstance(physics, HeatLine | HeatPlane):
-            return _derivatives(physics, within**-2)
-        if physics.space.places.shape[1]:
-            return _along_axes(physics, within**-2)
-        return _to_neighbours(physics, within**-2)
+            moves = _derivatives(physics, within**-2)
+        elif physics.space.places.shape[1]:
+            moves = _along_axes(physics, within**-2)
+        else:
+            moves = _to_neighbours(physics, within**-2)
+        if drift is None or isinstance(moves.slopes, tuple):  # recovery takes no drift on floors as large as that
+            return moves
+        factor = drift.on(physics).factor
+        return replace(moves, offsets=np.asarray(factor @ factor.T))
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -125,14 +138,16 @@ class Moves:
             few = np.stack([axis[chosen].toarray() for axis in slopes], axis=1)
         else:
             few = slopes[chosen]
-        return Moves(few, self.known[chosen], (self.members.tocsc()[:, chosen] * scale).tocsr())
+        return Moves(few, self.known[chosen], (self.members.tocsc()[:, chosen] * scale).tocsr(), self.offsets)
 
     def of_sensors(self, sensors: IntArray, scale: FloatArray | float = 1.0) -> "Moves":
         """The same moves seen by some sensors only, with their weights in units of `scale`."""
         if isinstance(self.slopes, tuple):
             scales = sparse.diags_array(np.broadcast_to(np.sqrt(scale), len(sensors)))
             return Moves(tuple((axis[:, sensors] @ scales).tocsr() for axis in self.slopes), self.known, self.members)
-        return Moves(np.ascontiguousarray(self.slopes[:, :, sensors]) * np.sqrt(scale), self.known, self.members)
+        root = np.broadcast_to(np.sqrt(scale), len(sensors))
+        offsets = None if self.offsets is None else self.offsets[np.ix_(sensors, sensors)] * np.outer(root, root)
+        return Moves(np.ascontiguousarray(self.slopes[:, :, sensors]) * root, self.known, self.members, offsets)
 
     def of_several(self, number: int) -> "Moves":
         """The moves of `number` sources at once, in scenes that together have each block once, up to a rest.
@@ -155,6 +170,9 @@ class Moves:
     def information(self, weights: FloatArray) -> FloatArray:
         """Fisher information of the place plus the known information, shape (blocks, axes, axes)."""
         information = self.known.copy()
+        shown = self._shown(weights)
+        if shown is not None:  # (diag(1/w) + C)^-1
+            weights = shown * weights if weights.ndim == 1 else shown @ weights
         if isinstance(self.slopes, tuple):
             for a, b in itertools.product(range(self._axes), repeat=2):
                 information[:, a, b] += self.slopes[a].multiply(self.slopes[b]) @ weights
@@ -164,6 +182,13 @@ class Moves:
             scaled = slopes * weights if weights.ndim == 1 else slopes @ weights
             information[piece] += scaled @ np.swapaxes(slopes, 1, 2)
         return information
+
+    def _shown(self, weights: FloatArray) -> FloatArray | None:
+        """(I + W C)^-1 for offsets of covariance C: how much of a move is not taken for an offset; None without."""
+        if self.offsets is None:
+            return None
+        spread = weights[:, None] * self.offsets if weights.ndim == 1 else weights @ self.offsets
+        return np.asarray(np.linalg.inv(np.eye(self.sensors) + spread), dtype=np.float64)
 
     def variances(self, weights: FloatArray) -> FloatArray:
         """Sum of the variances along the axes of each block, shape (blocks,)."""
@@ -177,8 +202,9 @@ class Moves:
     def gradient(self, weights: FloatArray) -> FloatArray:
         """Derivative of the mean variance by each weight, shape (m,), or (m, m)."""
         inverse = np.linalg.inv(self.information(weights)) * np.sqrt(self.shares)[:, None, None]
+        shown = self._shown(weights)
         if weights.ndim == 2:
-            flat = (inverse @ self.slopes).reshape(-1, self.sensors)
+            flat = (inverse @ (self.slopes if shown is None else self.slopes @ shown)).reshape(-1, self.sensors)
             return np.asarray(-flat.T @ flat)
         total = np.zeros(self.sensors)
         if isinstance(self.slopes, tuple):
@@ -187,7 +213,8 @@ class Moves:
                 total -= np.asarray(sum(parts[1:], parts[0]).power(2).sum(axis=0)).ravel()
             return total
         for piece in self._pieces:
-            total -= ((inverse[piece] @ self.slopes[piece]) ** 2).sum(axis=(0, 1))
+            slopes = self.slopes[piece] if shown is None else self.slopes[piece] @ shown
+            total -= ((inverse[piece] @ slopes) ** 2).sum(axis=(0, 1))
         return total
 
     def curve(self, weights: FloatArray) -> Curve:
@@ -196,20 +223,27 @@ class Moves:
         Notes
         -----
         With A = sum_l w_l J_l J_l' = V diag(a) V' and g_l = V' J_l: d tr A^-1 / dw_l = -sum_a g_la^2 / a^2, and the
-        second derivative is 2 sum_ab (g_ka g_kb)(g_la g_lb) / (a b^2).
+        second derivative is 2 sum_ab (g_ka g_kb)(g_la g_lb) / (a b^2). With offsets of covariance C the columns of
+        J (I + W C)^-1 take the place of J_l. They change with the weights, which adds 2 S_kl sum_a g_ka g_la / a^2 to
+        the second derivative, S = C (I + W C)^-1.
         """
         if isinstance(self.slopes, tuple):
             raise TypeError("thin the moves of a large floor first")
         sizes, directions = np.linalg.eigh(self.information(weights))
         m = self.sensors
         gradient, hessian = np.zeros(m), np.zeros((m, m))
+        shown = self._shown(weights)
+        added = None if shown is None or self.offsets is None else 2 * self.offsets @ shown
         for piece in self._pieces:
-            turned = np.swapaxes(directions[piece], 1, 2) @ self.slopes[piece]
+            slopes = self.slopes[piece] if shown is None else self.slopes[piece] @ shown
+            turned = np.swapaxes(directions[piece], 1, 2) @ slopes
             share = self.shares[piece]
             for i, j in itertools.combinations_with_replacement(range(sizes.shape[1]), 2):
                 a, b = sizes[piece, i], sizes[piece, j]
                 if i == j:
                     gradient -= (share / a**2) @ turned[:, i] ** 2
+                    if added is not None:
+                        hessian += added * (turned[:, i].T @ ((share / a**2)[:, None] * turned[:, i]))
                 both = a**-3 if i == j else 1 / (a * b**2) + 1 / (b * a**2)
                 product = np.sqrt(2 * share * both)[:, None] * turned[:, i] * turned[:, j]
                 hessian += product.T @ product

@@ -33,7 +33,7 @@ from cloakwork.site.zones import Zone, make_zones
 OFTEN_MS = 10_000  # a site that reads more often has less time for each frame
 WALKING_SPEED = 1.5  # metres per second
 _ALONE = ("zone", "motion", "entrance", "drift", "heat", "presence")
-NO_PART_IN_THE_NOISE: dict[str, Any] = {**dict.fromkeys(_ALONE, True), "sensor": {"__all__": {"zone"}}}
+NO_PART_IN_THE_CLAIM: dict[str, Any] = {**dict.fromkeys(_ALONE, True), "sensor": {"__all__": {"zone"}}}
 USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 
@@ -237,7 +237,7 @@ class Site:
         """SHA-256 of the site file's content and of the files that it names, as they are now.
 
         Comments, layout, keys set to their default, zones, motion, entrances, drift and heat do not count: they have no
-        part in the noise, and naming a room must not force a new plan on the devices.
+        part in the claim, and naming a room or a radiator must not force a new plan on the devices.
         """
         hashes = {}
         for key, path in self.files.items():
@@ -245,7 +245,7 @@ class Site:
                 hashes[key] = hashlib.sha256(path.read_bytes()).hexdigest()
             except OSError as problem:
                 raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
-        content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude=NO_PART_IN_THE_NOISE)
+        content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude=NO_PART_IN_THE_CLAIM)
         return digest_of({"files": hashes, "site": content})
 
     @property
@@ -311,13 +311,14 @@ class Site:
 
     @property
     def _claim(self) -> dict[str, Any]:
-        """The claim that a cloak of the site must meet."""
+        """The claim that a cloak of the site must meet, and the drift in spite of which it locates sources."""
         keys = ("epsilon", "delta", "alpha", "scope", "noise", "calibration", "count_own_noise", "readings_per_window")
         return {key: getattr(self.spec.privacy, key) for key in keys} | {
             "resolution": self.resolutions,
             "own_noise": self.own_noises,
             "tolerance": self.tolerance,
             "timing": self.timing,
+            "drift": self.drift,
         }
 
     def choose_sensors(self, count: int, *, progress: Callable[[float], None] | None = None) -> SensorChoice:
