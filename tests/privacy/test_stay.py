@@ -135,7 +135,8 @@ def test_recovery_takes_the_offsets_of_a_cloak_for_granted() -> None:
     ("changed", "says"),
     [
         ({"stay": cw.Stay(3, 12.0, 1e-5)}, "shorter than a window"),
-        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5}, "no offset hides"),
+        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5}, "times finer, or"),
+        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5, "own_noise": 0.4}, "finer and no own_noise"),
         ({"slow": SlowNoise(60000, 1, np.full(3, 1.0))}, "leave slow out"),
     ],
 )

@@ -247,10 +247,10 @@ class StayCost:
                 best = share, carry
         if best is None:
             steps = self._rounded * math.sqrt(stay.readings)
-            finer = math.ceil(2 * steps / allowed)
+            finer, alone = math.ceil(2 * steps / allowed), "" if self.allowance.own is None else " and no own_noise"
             remedy = (
                 f"The steps of hardware and sending, in the worst case and whatever own noise sensors have, alone give "
-                f"mu={steps:.3g}. Give a resolution at least {finer} times finer, or leave stay out."
+                f"mu={steps:.3g}. Give a resolution at least {finer} times finer{alone}, or leave stay out."
                 if finer > 1
                 else "Its ends alone tell more. Give a larger epsilon or a shorter stay."
             )
