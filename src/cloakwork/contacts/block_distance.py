@@ -17,7 +17,7 @@ MOST_PERMUTED = 8  # groups of equal size whose permutations are all tried
 MOST_CELLS = 64  # pairs of groups for which the distance is exact
 MOST_SUPPORTED = 16  # pairs of groups whose sets are all tried
 MANY, FEW = (4, 100), (2, 30)  # starts and steps of the search by assignments, and by slower linear programs
-MOST_SPLITS = 1_000  # of the couplings into two parts
+MOST_SPLITS = 100  # of the couplings into two parts
 LEAST_GAIN = 1e-13
 CLOSE, CLOSEST = 1e-5, 1e-7  # bounds that differ by less, of the distance or in all, meet
 
@@ -49,7 +49,7 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
     - for up to 64 pairs of groups, the semidefinite relaxation: p p', p the entries of P, becomes any positive
       semidefinite matrix with entries of 0 or above and these margins. It mostly meets the upper bound.
     Where it does not, the couplings are split into parts with a relaxation each, until the bounds meet (branch and
-    bound). Models with up to eight groups each so have an exact distance, unless 1,000 splits do not suffice; `exact`
+    bound). Models with up to eight groups each so have an exact distance, unless 100 splits do not suffice; `exact`
     then says so. With up to 16 pairs all supports are tried instead, which always suffices: a best P of least support
     is the only stationary coupling on its support.
 
