@@ -11,7 +11,7 @@ from cloakwork.sensor.measuring import BLOCK, FAILING, INVALID, ONLINE, SKIPPING
     "result", [None, 21, 21.5, float("nan"), "21", (21.5, 1), (85, 0), (85, -4), (True, 1), (1, 2, 3)]
 )
 def test_what_is_no_fraction_of_whole_numbers_is_invalid(result: object) -> None:
-    assert attempt(lambda: result) == (None, INVALID)  # type: ignore[arg-type,return-value]
+    assert attempt(lambda: result) == (None, INVALID)
     assert attempt(lambda: (85, 4)) == ((85, 4), ONLINE)
 
 
