@@ -46,7 +46,7 @@ def walked(site: Site, readings: NDArray[np.float64], seed: int) -> Walk:
         means=readings + NOISE / np.sqrt(READS) * rng.standard_normal(readings.shape),
         counts=np.full(readings.shape, READS),
         noise=NOISE * np.sqrt(rng.chisquare(freedom, readings.shape[1]) / freedom),
-        step=0.0,
+        step=np.zeros(readings.shape[1]),
         unsettled=1.0,
     )
 

@@ -35,6 +35,16 @@ def fahrenheit(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([32 + 1.8 * values[:, :1], values[:, 1:]], axis=1)
 
 
+def third_sensor(change: Callable[[float], float]) -> Callable[[Path, Path], None]:
+    def edit(_: Path, raw: Path) -> None:
+        head, *lines = raw.read_text(encoding="utf-8").splitlines()
+        cells = [line.split(",") for line in lines]
+        rows = [f"{t},{s},{change(float(v)) if s == 's03' else v}" for t, s, v in cells]
+        raw.write_text("\n".join([head, *rows]), encoding="utf-8")
+
+    return edit
+
+
 def rename(_: Path, raw: Path) -> None:
     raw.write_text(raw.read_text(encoding="utf-8").replace(",s03,", ",hall,"), encoding="utf-8")
 
@@ -63,14 +73,38 @@ def through_a_wall(walk: Path, _: Path) -> None:
     [
         ({"spots": [(1.0, 1.0), (1.1, 1.0), (1.0, 1.2), None]}, "spots"),
         ({"change": fahrenheit}, "sensors"),
+        ({"change": lambda values: 32 + 1.8 * values, "text": 'unit = "°C"\n' + STATED}, "unit"),
         ({"edit": rename}, "sensors"),
         ({"edit": without_a_sensor}, "sensors"),
         ({"edit": an_hour_later}, "walk"),
         ({"edit": cut_off}, "sensors"),
         ({"edit": through_a_wall}, "at"),
         ({"text": STATED + "resolution = 0.0625\n", "step": 0.25}, "resolution"),
+        (
+            {
+                "text": STATED + "resolution = 0.0625\n",
+                "step": 0.0625,
+                "edit": third_sensor(lambda v: round(4 * v) / 4),
+            },
+            "resolution",
+        ),
+        ({"text": STATED + "resolution = 0.0625\nown_noise = 0.07\n", "step": 0.0625}, "own_noise"),
+        ({"edit": third_sensor(lambda _: 85.0)}, "sensors"),
     ],
-    ids=["one spot", "Fahrenheit", "unknown", "missing", "clocks", "clipped", "off the floor", "step"],
+    ids=[
+        "one spot",
+        "Fahrenheit",
+        "all Fahrenheit",
+        "unknown",
+        "missing",
+        "clocks",
+        "clipped",
+        "off the floor",
+        "step",
+        "step of one sensor",
+        "own noise",
+        "stuck",
+    ],
 )
 def test_a_walk_that_cannot_be_used_is_refused(case: dict[str, object], key: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as refusal:
@@ -83,6 +117,7 @@ def test_a_walk_that_cannot_be_used_is_refused(case: dict[str, object], key: str
 def test_readings_in_the_stated_step_are_taken(tmp_path: Path) -> None:
     read(tmp_path, text=STATED + "resolution = 0.0625\n", step=0.0625)
     read(tmp_path, text=STATED + "resolution = 0.25\n", step=0.0625)  # too large is safe
+    read(tmp_path, text=STATED + "resolution = 0.0625\nown_noise = 0.05\n", step=0.0625)
 
 
 def test_readings_that_do_not_rise_are_refused(tmp_path: Path) -> None:

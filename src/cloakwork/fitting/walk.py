@@ -29,9 +29,9 @@ class Walk:
 
     `at` (S, 2) is the spot in metres, NaN while nobody was there, `times` (S,) the middle of the time there in hours,
     from that of the walk, and `shares` (n, S) the cells that the person covered. `means` and `counts` (S, m) are those
-    of the readings; `noise` (m,) is the standard deviation of repeated readings, `step` the smallest difference between
-    two readings, and `unsettled` the probability, if readings do not change while the person stands, of a change as
-    large as this one.
+    of the readings; `noise` (m,) is the standard deviation of repeated readings, `step` (m,) the smallest difference
+    between two readings, and `unsettled` the probability, if readings do not change while the person stands, of a
+    change as large as this one.
     """
 
     at: FloatArray
@@ -40,7 +40,7 @@ class Walk:
     means: FloatArray
     counts: IntArray
     noise: FloatArray
-    step: float
+    step: FloatArray
     unsettled: float
 
     @property
@@ -85,8 +85,8 @@ def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
         raise ReadingError(
             f"{readings}: no reading of {names} during the walk. Read all sensors while you stand.", sensors=names
         )
-    step = _step(site, sensors, values)
     _refuse_fahrenheit(site, sensors, values)
+    step = _steps(site, sensors, values)
     table = _Table(len(starts), len(site.sensor_ids), spot[inside], sensors[inside], times[inside], values[inside])
     clipped = [site.sensor_ids[k] for k in table.clipped(step)]
     if clipped:
@@ -95,6 +95,7 @@ def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
             "the range of the hardware, or stand farther away.",
             sensors=tuple(clipped),
         )
+    _refuse_quiet(site, table, step)
     middles = (starts + ends) / 2
     hours = (middles - middles.mean()) / 3_600_000
     return Walk(at, hours, shares, table.means, table.counts, table.noise(step), step, table.unsettled(step))
@@ -181,31 +182,71 @@ def _values(site: Site, path: Path) -> tuple[IntArray, IntArray, FloatArray]:
     return times, index[names.codes], values
 
 
-def _step(site: Site, sensors: IntArray, values: FloatArray) -> float:
-    """The smallest difference between two readings of one sensor; refuses one above the stated step."""
-    gaps = [np.diff(np.unique(values[sensors == k])).min(initial=np.inf) for k in np.unique(sensors)]
-    step, stated = float(min(gaps)), site.spec.privacy.resolution
-    if stated is not None and stated * (1 + 1e-6) < step < np.inf:
+def _steps(site: Site, sensors: IntArray, values: FloatArray) -> FloatArray:
+    """The smallest difference between two readings of each sensor, (m,); refuses one above the stated step."""
+    gaps = [np.diff(np.unique(values[sensors == k])) for k in range(len(site.sensor_ids))]
+    stuck = [name for name, each in zip(site.sensor_ids, gaps, strict=True) if not len(each)]
+    if stuck:
         raise ReadingError(
-            f"the readings come in steps of {step:.4g}, and resolution = {stated:g}: the noise would not cover these "
-            f"steps. State resolution = {step:.4g} under [privacy], or have the hardware read in the stated step.",
-            step=step,
-            resolution=stated,
+            f"{_named(stuck)}: all readings are the same. The sensor is dead or stuck, or its steps are too coarse to "
+            "show a person: replace it.",
+            sensors=tuple(stuck),
         )
-    return step if np.isfinite(step) else 0.0
+    steps = np.array([each.min() for each in gaps])
+    stated = np.zeros(len(steps)) if site.resolutions is None else site.resolutions
+    # few readings may lie further apart than the step, but then not all by multiples of one distance
+    coarse = [
+        site.sensor_ids[k]
+        for k in np.flatnonzero((stated > 0) & (steps > stated * (1 + 1e-6)))
+        if np.allclose(gaps[k] / steps[k], np.rint(gaps[k] / steps[k]), atol=1e-3)
+    ]
+    if coarse:
+        k = site.sensor_ids.index(coarse[0])
+        raise ReadingError(
+            f"{_named(coarse)}: readings come in steps of {steps[k]:.4g}, and resolution = {stated[k]:g}: the noise "
+            f"would not cover these steps. State resolution = {steps[k]:.4g}, or make the hardware read finer.",
+            sensors=tuple(coarse),
+            resolution=float(stated[k]),
+        )
+    return steps
+
+
+def _refuse_quiet(site: Site, table: "_Table", steps: FloatArray) -> None:
+    """Refuse sensors whose repeated readings differ less than the stated own noise, which the claim rests on."""
+    if site.own_noises is None:
+        return
+    noise, freedom = table.noise(steps), np.maximum(table.counts - 1, 0).sum(axis=0)
+    stated = np.where(site.own_noises < steps / 2, 0.0, site.own_noises)  # less may vanish between two steps
+    ratios = (noise / np.where(stated > 0, stated, noise)) ** 2
+    rare = special.chdtr(freedom, freedom * ratios) < UNLIKELY / len(noise)
+    quiet = [site.sensor_ids[k] for k in np.flatnonzero(rare)]
+    if quiet:
+        k = site.sensor_ids.index(quiet[0])
+        raise ReadingError(
+            f"{_named(quiet)}: repeated readings have noise of {noise[k]:.2g}, less than own_noise = {stated[k]:g}, on "
+            "which the claim rests. Check these devices, and state the least that the checks show.",
+            sensors=tuple(quiet),
+            own_noise=float(stated[k]),
+        )
 
 
 def _refuse_fahrenheit(site: Site, sensors: IntArray, values: FloatArray) -> None:
-    """Refuse sensors that read Fahrenheit among sensors that read Celsius."""
-    middles = [float(np.median(values[sensors == sensor])) for sensor in range(len(site.sensor_ids))]
-    centre = float(np.median(middles))
-    fahrenheit = 32 + 1.8 * centre
-    odd = [k for k, middle in enumerate(middles) if abs(middle - fahrenheit) < 0.2 * abs(fahrenheit - centre)]
-    if odd and len(odd) < len(middles) / 2:
+    """Refuse sensors that read Fahrenheit among sensors that read Celsius, or where the site is in Celsius."""
+    middles = np.array([np.median(values[sensors == sensor]) for sensor in range(len(site.sensor_ids))])
+    centre, baseline = float(np.median(middles)), float(np.median(site.baselines))
+    if site.unit.endswith("C") and 4 * abs((centre - 32) / 1.8 - baseline) < abs(centre - baseline):
         raise ReadingError(
-            f"{_named([site.sensor_ids[k] for k in odd])}: reads Fahrenheit, and the others Celsius. Convert it "
-            "where it measures.",
-            sensors=tuple(site.sensor_ids[k] for k in odd),
+            f"the readings look like Fahrenheit, and the site is in {site.unit} with a baseline of {baseline:g}. "
+            "Convert them where they are measured, or state the right unit, baseline and resolution.",
+            unit=site.unit,
+        )
+    fahrenheit = 32 + 1.8 * centre
+    odd = np.flatnonzero(np.abs(middles - fahrenheit) < 0.2 * abs(fahrenheit - centre))
+    if 0 < len(odd) < len(middles) / 2:
+        names = [site.sensor_ids[k] for k in odd]
+        raise ReadingError(
+            f"{_named(names)}: reads Fahrenheit, and the others Celsius. Convert it where it measures.",
+            sensors=tuple(names),
         )
 
 
@@ -241,7 +282,7 @@ class _Table:
         """The difference of each reading from the mean of its spot and sensor."""
         return np.asarray(self.value - self.means[self.spot, self.sensor])
 
-    def noise(self, step: float) -> FloatArray:
+    def noise(self, step: FloatArray) -> FloatArray:
         """Standard deviation of repeated readings of each sensor, at least that of rounding to the step."""
         freedom = np.maximum(self.counts - 1, 0).sum(axis=0)
         if (freedom < 1).any():
@@ -249,7 +290,7 @@ class _Table:
         squares = self._sum(self._rest**2).sum(axis=0)
         return np.asarray(np.sqrt(np.maximum(squares / freedom, step**2 / 12 + 1e-24)))
 
-    def clipped(self, step: float) -> list[int]:
+    def clipped(self, step: FloatArray) -> list[int]:
         """Sensors that read nothing but their highest or lowest value at some spot, where their noise would show."""
         low, high = (np.full((self.spots, self.sensors), fill) for fill in (np.inf, -np.inf))
         np.minimum.at(low, (self.spot, self.sensor), self.value)
@@ -259,7 +300,7 @@ class _Table:
         rare = np.power(same, self.counts) < UNLIKELY / (2 * self.sensors)
         return np.flatnonzero((pinned & rare & (self.counts > 1)).any(axis=0)).tolist()
 
-    def unsettled(self, step: float) -> float:
+    def unsettled(self, step: FloatArray) -> float:
         """How probable trends of the readings within spots are that are as strong as these, if there are none."""
         late = self.time - self._mean(self.time.astype(np.float64))[self.spot, self.sensor]
         length = self._sum(late**2)
