@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cloakwork.collect import Role, open_store
 from cloakwork.device import ConstantReading, Target, provision
 from cloakwork.errors import CalibrationError, InputError, KeyFileError, PlanError, SiteError
 from cloakwork.keys import Unveiling, load_keys, open_generation, revoke
 from cloakwork.mqtt import BrokerAddress
+from cloakwork.physics import sources
 from cloakwork.privacy import Keystream
 from cloakwork.sensor.device import TAKE, Device
 from cloakwork.sensor.keystream import sequence
@@ -21,9 +23,10 @@ from cloakwork.sensor.measuring import FAILING, INVALID, ONLINE, attempt_all
 from cloakwork.sensor.state import unpack
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.wire import read_reading, read_status
-from cloakwork.site import Plan, Site, freeze, load_plan, parse_site
+from cloakwork.site import Plan, Site, freeze, load_plan, load_site, parse_site, plan_beside
 from tests import micropython
 from tests.broker import Broker
+from tests.collect.collector_process import Collector, HttpClient, fork_server, free_port
 from tests.device.agent_kit import QUICK, listening, working
 from tests.waiting import until
 
@@ -272,6 +275,37 @@ def test_each_sensor_is_published_on_its_own_topic(
     assert {read_status(payload)[0] for payload in subscriber.of("status")} >= {"online", "offline"}
     announced = {topic for topic, *_ in subscriber.messages if topic.startswith("homeassistant/sensor")}
     assert len(announced) == 4
+
+
+def test_the_collector_finds_a_source_from_shared_noise(
+    tmp_path: Path, broker: Broker, time_server: dict[str, Any]
+) -> None:
+    file, at = tmp_path / "studio.toml", (0.75, 1.25)
+    file.write_text(SITE.replace('window = "1min"', 'window = "4s"').replace("epsilon = 8.0", "epsilon = 30.0"))
+    site = load_site(file)
+    plan = freeze(site, site.cloak())
+    plan.write(plan_beside(file))
+    made, store = made_at(plan, None, tmp_path / "a"), str(tmp_path / "store.db")
+    with open_store(store) as opened:
+        client = HttpClient(free_port(), opened.tokens.create(Role.OPERATOR).secret)
+    words = [str(file), "--broker", f"mqtt://localhost:{broker.port}", "--listen", f"127.0.0.1:{client.port}"]
+    collector = Collector(fork_server(), words, tmp_path / "log", client, store)
+    first, *others = (site.physics.apply(sources(site.physics, [at])) + site.baselines).tolist()
+    found: dict[str, Any] = {}
+
+    def located() -> bool:
+        answer = client.ask("GET", "/v1/sites/studio/latest")
+        found.update(answer.body if answer.status == 200 else {})
+        return found.get("sensors") == 4 and bool(found["sources"])
+
+    collector.start()
+    try:
+        until(lambda: client.health("studio") is not None)
+        with working(made.folder, broker, ConstantReading(first, tuple(others)), time_server=time_server):
+            until(located)
+    finally:
+        collector.kill()
+    assert np.hypot(*np.subtract(found["sources"][0]["at"], at)) < 0.6
 
 
 def test_a_backup_that_is_restored_moves_on_past_what_the_broker_knows(plan: Plan, keys: Path, tmp_path: Path) -> None:
