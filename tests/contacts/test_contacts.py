@@ -2,6 +2,7 @@
 
 import math
 import sys
+from functools import cache
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -328,7 +329,7 @@ def test_a_search_closes_the_gap_of_the_relaxation_and_no_descent_comes_closer(
     rng = np.random.default_rng(seed)
     *_, one, two = (random_blocks(k, rng, equal=equal) for _ in range(skipped + 2))
     found = cw.block_distance(one, two)
-    monkeypatch.setattr(sys.modules[permuted_apart.__module__], "MOST_SPLITS", 0)
+    monkeypatch.setattr(sys.modules[permuted_apart.__module__], "MOST_PARTS", 0)
     relaxed = cw.block_distance(one, two)
     assert found.exact
     assert not relaxed.exact
@@ -341,6 +342,27 @@ def test_a_search_closes_the_gap_of_the_relaxation_and_no_descent_comes_closer(
         for start in starts
     ]
     assert found.upper <= math.sqrt(min(known)) + 1e-9
+
+
+def test_groups_that_may_all_change_places_have_an_exact_distance() -> None:
+    """The cross term of two identities is convex and 15 times the shares are whole, so whole couplings are best."""
+
+    @cache
+    def most_squares(share: int, rooms: tuple[int, ...]) -> int:
+        """The largest sum of squares if groups of 1 to `share` fifteenths fill the rooms; only their sizes matter."""
+        if share == 0:
+            return 0
+        ways = (way for way in product(*(range(room + 1) for room in rooms)) if sum(way) == share)
+        return max(
+            sum(part**2 for part in way)
+            + most_squares(share - 1, tuple(sorted(room - part for room, part in zip(rooms, way, strict=True))))
+            for way in ways
+        )
+
+    found = cw.block_distance(cw.Blocks(np.eye(5)), cw.Blocks(np.eye(5), shares=[1, 2, 3, 4, 5]))
+    assert found.exact
+    squares = 1 / 5 + sum(share**2 for share in range(1, 6)) / 15**2 - 2 * most_squares(5, (3,) * 5) / 15**2
+    assert found.upper == pytest.approx(math.sqrt(squares))
 
 
 def test_a_coupling_is_the_mean_over_pairs_of_independent_permutations() -> None:

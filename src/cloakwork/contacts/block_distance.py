@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, linprog
 
 from cloakwork._checks import FloatArray, instance_of
-from cloakwork.contacts.block_search import branch, near_coupling, relax
+from cloakwork.contacts.block_search import MOST_PERMUTED, branch, margins, relax
 from cloakwork.contacts.blocks import Blocks
 
-MOST_PERMUTED = 8  # groups of equal size whose permutations are all tried
 MOST_CELLS = 64  # pairs of groups for which the distance is exact
 MOST_SUPPORTED = 16  # pairs of groups whose sets are all tried
 MANY, FEW = (4, 100), (2, 30)  # starts and steps of the search by assignments, and by slower linear programs
-MOST_SPLITS = 100  # of the couplings into two parts
+MOST_PARTS = 500  # of the couplings, each with its bound
 LEAST_GAIN = 1e-13
 CLOSE, CLOSEST = 1e-5, 1e-7  # bounds that differ by less, of the distance or in all, meet
 
@@ -48,10 +47,10 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
       beside these directions the cross term is at most the sum of products of sorted eigenvalues of equal sign;
     - for up to 64 pairs of groups, the semidefinite relaxation: p p', p the entries of P, becomes any positive
       semidefinite matrix with entries of 0 or above and these margins. It mostly meets the upper bound.
-    Where it does not, the couplings are split into parts with a relaxation each, until the bounds meet (branch and
-    bound). Models with up to eight groups each so have an exact distance, unless 100 splits do not suffice; `exact`
-    then says so. With up to 16 pairs all supports are tried instead, which always suffices: a best P of least support
-    is the only stationary coupling on its support.
+    Where it does not, the couplings are split by which of their entries are 0, with a relaxation for each part, until
+    the bounds meet (branch and bound). Models with up to eight groups each so have an exact distance, unless 500 parts
+    do not suffice; `exact` then says so. With up to 16 pairs all supports are tried instead, which always suffices: a
+    best P of least support is the only stationary coupling on its support.
 
     >>> found = block_distance(Blocks([[0, 1], [1, 0]]), Blocks([[1, 0], [0, 1]]))
     >>> found.exact, round(found.upper, 4)
@@ -85,7 +84,7 @@ def _searched(one: Blocks, two: Blocks, squares: float, lower: float, cross: flo
 
     root = relax(one, two, goal(cross))
     lower = max(lower, squares - 2 * root.most)
-    cross = max(cross, climb(near_coupling(root.entries.reshape(one.k, two.k), one, two)))
+    cross = max(cross, climb(root.coupling(one, two)))
     if not _bounds(squares, lower, cross).exact and _alike(one, two) and one.k <= MOST_PERMUTED:
         separate, common = permuted_apart(one.matrix, two.matrix)
         lower, cross = max(lower, separate), max(cross, climb(common))
@@ -94,7 +93,7 @@ def _searched(one: Blocks, two: Blocks, squares: float, lower: float, cross: flo
     if one.k * two.k <= MOST_SUPPORTED:
         cross = max(cross, _best_of_supports(one, two))
         return _bounds(squares, squares - 2 * cross, cross)
-    most, cross = branch(root, one, two, cross, climb=climb, goal=goal, splits=MOST_SPLITS)
+    most, cross = branch(root, one, two, cross, climb=climb, goal=goal, most_parts=MOST_PARTS)
     return _bounds(squares, max(lower, squares - 2 * most), cross)
 
 
@@ -117,8 +116,7 @@ def _cheapest(cost: FloatArray, one: Blocks, two: Blocks) -> FloatArray:
         s, t = one.shares[0], two.shares[0]
         corner = min(s, t) if np.trace(cost) < cost.sum() / 2 else max(0.0, s + t - 1)
         return np.array([[corner, s - corner], [t - corner, 1 - s - t + corner]])
-    margins = _system(one, two)[cost.size :, : cost.size]
-    found = linprog(cost.ravel(), A_eq=margins, b_eq=np.concatenate([one.shares, two.shares]))
+    found = linprog(cost.ravel(), A_eq=margins(one, two), b_eq=np.concatenate([one.shares, two.shares]))
     return np.asarray(found.x).reshape(cost.shape)
 
 
@@ -151,9 +149,8 @@ def _stationary(system: FloatArray, shares: FloatArray, support: NDArray[np.bool
 
 def _system(one: Blocks, two: Blocks) -> FloatArray:
     """The conditions of a stationary coupling: the cross term as a form of its entries, bordered by its margins."""
-    margins = np.concatenate([np.kron(np.eye(one.k), np.ones(two.k)), np.kron(np.ones(one.k), np.eye(two.k))])
-    zeros = np.zeros((len(margins), len(margins)))
-    return np.block([[np.kron(one.matrix, two.matrix), margins.T], [margins, zeros]])
+    sums = margins(one, two)
+    return np.block([[np.kron(one.matrix, two.matrix), sums.T], [sums, np.zeros((len(sums), len(sums)))]])
 
 
 def _best_of_supports(one: Blocks, two: Blocks) -> float:
