@@ -10,11 +10,11 @@ from scipy import stats
 from cloakwork._checks import FloatArray
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, share_limit
-from cloakwork.auditing.testers.query_costs import boundary_pair
 from cloakwork.auditing.testers.query_plan import most_failures, votes
 from cloakwork.auditing.testers.random_privacy import share_size
 from papers.experiment import stream
 from papers.queries import Contest, halves, known_contest, pure_contest, seldom, shuffled, strained, unknown_contest
+from papers.query_table import boundary_pair
 from papers.statistics import Slope, fit_slope
 
 EPSILON, DELTA = 1.0, 0.05

@@ -9,8 +9,9 @@ from scipy.special import ndtr
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError, InputError
 from cloakwork.privacy import largest_mu
-from cloakwork.series import Filter, Fourier, PaperLaplace, RunningSum, SeriesCloak, Stream
+from cloakwork.series import Filter, Fourier, RunningSum, SeriesCloak, Stream
 from papers.experiment import stream
+from papers.paper_laplace import PaperLaplace
 from papers.statistics import Mean
 
 EPSILON, DELTA = 1.0, 1e-6

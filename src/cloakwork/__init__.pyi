@@ -93,7 +93,6 @@ from .series import Experts as Experts
 from .series import Fourier as Fourier
 from .series import Learner as Learner
 from .series import MovingAverage as MovingAverage
-from .series import PaperLaplace as PaperLaplace
 from .series import PowerDecay as PowerDecay
 from .series import Published as Published
 from .series import RunningSum as RunningSum

@@ -14,15 +14,14 @@ from cloakwork.auditing.testers import (
     UnknownPair,
     UnverifiableError,
     approximate_limit,
-    cost_table,
     hard_pairs,
     plan_queries,
     pure_limit,
     share_limit,
     unnoticed_mass,
 )
-from cloakwork.auditing.testers.query_costs import boundary_pair
 from cloakwork.errors import InputError
+from papers.query_table import boundary_pair, cost_table
 from tests.auditing.tester_kit import ONE_WAY, Floats, halves
 
 

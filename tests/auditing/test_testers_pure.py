@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from cloakwork.auditing.testers import KnownPure, Pair, unnoticed_mass
-from cloakwork.auditing.testers.query_costs import boundary_pair
 from cloakwork.auditing.testers.stated_pair import misfit
 from cloakwork.errors import InputError
+from papers.query_table import boundary_pair
 from tests.auditing.tester_kit import Floats, accepted, turned
 
 

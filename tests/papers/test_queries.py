@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, cost_table
+from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair
 from cloakwork.auditing.testers.stated_pair import identity_size, identity_statistic, misfit
 from papers.complexity import (
     COIN,
@@ -38,6 +38,7 @@ from papers.queries import (
     strained,
     unknown_contest,
 )
+from papers.query_table import cost_table
 
 
 @pytest.mark.parametrize("n", [4, 16, 17, 256])

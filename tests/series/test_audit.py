@@ -10,12 +10,12 @@ from cloakwork.series import (
     Coefficients,
     Fourier,
     Mechanism,
-    PaperLaplace,
     RunningSum,
     SeriesCloak,
     SquareRoot,
     convolve,
 )
+from papers.paper_laplace import PaperLaplace
 
 X = np.array([[3, 0, 4, 1, 7, 0], [3, 0, 4, 2, 7, 0]])
 H = np.array([1.0, 0.5, 0.25])

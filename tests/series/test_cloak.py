@@ -16,7 +16,6 @@ from cloakwork.series import (
     Filter,
     Fourier,
     Mechanism,
-    PaperLaplace,
     Published,
     RunningSum,
     SeriesCloak,
@@ -25,6 +24,7 @@ from cloakwork.series import (
     convolve,
     publish,
 )
+from papers.paper_laplace import PaperLaplace
 from tests.forking import error_in_fork, needs_fork
 from tests.series.series_kit import CLAIM, TEN
 

@@ -17,7 +17,6 @@ from cloakwork.series import (
     Fourier,
     Least,
     MarginalsCloak,
-    PaperLaplace,
     RunningSum,
     SeriesCloak,
     SquareRoot,
@@ -29,6 +28,7 @@ from cloakwork.series import (
     publish,
     tally,
 )
+from papers.paper_laplace import PaperLaplace
 from tests.series.series_kit import CLAIM
 
 X = [3, 0, 4, 1]

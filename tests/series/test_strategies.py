@@ -23,7 +23,6 @@ from cloakwork.series import (
     Trend,
     WindowSum,
 )
-from cloakwork.series.laplace import PaperLaplace
 from cloakwork.series.strategies import (
     CausalStrategy,
     CircularStrategy,
@@ -34,6 +33,7 @@ from cloakwork.series.strategies import (
     norm_above,
     rounding_cost,
 )
+from papers.paper_laplace import PaperLaplace
 from tests.series.series_kit import TEN, answer_matrix, circulant, released_matrix, task_of
 
 LENGTHS = [1, 2, 3, 5, 8, 13, 30]

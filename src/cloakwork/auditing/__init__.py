@@ -18,7 +18,6 @@ from cloakwork.auditing.testers import (
     QueryPlan,
     RandomPrivacy,
     UnknownPair,
-    cost_table,
     plan_queries,
 )
 
@@ -49,6 +48,5 @@ __all__ = [
     "bench_claim",
     "bit_claim",
     "compare",
-    "cost_table",
     "plan_queries",
 ]

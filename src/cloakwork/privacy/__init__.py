@@ -9,7 +9,7 @@ from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import LARGE_COST, Explanation
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, largest_mu, paper_mu
-from cloakwork.privacy.laplace_losses import LaplaceProfile, largest_delta
+from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_law import NoiseLaw, law_table
@@ -69,7 +69,6 @@ __all__ = [
     "keyed_noise",
     "keyed_words",
     "laplace_table",
-    "largest_delta",
     "largest_mu",
     "law_table",
     "mean_variance",

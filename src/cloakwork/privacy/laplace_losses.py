@@ -85,29 +85,6 @@ def largest_shift(epsilon: float, delta: float, *, readings: int) -> float:
     return low
 
 
-def largest_delta(shifts: FloatArray, epsilon: float, *, ignored: float = 0.0) -> float:
-    """The largest delta at `epsilon` of all columns of `shifts`, rounded up by about 1 %.
-
-    Parameters
-    ----------
-    shifts
-        How far each released number moves between neighbours, in scales of its Laplace noise: shape (numbers,
-        neighbours).
-    epsilon
-        0 or above.
-    ignored
-        Neighbours with a delta of certainly no more than this may be skipped, which is quicker.
-    """
-    moving = [column[column > 0] for column in np.abs(shifts).T]
-    bounds = [quick_delta(column, epsilon) for column in moving]
-    worst = 0.0
-    for which in np.argsort(bounds)[::-1]:
-        if bounds[which] <= max(worst, ignored):
-            break
-        worst = max(worst, laplace_delta(moving[which], epsilon))
-    return worst
-
-
 def quick_delta(shifts: FloatArray, epsilon: float) -> float:
     """Chernoff's upper bound on delta at `epsilon`, about ten times too large.
 

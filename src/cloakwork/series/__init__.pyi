@@ -25,7 +25,6 @@ from .filters import Seasonal as Seasonal
 from .filters import Taps as Taps
 from .filters import Trend as Trend
 from .filters import WindowSum as WindowSum
-from .laplace import PaperLaplace as PaperLaplace
 from .learner import Learner as Learner
 from .learner import Play as Play
 from .learner import Standing as Standing

@@ -126,7 +126,7 @@ def check_mechanism(mechanism: Any) -> Mechanism:
     if isinstance(mechanism, type) or not has_all:
         raise InputError(
             f"mechanism={describe_argument(mechanism)}: give an object such as cloakwork.Fourier() or "
-            "cloakwork.PaperLaplace(), or leave it out."
+            "cloakwork.SquareRoot(), or leave it out."
         )
     checked: Mechanism = mechanism
     return checked

@@ -77,7 +77,7 @@ class SeriesCloak(Immutable):
         Whether the first value follows the last. Otherwise the series is 0 before its start and after its end, and
         averages near an end use fewer values.
     mechanism
-        `Fourier()`, `SquareRoot()` or `PaperLaplace()`; by default the better of the first two.
+        `Fourier()` or `SquareRoot()`; by default the better of the first two.
 
     Notes
     -----

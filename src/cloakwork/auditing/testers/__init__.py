@@ -9,7 +9,7 @@ from cloakwork.auditing.testers.lower_bounds import (
     unnoticed_mass,
 )
 from cloakwork.auditing.testers.outcome_pair import Deltas, Pair, random_distance
-from cloakwork.auditing.testers.query_costs import CostRow, CostTable, cost_table, plan_queries
+from cloakwork.auditing.testers.query_costs import plan_queries
 from cloakwork.auditing.testers.query_plan import Answer, Binned, Mechanism, Promise, QueryPlan, Tester
 from cloakwork.auditing.testers.random_privacy import Amplified, RandomPrivacy
 from cloakwork.auditing.testers.stated_pair import KnownPair, KnownPure
@@ -20,8 +20,6 @@ __all__ = [
     "Amplified",
     "Answer",
     "Binned",
-    "CostRow",
-    "CostTable",
     "Deltas",
     "HardPairs",
     "KnownPair",
@@ -35,7 +33,6 @@ __all__ = [
     "UnknownPair",
     "UnverifiableError",
     "approximate_limit",
-    "cost_table",
     "hard_pairs",
     "plan_queries",
     "pure_limit",

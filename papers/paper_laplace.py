@@ -8,7 +8,8 @@ from scipy import fft
 
 from cloakwork._checks import FloatArray, IntArray, frozen, rounded_up
 from cloakwork.errors import CalibrationError, InputError
-from cloakwork.privacy import NoiseTable, WordSource, laplace_table, largest_delta, table_ratio
+from cloakwork.privacy import NoiseTable, WordSource, laplace_table, table_ratio
+from cloakwork.privacy.laplace_losses import laplace_delta, quick_delta
 from cloakwork.series.release_noise import ReleaseClaim, ReleaseNoise, draw_from, table_loss
 from cloakwork.series.strategies import Strategy, Task, ideal_cost
 
@@ -149,6 +150,29 @@ class LaplaceNoise:
     def loss(self, epsilon: float) -> float:
         """The amount that the error of the tables adds to delta."""
         return table_loss(epsilon, draws=self.draws, error=self.table.error)
+
+
+def largest_delta(shifts: FloatArray, epsilon: float, *, ignored: float = 0.0) -> float:
+    """The largest delta at `epsilon` of all columns of `shifts`, rounded up by about 1 %.
+
+    Parameters
+    ----------
+    shifts
+        How far each released number moves between neighbours, in scales of its Laplace noise: shape (numbers,
+        neighbours).
+    epsilon
+        0 or above.
+    ignored
+        Neighbours with a delta of certainly no more than this may be skipped, which is quicker.
+    """
+    moving = [column[column > 0] for column in np.abs(shifts).T]
+    bounds = [quick_delta(column, epsilon) for column in moving]
+    worst = 0.0
+    for which in np.argsort(bounds)[::-1]:
+        if bounds[which] <= max(worst, ignored):
+            break
+        worst = max(worst, laplace_delta(moving[which], epsilon))
+    return worst
 
 
 def real_basis(n: int) -> tuple[FloatArray, IntArray]:

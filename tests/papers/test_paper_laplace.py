@@ -9,8 +9,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, InputError
 from cloakwork.privacy.laplace_losses import laplace_delta
-from cloakwork.series import Coefficients, Fourier, Mechanism, PaperLaplace, RunningSum, SeriesCloak
-from cloakwork.series.laplace import LONGEST, LaplaceNoise, real_basis
+from cloakwork.series import Coefficients, Fourier, Mechanism, RunningSum, SeriesCloak
+from papers.paper_laplace import LONGEST, LaplaceNoise, PaperLaplace, largest_delta, real_basis
 from tests.series.series_kit import CLAIM, TEN, released_matrix, task_of
 
 H = np.array([1.0, 0.6, 0.3, 0.1, 0.0, 0.0, 0.05, 0.2])
@@ -90,6 +90,12 @@ def test_at_a_large_epsilon_the_papers_noise_is_not_private_and_refused(n: int, 
     SeriesCloak(identity, n, epsilon=10.0, delta=0.01, circular=True, mechanism=Fourier())
 
 
+def test_an_average_of_8_over_256_values_has_the_delta_that_the_pages_state() -> None:
+    with pytest.raises(CalibrationError) as caught:
+        SeriesCloak(Coefficients(np.ones(8) / 8), 256, epsilon=10.0, delta=0.01, mechanism=PaperLaplace())
+    assert caught.value.true_delta == pytest.approx(0.027, abs=5e-4)
+
+
 @pytest.mark.parametrize("claim", [(1.0, 1e-6), (0.1, 1e-8), (3.0, 1e-3)])
 def test_at_a_small_epsilon_the_papers_noise_is_private(claim: tuple[float, float], rng: np.random.Generator) -> None:
     for n in (16, 101):
@@ -111,6 +117,15 @@ def test_delta_falls_with_epsilon_and_includes_what_tables_are_off_by() -> None:
     assert cloak.noise.delta(40.0) == pytest.approx(
         (1 + math.exp(40.0)) * draws * cloak.noise.table.error, rel=1e-6, abs=0
     )
+
+
+def test_the_largest_of_all_neighbours_is_found_whatever_is_left_out(rng: np.random.Generator) -> None:
+    shifts = rng.normal(size=(20, 9)) * 0.3
+    each = [laplace_delta(np.abs(column), 1.5) for column in shifts.T]
+    assert largest_delta(shifts, 1.5) == max(each)
+    assert largest_delta(shifts, 1.5, ignored=0.9 * max(each)) == max(each)
+    assert largest_delta(shifts, 1.5, ignored=1.0) == 0.0
+    assert largest_delta(np.zeros((4, 3)), 0.0) == 0.0
 
 
 def test_claims_below_the_error_of_the_tables_are_refused() -> None:
