@@ -36,7 +36,7 @@ def run() -> tuple[Any, bool]:
 
 def rows() -> list[tuple[str, float, float, bool]]:
     """Library, frames a second, the largest difference from NumPy, and whether the goal is met."""
-    batch_posterior = import_module("cloakwork.recovery.batch_posterior").batch_posterior
+    batch_posterior = import_module("cloakwork.recovery.posterior").batch_posterior
     places, sensors = (np.arange(1, N + 1) / N), (np.arange(1, M + 1) / M)
     matrix = np.exp(-((sensors[:, None] - places) ** 2) / (4 * T)) / np.sqrt(4 * np.pi * T)
     rng = np.random.default_rng(1)

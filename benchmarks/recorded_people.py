@@ -14,14 +14,13 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo import INFRARED, POSITIONS, Infrared, data_file, missing_text, read_infrared
-from cloakwork.demo.recorded import read_positions
 from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import Motion, Tracker
 from papers import bodies
 from papers.bodies import Method, Trial
 from papers.experiment import stream
+from papers.recordings import INFRARED, POSITIONS, Infrared, data_file, missing_text, read_infrared, read_positions
 
 SEEDS = 10
 EPSILONS = (2.0, 8.0, 32.0)

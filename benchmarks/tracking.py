@@ -25,7 +25,6 @@ from stonesoup.updater.kalman import KalmanUpdater
 from stonesoup.updater.pointprocess import PHDUpdater
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo import POSITIONS, data_file
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import Motion, Tracked, Tracker, track
 from cloakwork.recovery.motion import MotionModel
@@ -49,6 +48,7 @@ from papers.followed_people import (
     strolling,
     switches,
 )
+from papers.recordings import POSITIONS, data_file
 
 RUNS = 3
 PEOPLE = 12  # simulated hours

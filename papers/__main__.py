@@ -11,8 +11,8 @@ import typer
 from cloakwork.cli.app import run_app
 from cloakwork.cli.arguments import Json, Scheduler
 from cloakwork.cli.output import as_json, bars, counted, note, say, table
-from cloakwork.demo import missing_text
 from papers import EXPERIMENTS, Experiment, Result, find
+from papers.recordings import missing_text
 from papers.report import PAGE, write_report
 from papers.runner import run_all
 from papers.store import Record

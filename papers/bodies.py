@@ -8,11 +8,12 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.demo import Infrared, Position
+from cloakwork.demo import Position
 from cloakwork.physics import Matrix, Metric, Space
 from cloakwork.privacy import Calibration, Cloak
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
 from papers.experiment import stream
+from papers.recordings import Infrared
 from papers.statistics import Mean
 
 ROWS, COLUMNS = 24, 32  # of a picture

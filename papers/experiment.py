@@ -10,8 +10,8 @@ from typing import TypeVar, final
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from cloakwork.demo import data_file
 from cloakwork.errors import InputError
+from papers.recordings import data_file
 from papers.result import Finding, Result, numbers_in
 
 Progress = Callable[[int, int], None]

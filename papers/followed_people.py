@@ -12,10 +12,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo import recorded, walking
 from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import PointSources, Tracker, recover, track
+from papers.walks import recorded, walking
 
 SECONDS, WINDOW = 3.0, 20
 MOST = 4

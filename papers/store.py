@@ -15,10 +15,10 @@ from typing import Any
 import llvmlite.binding
 from pydantic import TypeAdapter
 
-from cloakwork.demo import data_file
 from cloakwork.errors import InputError
 from papers.experiment import Experiment, Progress
 from papers.experiments import find
+from papers.recordings import data_file
 from papers.result import Result
 
 USUAL_SEED = 1

@@ -8,11 +8,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo import INFRARED, Infrared, Position, missing_text, read_infrared
+from cloakwork.demo import Position
 from papers import bodies
 from papers.bodies import BLOCK, COLUMNS, NOISY, ROWS, WITHIN, Body, Method, Score, Trial
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
+from papers.recordings import INFRARED, Infrared, missing_text, read_infrared
 from papers.result import Finding, Goal, Measure, Table
 
 FITTED = 8  # first pictures, which the model is fitted on; the others are tried

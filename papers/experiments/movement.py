@@ -11,14 +11,16 @@ from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray, rounded_up
 from cloakwork.accuracy import bayes_risk, cramer_rao, emd
-from cloakwork.demo import POSITIONS, Movement, Position, missing_text, recorded, walking
+from cloakwork.demo import Position
 from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Calibration, Cloak, Design
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
 from papers.drawing import FAINT, INK, MARKERS, SERIES
 from papers.experiment import Experiment, Run, pick, stream
+from papers.recordings import POSITIONS, missing_text
 from papers.result import Finding, Goal, Measure, Table
 from papers.statistics import Mean
+from papers.walks import Movement, recorded, walking
 
 WALLS = (((6.0, 0.0), (6.0, 8.0)), ((6.0, 4.0), (10.0, 4.0)))
 DOORS = (((6.0, 1.5), (6.0, 3.0)), ((6.0, 5.0), (6.0, 6.5)))

@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo import POSITIONS
 from papers.drawing import FAINT, SERIES
 from papers.experiment import Experiment, Run, pick
 from papers.followed_people import (
@@ -31,6 +30,7 @@ from papers.followed_people import (
     strolling,
     switches,
 )
+from papers.recordings import POSITIONS
 from papers.result import Finding, Goal, Measure, Table
 from papers.statistics import Mean
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cloakwork.accuracy import PapersBound, emd, papers_bound
-from cloakwork.accuracy.papers_constants import Constants, LineSetting, Peaks
+from cloakwork.accuracy.papers_bound import Constants, LineSetting, Peaks
 from cloakwork.errors import InputError
 from cloakwork.physics import HeatLine, HeatPlane, sources
 from cloakwork.recovery import BasisPursuit, recover

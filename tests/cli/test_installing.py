@@ -14,7 +14,7 @@ import pytest
 
 from cloakwork.accuracy import Habits, simulated_day
 from cloakwork.readings import TableFile, column_numbers, column_texts, column_times
-from cloakwork.readings.frame_tracking import site_tracker
+from cloakwork.readings.frame_recovery import site_tracker
 from cloakwork.recovery import Tracked
 from cloakwork.site import Site, load_plan, load_site
 from cloakwork.site.tracking_quality import Quality, ZoneNumbers

@@ -16,8 +16,9 @@ from playwright.sync_api import expect
 
 from cloakwork.collect.storage import Reading, ReadingStatus
 from cloakwork.collect.storage.reading_table import ReadingTable
-from cloakwork.demo import Demonstration, Household, load_flat, staying
+from cloakwork.demo import Demonstration, Household, load_flat
 from cloakwork.physics import FloorPlan, sources
+from papers.walks import staying
 from tests.browser import running_browser, visiting
 from tests.collect.page_kit import USUAL, marks, until
 from tests.demo.small import small_flat

@@ -13,11 +13,11 @@ import numpy as np
 from cloakwork.collect.embedded_broker import EmbeddedBroker
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.subscriber import make_subscriber
-from cloakwork.demo import SimulatedFlat, staying
-from cloakwork.demo.fleet import Fleet
-from cloakwork.demo.simulated_clock import MOST_BEHIND_S, SimulatedClock
+from cloakwork.demo import SimulatedFlat
+from cloakwork.demo.fleet import MOST_BEHIND_S, Fleet, SimulatedClock
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status
 from cloakwork.site import Plan, freeze
+from papers.walks import staying
 from tests.demo.small import small_flat
 from tests.waiting import until
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from cloakwork.demo import Movement, SimulatedFlat, load_flat, staying
+from cloakwork.demo import SimulatedFlat, load_flat
 from cloakwork.errors import InputError
 from cloakwork.physics import sources
 from cloakwork.site import parse_site
+from papers.walks import Movement, staying
 
 BEGAN = 1_700_000_000_000
 STEPS = Movement((((1.125, 1.125),), ((2.125, 1.125), (8.125, 7.125))), "two steps", frame_ms=1000)

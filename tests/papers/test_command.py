@@ -10,10 +10,10 @@ import pytest
 import typer.main
 
 from cloakwork.cli.app import run_app
-from cloakwork.demo import INFRARED
 from papers import EXPERIMENTS, Experiment, Finding, Run, __main__, experiments, read_result
 from papers.__main__ import app
 from papers.experiment import Size
+from papers.recordings import INFRARED
 from tests.cli.conftest import Outcome, runner
 from tests.papers.kit import DICE
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo.recorded import INFRARED, Infrared
 from cloakwork.privacy import Cloak
 from papers import Result
 from papers.bodies import (
@@ -35,6 +34,7 @@ from papers.bodies import (
     shifted,
 )
 from papers.experiments.infrared import REACH, SHOWN, STANDARD, Cloaked, Real, Size
+from papers.recordings import INFRARED, Infrared
 from papers.statistics import Mean
 from tests.papers.kit import check_forms, check_measures, run_with, run_without
 

@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cloakwork.demo.recorded import POSITIONS
-from cloakwork.demo.walks import staying
 from cloakwork.privacy import Calibration
 from papers import Result, Run
 from papers.experiment import Size
@@ -26,7 +24,9 @@ from papers.experiments.movement import (
     follow,
     map_of,
 )
+from papers.recordings import POSITIONS
 from papers.statistics import Mean
+from papers.walks import staying
 from tests.papers.kit import check_forms, check_measures, run_with, run_without
 
 HEADER = "day,seq,frame,n_people,x_px,y_px\n"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.demo.recorded import POSITIONS
 from papers import Run
 from papers.experiment import Size
 from papers.experiments import tracking
 from papers.experiments.tracking import RECORDED, FollowedScenes, Method
+from papers.recordings import POSITIONS
 from tests.papers.test_movement import written
 
 

@@ -17,8 +17,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
 from cloakwork.privacy import largest_mu
 from cloakwork.series import MarginalsCloak, marginals
-from cloakwork.series.attribute_tables import AttributeTables
-from cloakwork.series.hadamard import transformed
+from cloakwork.series.attribute_tables import AttributeTables, transformed
 
 MU = largest_mu(1.0, 1e-6)
 WORKLOADS: list[tuple[tuple[int, ...], ...]] = [

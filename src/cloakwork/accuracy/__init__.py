@@ -5,8 +5,14 @@ from cloakwork.accuracy.cramer_rao import CramerRao, cramer_rao
 from cloakwork.accuracy.emd import emd, l1, l2
 from cloakwork.accuracy.le_cam import LeCam, le_cam
 from cloakwork.accuracy.limits import Limits, limits, typical_std
-from cloakwork.accuracy.papers_bound import Assumption, PapersBound, papers_bound
-from cloakwork.accuracy.papers_constants import Constants, LineSetting, proof_constants
+from cloakwork.accuracy.papers_bound import (
+    Assumption,
+    Constants,
+    LineSetting,
+    PapersBound,
+    papers_bound,
+    proof_constants,
+)
 from cloakwork.accuracy.people import Habits, SimulatedDay, simulated_day
 from cloakwork.accuracy.resolution import Resolution, resolution
 from cloakwork.accuracy.slopes import Method

@@ -6,9 +6,17 @@ whose cost is known before they begin.
 
 from cloakwork.auditing.audit import audit
 from cloakwork.auditing.audit_report import AuditReport, Subject
-from cloakwork.auditing.bench_claim import FEWEST_REPORTS, HALF_NOISE, BenchClaim, SetupComparison, bench_claim, compare
+from cloakwork.auditing.bench_claim import (
+    FEWEST_REPORTS,
+    HALF_NOISE,
+    BenchClaim,
+    BitClaim,
+    SetupComparison,
+    bench_claim,
+    bit_claim,
+    compare,
+)
 from cloakwork.auditing.bench_source import BenchListener, BenchSource, SetupRecording
-from cloakwork.auditing.bit_claim import BitClaim, bit_claim
 from cloakwork.auditing.program_source import PART, ProgramSource
 from cloakwork.auditing.result import Audit, PrivacyCurve, Verdict, Witness
 from cloakwork.auditing.testers import (

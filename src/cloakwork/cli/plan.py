@@ -18,17 +18,23 @@ from cloakwork.accuracy import Limits, papers_bound
 from cloakwork.cli.arguments import Json, Scheduler, SiteFile
 from cloakwork.cli.output import as_json, bar, busy, counted, say, table
 from cloakwork.cli.planned_accuracy import (
+    OverTime,
+    bit_values,
+    bits_over_time,
     cost_of_drift,
     drift_sentences,
     duration,
+    over_time,
+    print_bits,
+    print_over_time,
     reading_sigmas,
     share_noticed,
+    stay_rows,
+    stay_values,
     unit_of_length,
     window_limits,
 )
-from cloakwork.cli.planned_bits import bit_values, bits_over_time, print_bits
 from cloakwork.cli.planned_noise import planning, write_plan
-from cloakwork.cli.planned_time import OverTime, over_time, print_over_time, stay_rows, stay_values
 from cloakwork.cli.sweep import Frames, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics

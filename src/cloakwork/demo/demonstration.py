@@ -4,19 +4,34 @@ import os
 import socket
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from cloakwork.collect import CollectedSite, EmbeddedBroker, ListenAddress, Result, Role, Service, Store, open_store
-from cloakwork.demo.fleet import Fleet
-from cloakwork.demo.household import WAKING_S
-from cloakwork.demo.simulated_clock import SimulatedClock
-from cloakwork.demo.simulated_flat import Inhabitants, SimulatedFlat
+import numpy as np
+
+from cloakwork._checks import FloatArray
+from cloakwork.collect import (
+    CollectedSite,
+    EmbeddedBroker,
+    ListenAddress,
+    Result,
+    Role,
+    Service,
+    Store,
+    Truth,
+    open_store,
+)
+from cloakwork.demo.fleet import Fleet, SimulatedClock
+from cloakwork.demo.household import WAKING_S, Position
+from cloakwork.errors import InputError
+from cloakwork.physics import FloorPlan
 from cloakwork.site import Site, freeze, parse_site
 
 USUAL_PORT = 8080
@@ -27,6 +42,66 @@ SPEED = 60.0
 MOST_FILES = 4096  # a device holds two files and a connection open, with both of its ends in this process
 LOOK_S = 0.1
 CONNECTING_MS = 30_000  # before the first frame; in real time, since devices wait for the broker
+
+
+class Inhabitants(Protocol):
+    """People who move; `origin` says how."""
+
+    @property
+    def origin(self) -> str: ...
+
+    def at(self, elapsed_ms: int) -> tuple[Position, ...]:
+        """The positions of everyone, so many milliseconds after the beginning."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedFlat:
+    """People in the rooms of a site, from Unix millisecond `began` on."""
+
+    site: Site
+    movement: Inhabitants
+    began: int
+    clock: Callable[[], int]
+
+    def __post_init__(self) -> None:
+        self.flat  # noqa: B018 - refuses another kind of site now
+
+    @cached_property
+    def flat(self) -> FloorPlan:
+        """The model of the flat."""
+        if not isinstance(self.site.physics, FloorPlan):
+            raise InputError(f"{self.site.name}: people need a floor plan to walk on.")
+        return self.site.physics
+
+    def people(self, time: int) -> tuple[Position, ...]:
+        """The positions of all people at a time, (x, y) in metres."""
+        return self.movement.at(max(0, time - self.began))
+
+    def reading(self, sensor: int) -> float:
+        """The present reading of the sensor in this row of the model, in the site's unit, without noise."""
+        return float(self._readings(self.clock())[sensor])
+
+    @cached_property
+    def _readings(self) -> Callable[[int], FloatArray]:
+        """The readings of all sensors at a time; sensors that measure together ask for the same time."""
+
+        @lru_cache(maxsize=1)
+        def readings(time: int) -> FloatArray:
+            weights = np.zeros(self.flat.places)
+            for at in self.people(time):
+                for cell, share in self.flat.rooms.shares(*at):
+                    weights[cell] += share
+            return np.asarray(self.flat.matrix @ weights + self.site.baselines)
+
+        return readings
+
+    def truth(self, site: str, time: int | None) -> Truth | None:
+        """The positions that the collector may show beside its results: at a time, or now."""
+        now = self.clock()
+        when = now if time is None else time
+        if site != self.site.name or not self.began <= when <= now:
+            return None
+        return Truth(when, self.people(when))
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy import SimulatedDay
-from cloakwork.demo.recorded import Position
-from cloakwork.demo.walks import open_path
 from cloakwork.physics import Rooms
 
+Position = tuple[float, float]  # metres
 AWAY = -1
 DAY_S = 86_400
 SPEED = 0.8  # metres a second
@@ -97,3 +97,15 @@ def _life(rooms: Rooms, routine: str) -> tuple[FloatArray, IntArray]:
         times += [moment + rooms.cell * k / SPEED for k in range(len(way))]
         places += way
     return np.array(times), np.array(places, dtype=np.int64)
+
+
+def open_path(rooms: Rooms, here: int, there: int, rng: np.random.Generator) -> list[int]:
+    """The cells of a path through open doors; lengths vary a little, so that paths differ in their corners."""
+    count, pairs = len(rooms.space), rooms.pairs
+    lengths = rooms.cell * rng.uniform(1.0, 1.5, len(pairs))
+    links = sparse.csr_array((lengths, (pairs[:, 0], pairs[:, 1])), shape=(count, count))
+    [before] = sparse.csgraph.dijkstra(links, directed=False, indices=[there], return_predecessors=True)[1]
+    way = [here]
+    while way[-1] != there:
+        way.append(int(before[way[-1]]))
+    return way

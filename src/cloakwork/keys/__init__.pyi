@@ -1,4 +1,3 @@
-from .key_check import KeyVerdict as KeyVerdict
 from .key_file import FIRST_SECOND as FIRST_SECOND
 from .key_file import PRIVATE as PRIVATE
 from .key_file import load_keys as load_keys
@@ -15,5 +14,6 @@ from .keyring import SensorKeys as SensorKeys
 from .keyring import bench_name as bench_name
 from .keyring import new_keys as new_keys
 from .keyring import wire_site as wire_site
+from .unveil import KeyVerdict as KeyVerdict
 from .unveil import TrueRows as TrueRows
 from .unveil import Unveiling as Unveiling

@@ -12,8 +12,7 @@ from cloakwork.physics.plane import HeatPlane
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, Side, SpectralBound
-from cloakwork.physics.timing import AT_ONCE, Timing
-from cloakwork.physics.tolerance import Family, Tolerance
+from cloakwork.physics.tolerance import AT_ONCE, Family, Timing, Tolerance
 
 __all__ = [
     "AT_ONCE",

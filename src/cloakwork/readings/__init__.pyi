@@ -1,13 +1,13 @@
 from .frame_recovery import FrameRecoverer as FrameRecoverer
 from .frame_recovery import FrameRecovery as FrameRecovery
+from .frame_recovery import FrameTracker as FrameTracker
 from .frame_recovery import PartialCloak as PartialCloak
 from .frame_recovery import partial_cloak as partial_cloak
 from .frame_recovery import recovered_frames as recovered_frames
-from .frame_tracking import FrameTracker as FrameTracker
-from .frame_tracking import settled_frames as settled_frames
-from .frame_tracking import site_tracker as site_tracker
-from .frame_tracking import smoothed_frames as smoothed_frames
-from .frame_tracking import values_of as values_of
+from .frame_recovery import settled_frames as settled_frames
+from .frame_recovery import site_tracker as site_tracker
+from .frame_recovery import smoothed_frames as smoothed_frames
+from .frame_recovery import values_of as values_of
 from .readings_file import ALARM as ALARM
 from .readings_file import HEADER as HEADER
 from .readings_file import OTHER_PLAN as OTHER_PLAN
@@ -32,6 +32,7 @@ from .stretches import stretch_length as stretch_length
 from .stretches import stretches as stretches
 from .table_file import TIME_FORMS as TIME_FORMS
 from .table_file import TableFile as TableFile
+from .table_file import TextColumn as TextColumn
 from .table_file import column_numbers as column_numbers
 from .table_file import column_texts as column_texts
 from .table_file import column_times as column_times
@@ -41,4 +42,3 @@ from .table_writer import ReadingScale as ReadingScale
 from .table_writer import Row as Row
 from .table_writer import iso_text as iso_text
 from .table_writer import table_writer as table_writer
-from .text_column import TextColumn as TextColumn

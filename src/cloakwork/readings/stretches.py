@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from cloakwork.privacy import Cloak
-from cloakwork.readings.frame_recovery import FrameRecoverer, FrameRecovery
-from cloakwork.readings.frame_tracking import settled_frames
+from cloakwork.readings.frame_recovery import FrameRecoverer, FrameRecovery, settled_frames
 from cloakwork.readings.readings_file import Frame, Problems, ReadingsFile
 from cloakwork.recovery import EXISTS
 from cloakwork.site import Site

@@ -20,8 +20,7 @@ from cloakwork.privacy import (
     private_words,
     simulated_words,
 )
-from cloakwork.series.attribute_tables import AttributeTables, check_attributes
-from cloakwork.series.hadamard import WalshStrategy, transformed
+from cloakwork.series.attribute_tables import AttributeTables, WalshStrategy, check_attributes, transformed
 from cloakwork.series.release_noise import (
     MOST_RELEASED,
     GaussianNoise,

@@ -1,6 +1,5 @@
 """A site: its site file, model, schedule, zones and frozen plan."""
 
-from cloakwork.site.edited_text import edited, listed_sensors
 from cloakwork.site.installation import EstimatorChoice, Site
 from cloakwork.site.plan import Plan, freeze, load_plan, plan_beside
 from cloakwork.site.plan_parts import (
@@ -13,7 +12,7 @@ from cloakwork.site.plan_parts import (
     SiteClaim,
 )
 from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
-from cloakwork.site.site_file import load_site, parse_site
+from cloakwork.site.site_file import edited, listed_sensors, load_site, parse_site
 from cloakwork.site.tracking_quality import Estimate, Followed, Quality
 from cloakwork.site.tradeoff import FRAMES, Need, Setting, Tradeoff, TradeoffRow, tradeoff
 from cloakwork.site.zones import Zone

@@ -24,8 +24,7 @@ from cloakwork.recovery import (
     PointSources,
     samples_locally,
 )
-from cloakwork.site.build import Model, build, make_drift
-from cloakwork.site.following import hold_of, make_motion
+from cloakwork.site.build import Model, build, hold_of, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
 from cloakwork.site.schema import SiteSpec, SourcesSpec
 from cloakwork.site.zones import Zone, make_zones

@@ -9,13 +9,11 @@ from typing import Any, NamedTuple, Self, TypeVar
 import sqlalchemy as sa
 
 from cloakwork.collect.storage import queries, tables
-from cloakwork.collect.storage.check_table import CheckTable
 from cloakwork.collect.storage.database import Database
-from cloakwork.collect.storage.plan_table import PlanTable
 from cloakwork.collect.storage.reading_table import FrameTable, ReadingTable, lock_frames
 from cloakwork.collect.storage.records import Erased, unix_ms
-from cloakwork.collect.storage.report_table import ProblemTable, ReportTable, slots_within
 from cloakwork.collect.storage.result_table import ResultTable
+from cloakwork.collect.storage.site_tables import CheckTable, PlanTable, ProblemTable, ReportTable, slots_within
 from cloakwork.collect.storage.token_table import TokenTable
 from cloakwork.errors import InputError
 

@@ -1,16 +1,21 @@
-"""Stored device reports and counts of bad messages."""
+"""Tables of a site besides its readings and results: device reports, bad messages, checks of the physics, plans."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.database import Database
-from cloakwork.collect.storage.records import DeviceReport, ProblemCount
+from cloakwork.collect.storage.records import DeviceReport, FoundFault, PhysicsCheck, ProblemCount
+from cloakwork.readings import ReadingScale
 
 CLOCK_DIFFERENCE_MS = 60_000  # allowed between collectors that share a store
 SLOT_MS = 10_000  # history keeps a sensor's last report in each slot
+_CHECKS = tables.physics_checks
+_PLANS = tables.plans
 
 
 class ReportTable:
@@ -118,3 +123,79 @@ def _upsert(connection: sa.Connection, table: sa.Table, rows: list[dict[str, obj
         index_elements=list(table.primary_key), set_=columns, where=later | wrong
     )
     connection.execute(statement, rows)
+
+
+class CheckTable:
+    """The latest check of each site."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def load(self, site: str) -> PhysicsCheck | None:
+        """Return the latest check of a site."""
+        with self._database.reading() as connection:
+            row = connection.execute(sa.select(_CHECKS).where(_CHECKS.c.site == site)).one_or_none()
+        return None if row is None else PhysicsCheck(row.site, row.model, row.time, row.state, _faults(row.faults))
+
+    def faults(self, site: str) -> tuple[FoundFault, ...]:
+        """Return the faults of a site, those that have ended too, the latest last."""
+        with self._database.reading() as connection:
+            text = connection.execute(sa.select(_CHECKS.c.faults).where(_CHECKS.c.site == site)).scalar()
+        return () if text is None else _faults(text)
+
+    def save(self, check: PhysicsCheck, *, after: int | None) -> bool:
+        """Store a check that goes on from the one of time `after`, None for the first; False if another is stored."""
+        values = {**vars(check), "faults": json.dumps([asdict(fault) for fault in check.faults])}
+
+        def work(connection: sa.Connection) -> bool:
+            if after is None:
+                new = queries.insert(connection, _CHECKS).values(values).on_conflict_do_nothing()
+                return connection.execute(new.returning(_CHECKS.c.site)).first() is not None
+            unchanged = (_CHECKS.c.site == check.site, _CHECKS.c.time == after)
+            return connection.execute(sa.update(_CHECKS).where(*unchanged).values(values)).rowcount == 1
+
+        return self._database.write(work)
+
+    def forget(self, site: str) -> None:
+        """Remove what the tests of a site know."""
+        self._database.write(lambda connection: connection.execute(sa.delete(_CHECKS).where(_CHECKS.c.site == site)))
+
+
+def _faults(text: str) -> tuple[FoundFault, ...]:
+    return tuple(FoundFault(**fields) for fields in json.loads(text))
+
+
+class PlanPeriod(NamedTuple):
+    """A plan, and the time from which readings were received under it."""
+
+    received: int
+    scale: ReadingScale
+
+
+class PlanTable:
+    """The plans of each site, in the order of time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, site: str, scale: ReadingScale, now: int) -> None:
+        """Record that readings received from now on are under this plan, unless the last one is the same."""
+        known = self.periods(site)
+        if known and known[-1].scale == scale:
+            return
+        readings = tables.readings.c.site
+        with self._database.reading() as connection:
+            first = connection.execute(sa.select(readings).where(readings == site).limit(1)).first() is None
+        received = max(now, known[-1].received + 1) if known else 0 if first else now
+        row = {"site": site, "received": received, "scale": json.dumps(asdict(scale))}
+        self._database.write(
+            lambda connection: connection.execute(
+                queries.insert(connection, _PLANS).values(row).on_conflict_do_nothing()
+            )
+        )
+
+    def periods(self, site: str) -> list[PlanPeriod]:
+        """Return the plans of a site; what was received before the first one has an unknown plan."""
+        query = sa.select(_PLANS.c.received, _PLANS.c.scale).where(_PLANS.c.site == site).order_by(_PLANS.c.received)
+        with self._database.reading() as connection:
+            return [PlanPeriod(row[0], ReadingScale(**json.loads(row[1]))) for row in connection.execute(query)]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from cloakwork.demo.recorded import INFRARED, POSITIONS, data_file, missing_text, read_infrared, read_positions
 from cloakwork.errors import InputError
+from papers.recordings import INFRARED, POSITIONS, data_file, missing_text, read_infrared, read_positions
 
 
 def stored(folder: Path, frames: ArrayLike, people: ArrayLike | None = None) -> Path:

@@ -7,11 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 
-from cloakwork.demo.recorded import PIXELS, Position, read_positions
+from cloakwork.demo import Position, open_path
 from cloakwork.errors import InputError
 from cloakwork.physics import Rooms
+from papers.recordings import PIXELS, read_positions
 
 FRAME_MS = 500
 SQUARE = 0.5  # metres: a person who enters another square of this side has moved
@@ -104,18 +104,6 @@ def _walk(rooms: Rooms, frames: int, rng: np.random.Generator) -> list[Position]
         walk += walk[-1:] * int(rng.integers(*RESTS))
         here = there
     return walk + _steps(rooms, here, home, rng)
-
-
-def open_path(rooms: Rooms, here: int, there: int, rng: np.random.Generator) -> list[int]:
-    """The cells of a path through open doors; lengths vary a little, so that paths differ in their corners."""
-    count, pairs = len(rooms.space), rooms.pairs
-    lengths = rooms.cell * rng.uniform(1.0, 1.5, len(pairs))
-    links = sparse.csr_array((lengths, (pairs[:, 0], pairs[:, 1])), shape=(count, count))
-    [before] = sparse.csgraph.dijkstra(links, directed=False, indices=[there], return_predecessors=True)[1]
-    way = [here]
-    while way[-1] != there:
-        way.append(int(before[way[-1]]))
-    return way
 
 
 def _steps(rooms: Rooms, here: int, there: int, rng: np.random.Generator) -> list[Position]:

@@ -11,9 +11,9 @@ from typing import TextIO
 import numpy as np
 
 from cloakwork._checks import FloatArray, frozen
+from cloakwork.demo import Position
 from cloakwork.errors import InputError
 
-Position = tuple[float, float]
 POSITIONS = Path("thermo_presence") / "positions.csv"
 INFRARED = Path("thermo_presence") / "ir38.npz"
 PIXELS = (32.0, 24.0)  # size of the camera's picture, origin at the top left

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from cloakwork.demo import load_flat
-from cloakwork.demo.recorded import POSITIONS, data_file, missing_text
-from cloakwork.demo.walks import Movement, recorded, staying, walking
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Rooms
+from papers.recordings import POSITIONS, data_file, missing_text
+from papers.walks import Movement, recorded, staying, walking
 
 HEADER = "day,seq,frame,n_people,x_px,y_px\n"
 MOST = 4
