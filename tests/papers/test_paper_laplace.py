@@ -9,7 +9,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, InputError
 from cloakwork.privacy.laplace_losses import laplace_delta
-from cloakwork.series import Coefficients, Fourier, Mechanism, RunningSum, SeriesCloak
+from cloakwork.series import Coefficients, Fourier, Mechanism, RunningSum, SeriesCloak, convolve
 from papers.paper_laplace import LONGEST, LaplaceNoise, PaperLaplace, largest_delta, real_basis
 from tests.series.series_kit import CLAIM, TEN, released_matrix, task_of
 
@@ -92,7 +92,7 @@ def test_at_a_large_epsilon_the_papers_noise_is_not_private_and_refused(n: int, 
 
 def test_an_average_of_8_over_256_values_has_the_delta_that_the_pages_state() -> None:
     with pytest.raises(CalibrationError) as caught:
-        SeriesCloak(Coefficients(np.ones(8) / 8), 256, epsilon=10.0, delta=0.01, mechanism=PaperLaplace())
+        convolve(np.zeros(256), np.ones(8) / 8, epsilon=10.0, delta=0.01, mechanism=PaperLaplace())
     assert caught.value.true_delta == pytest.approx(0.027, abs=5e-4)
 
 
