@@ -3,6 +3,7 @@
 import re
 import subprocess
 import tomllib
+from enum import Enum
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -12,6 +13,7 @@ import pytest
 import typer.main
 from mkdocs.exceptions import PluginError
 
+import cloakwork as cw
 from cloakwork.cli.app import app
 from cloakwork.site import parse_site, schema
 from scripts import reference, stories
@@ -141,6 +143,14 @@ def test_every_public_name_is_in_the_reference_that_is_built(site: Path) -> None
         page = (site / "reference" / folder / "index.html").read_text(encoding="utf-8")
         assert [name for name in names if f">{name}</h2>" not in page] == []
     assert (site / "search" / "search_index.json").stat().st_size > 100_000
+
+
+def test_every_public_name_has_an_example_that_runs() -> None:
+    """Errors and enumerations are used in those of others."""
+    for name, thing in ((name, getattr(cw, name)) for name in cw.__all__):
+        if not (isinstance(thing, type) and issubclass(thing, (Exception, Enum))):
+            own = [part.__doc__ or "" for part in (thing, *vars(thing).values()) if hasattr(part, "__doc__")]
+            assert any(">>>" in text for text in own), name
 
 
 def test_each_command_and_option_is_documented() -> None:

@@ -167,6 +167,12 @@ class Audit:
 
     The band of the profile is another test, with a confidence of its own. Where it lies above a claim that the bets did
     not reject, the verdict takes precedence: believing either test would double the false alarms.
+
+    >>> import numpy as np
+    >>> from cloakwork.auditing import audit
+    >>> result = audit(lambda database, size, rng: np.full(size, database), epsilon=1.0, reports=1_000)
+    >>> print(result.verdict, result.epsilon_lower > 1)
+    violation True
     """
 
     verdict: Verdict

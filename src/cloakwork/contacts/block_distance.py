@@ -24,7 +24,11 @@ CLOSE, CLOSEST = 1e-5, 1e-7  # bounds that differ by less, of the distance or in
 @final
 @dataclass(frozen=True)
 class BlockDistance:
-    """A lower and an upper bound on the distance of two block models."""
+    """A lower and an upper bound on the distance of two block models.
+
+    >>> BlockDistance(lower=0.69, upper=0.71).exact, BlockDistance(lower=0.7, upper=0.7).exact
+    (False, True)
+    """
 
     lower: float
     upper: float

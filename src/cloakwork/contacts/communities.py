@@ -35,6 +35,14 @@ class Communities:
     `limits` (k, k, 2). They take the labels as given. They are then unbiased, so they may lie outside [0, 1]. Labels
     that were found shift them: wrong ones bring them closer together, and the fit moves them apart. `snr` is the
     estimated signal to noise of each direction that stands out, largest first; it is empty if the labels were given.
+
+    >>> import numpy as np
+    >>> from cloakwork.contacts import simulate_contacts
+    >>> rng, flip = np.random.default_rng(1), Flip(epsilon=3.0, readings_per_window=1)
+    >>> office = Blocks([[0.3, 0.01], [0.01, 0.3]]).sample(100, rng=rng)
+    >>> found = communities(simulate_contacts(office.met, flip, rng=rng), labels=office.labels, flip=flip)
+    >>> found.status, found.densities.round(1).tolist()
+    ('2 groups, as given.', [[0.3, 0.0], [0.0, 0.3]])
     """
 
     labels: IntArray

@@ -29,6 +29,10 @@ class CommunityPlan:
 
     `snr` is the signal to noise of the difference that shows best. `least_epsilon` and `least_n` are where it passes 1,
     or infinite. `reports` is how many ones all devices together send on average.
+
+    >>> office = Blocks([[0.05, 0.001], [0.001, 0.05]])
+    >>> [plan_communities(n=n, blocks=office, epsilon=3.0).findable for n in (100, 500)]
+    [False, True]
     """
 
     n: int

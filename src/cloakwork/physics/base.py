@@ -36,6 +36,11 @@ class Physics(ABC):
 
     A model defines `space`, `matrix`, `error` and `with_spread`; the rest follows. The last axis of an array of
     sources runs over places, that of readings over sensors; axes before it are frames.
+
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> line = HeatLine(n=100, m=50, T=0.05)
+    >>> isinstance(line, Physics), line.matrix.shape, line.apply(sources(line, [0.3])).shape
+    (True, (50, 100), (50,))
     """
 
     @property

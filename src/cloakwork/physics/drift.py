@@ -28,6 +28,11 @@ class Heat:
         negative as well, as that of a cold window is. Taken as two standard deviations.
     over
         How fast it changes: its time constant, in seconds.
+
+    >>> from cloakwork.physics import HeatLine
+    >>> radiator = Heat(at=0.5, strength=3.0, over=3600.0)
+    >>> Drift(heat=[radiator]).on(HeatLine(n=50, m=25, T=0.05)).deviations.tolist()
+    [1.5]
     """
 
     at: object

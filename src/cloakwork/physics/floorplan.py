@@ -25,7 +25,14 @@ OLDEST = 12.0  # the last of them, in time constants of the room
 
 @dataclass(frozen=True)
 class Pulse:
-    """A puff that spreads freely, read when its standard deviation along each axis is `length` metres."""
+    """A puff that spreads freely, read when its standard deviation along each axis is `length` metres.
+
+    >>> import numpy as np
+    >>> from cloakwork.physics import Rooms
+    >>> puff = FloorPlan(Rooms.from_walls((4, 3), cell=0.5), [(1, 1), (3, 2)], Pulse(length=0.7))
+    >>> puff.apply(np.ones(48)).round(6).tolist()
+    [4.0, 4.0]
+    """
 
     length: float
 
@@ -35,7 +42,13 @@ class Pulse:
 
 @dataclass(frozen=True)
 class Steady:
-    """A lasting source whose heat falls to 1/e over `reach` metres of corridor."""
+    """A lasting source whose heat falls to 1/e over `reach` metres of corridor.
+
+    >>> from cloakwork.physics import Rooms
+    >>> hall = Rooms.from_walls((4, 3), cell=0.5)
+    >>> FloorPlan(hall, [(1, 1)], Steady(reach=0.5)).peak > FloorPlan(hall, [(1, 1)], Steady(reach=2.0)).peak
+    True
+    """
 
     reach: float
 

@@ -61,6 +61,13 @@ class DesignReport:
         Number of sensors that carry 99 % of the information.
     sources, scene_variance
         For shared noise: the number of sources that it was designed for, and the mean variance of each of so many.
+
+    >>> from cloakwork.physics import HeatLine
+    >>> from cloakwork.privacy import Cloak
+    >>> cloak = Cloak(HeatLine(n=40, m=20, T=0.01), epsilon=2, delta=1e-5, alpha=0.02, design="least-error")
+    >>> report = cloak.design_report
+    >>> report.bound <= report.variance <= report.equal_variance, round(report.gain, 1)
+    (True, 1.3)
     """
 
     equal_variance: float

@@ -207,6 +207,11 @@ class Shares:
 
     The estimates are unbiased, so they may be below 0 or above 1; the limits are not. They are those of Clopper and
     Pearson for the reports.
+
+    >>> flip = Flip(epsilon=1.0, readings_per_window=1)
+    >>> print(flip.shares([0] * 600 + [1] * 400))
+    value 0: 0.716 +- 0.034 (between 0.649 and 0.782)
+    value 1: 0.284 +- 0.034 (between 0.218 and 0.351)
     """
 
     values: FloatArray

@@ -43,6 +43,13 @@ class Stay:
         The claim for all frames that anyone keeps, of the stay and before and after it.
     period
         Seconds between two frames, by which trackers know how fast the offsets change.
+
+    >>> from cloakwork.physics import FloorPlan, Rooms, Steady
+    >>> from cloakwork.privacy import Cloak
+    >>> flat = FloorPlan(Rooms.from_walls((4, 3), cell=0.5), [(1, 1), (3, 2)], Steady(reach=1.0))
+    >>> eight_hours = Stay(readings=480, epsilon=4.0, delta=1e-5, period=60.0)
+    >>> Cloak(flat, epsilon=2.0, delta=1e-5, alpha=0.1, stay=eight_hours).stay.readings
+    480
     """
 
     readings: int

@@ -57,7 +57,12 @@ def mean_variance(
 def place_variances(
     physics: Physics, sigma: ArrayLike, *, known_within: float | None = None, drift: Drift | None = None
 ) -> FloatArray:
-    """Like `mean_variance`, but for each place, shape (n,)."""
+    """Like `mean_variance`, but for each place, shape (n,).
+
+    >>> from cloakwork.physics import HeatLine
+    >>> place_variances(HeatLine(n=5, m=5, T=0.05), 0.5).round(3).tolist()
+    [0.022, 0.016, 0.013, 0.016, 0.022]
+    """
     moves = Moves.of(physics, known_within=known_within, drift=drift)
     if np.shape(sigma) == (physics.sensors, physics.sensors):
         return np.asarray(moves.members @ moves.variances(precision(np.asarray(sigma, dtype=np.float64))))

@@ -89,6 +89,12 @@ class ReadingsFile:
     plan
         Id of the plan that the readings must be made under: rows that name another one are left out. None accepts all,
         "" only rows that name none.
+
+    >>> import pyarrow
+    >>> rows = {"time": [1000, 1000, 61000], "sensor": ["hall", "attic", "hall"], "seq": [0, 0, 1]}
+    >>> frames = ReadingsFile(pyarrow.table(rows | {"steps": [412, 398, 405]}), ("hall", "attic"))
+    >>> [(frame.time, frame.steps[frame.present].tolist()) for frame in frames]
+    [(1000, [412, 398]), (61000, [405])]
     """
 
     def __init__(

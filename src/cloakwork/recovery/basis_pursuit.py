@@ -75,6 +75,13 @@ class Bregman(Estimator):
     f_{t+1} = argmin penalty ||f||_1 + ||M f - p_t||^2 / 2 over the box, p_{t+1} = p_t + (y - M f_{t+1})
     (McMillan, section 8.1.2). The misfit never grows (Theorem 8.4). The end point is not the minimiser of basis
     pursuit: its total is a few percent higher, and `gap` bounds by how much.
+
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> from cloakwork.recovery import recover
+    >>> line = HeatLine(n=50, m=25, T=0.05)
+    >>> result = recover(line.apply(sources(line, [0.3])), line, sigma=0.01, estimator=Bregman())
+    >>> [source.at for source in result.sources], result.status.name
+    ([0.3], 'REACHED')
     """
 
     radius: float | Radius = Radius.CHI_SQUARE

@@ -20,6 +20,14 @@ class Fit:
     `p_value` is the probability of a misfit at least this bad under the model (the least of three tests, times three).
     `misfit` is the squared misfit, chi-square with at most `degrees` of freedom. `set_aside` lists the sensors left out
     because nothing explains their readings, and `inflation` is the factor on the noise that makes the rest plausible.
+
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> from cloakwork.recovery import PointSources, recover
+    >>> line = HeatLine(n=40, m=20, T=0.01)
+    >>> readings = line.apply(sources(line, [0.3]))
+    >>> readings[15] += 5
+    >>> print(recover(readings, line, sigma=0.1, estimator=PointSources(1)).fit)
+    no source explains the reading of sensor 15, now set aside
     """
 
     p_value: float

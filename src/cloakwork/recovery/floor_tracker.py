@@ -49,6 +49,13 @@ class FloorTracker:
     A tracker only processes released readings, so it costs no privacy. After each frame it keeps the law of each
     source by itself and forgets what two of them say about each other. `Tracker` keeps the last six frames together,
     so it is more exact where people are close to each other, but follows at most 12.
+
+    >>> from cloakwork.physics import FloorPlan, Rooms, Steady, sources
+    >>> sensors = [(x + 0.5, y + 0.5) for x in range(200) for y in (0, 2, 4)]
+    >>> corridor = FloorPlan(Rooms.from_walls((200, 5), cell=0.25), sensors, Steady(reach=1.0))
+    >>> now = FloorTracker(corridor, sigma=0.05).step(corridor.apply(sources(corridor, [(120.125, 2.625)])), 0.0)
+    >>> [source.at for source in now.sources]
+    [(120.125, 2.625)]
     """
 
     def __init__(

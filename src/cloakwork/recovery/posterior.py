@@ -187,7 +187,14 @@ def _median_quantiles(draws: Draws, lattice: Lattice) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class BatchPosterior:
-    """Probabilities of 0, 1, ... sources (frames, most + 1), and the expected number at each place (frames, n)."""
+    """Probabilities of 0, 1, ... sources (frames, most + 1), and the expected number at each place (frames, n).
+
+    >>> from cloakwork.physics import HeatLine
+    >>> line = HeatLine(n=100, m=50, T=0.05)
+    >>> found = batch_posterior(line.matrix[:, [9, 29]].T, line.matrix, 0.3)
+    >>> found.counts.argmax(axis=1).tolist(), found.intensity.argmax(axis=1).tolist()
+    ([1, 1], [9, 29])
+    """
 
     counts: Any
     intensity: Any

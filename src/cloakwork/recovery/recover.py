@@ -28,6 +28,14 @@ class Recovery:
     For one frame, `map` has shape (n,), `gap`, `violation` and `radius` are floats, `status` is a `Status`, `sources` a
     tuple of sources and `fit` a `Fit`; for a batch, each has one entry per frame. `reason` says why `estimator` was
     used.
+
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> from cloakwork.recovery import PointSources
+    >>> line = HeatLine(n=50, m=25, T=0.05)
+    >>> result = recover(line.apply(sources(line, [0.3])), line, sigma=0.1, estimator=PointSources(1))
+    >>> print(result)
+    weighed all placements of point sources; the map has the least expected error
+    weight 1.000 at 0.301, within 0.022
     """
 
     problem: Problem

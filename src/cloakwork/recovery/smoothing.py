@@ -25,7 +25,14 @@ SWEEPS = 16  # that count
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """The whole past, smoothed: each moment given all readings, before and after it."""
+    """The whole past, smoothed: each moment given all readings, before and after it.
+
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> line = HeatLine(n=50, m=25, T=0.05)
+    >>> past = track([line.apply(sources(line, [0.3]))] * 3, line, sigma=0.5, times=[0, 60, 120], most=2)
+    >>> past, [round(float(at), 1) for at in past.tracks[0].positions]
+    (<Tracking of 3 moments, times 0 to 120, tracks: 1>, [0.3, 0.3, 0.3])
+    """
 
     moments: tuple[Tracked, ...]
 

@@ -28,6 +28,9 @@ class Track:
     `label` names it. `places` and `positions` say where it was at each of `times`: the last hundred, in the tracks of a
     whole past all. It began at `since`. `probability` is that of its existence now, `same` that it is still the source
     with which the track began.
+
+    >>> Track(1, since=0.0, times=(0.0, 60.0), places=(3, 4), positions=(0.3, 0.4), probability=0.98, same=0.95)
+    Track(label=1, since=0.0, probability=0.98, same=0.95)
     """
 
     label: int
@@ -61,6 +64,13 @@ class Tracked:
     large floor it is sparse, and `others` (n,) is the expected number of sources without a track. `gap` is the mean
     distance between the same sources in two halves of the chains, which are independent unless stuck chains were
     replaced.
+
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> from cloakwork.recovery import Tracker
+    >>> line = HeatLine(n=50, m=25, T=0.05)
+    >>> now = Tracker(line, sigma=0.2, most=2).step(line.apply(sources(line, [0.3])), 60.0)
+    >>> now.anyone(range(25)) > 0.9, now.labels
+    (True, (1,))
     """
 
     time: float

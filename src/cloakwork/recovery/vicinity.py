@@ -23,6 +23,15 @@ class Source:
     `place` is the index of the place nearest to its centre, `at` its coordinates (or a graph's node), `weight` its
     total weight, `vicinity` the places where it may be instead, `radius` the distance to the farthest of them in units
     of the space, and `probability` that of its existence (1 if the estimator does not compute it).
+
+    >>> from cloakwork.physics import HeatLine, sources
+    >>> from cloakwork.recovery import PointSources, recover
+    >>> line = HeatLine(n=50, m=25, T=0.05)
+    >>> [source] = recover(line.apply(sources(line, [0.3])), line, sigma=0.1, estimator=PointSources(1)).sources
+    >>> print(source)
+    weight 1.000 at 0.301, within 0.022
+    >>> line.space.places[source.vicinity].ravel().tolist()
+    [0.28, 0.3, 0.32]
     """
 
     place: int

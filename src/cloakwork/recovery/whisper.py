@@ -21,6 +21,14 @@ class Whisper:
     """Where a rumour began: the probability of each node (n,) and of each community, and how many know it.
 
     `beginner` is the most likely node, and `chance` the probability that it is right.
+
+    >>> import networkx as nx
+    >>> from cloakwork.physics import Graph
+    >>> from cloakwork.privacy import Flip
+    >>> path = Graph(nx.path_graph(9), tau=1.0)
+    >>> found = whisper(path, [0, 0, 1, 1, 1, 0, 0, 0, 0], Flip(epsilon=6.0, readings_per_window=1))
+    >>> found.beginner, 0 < found.chance <= 1, round(found.knowing)
+    (3, True, 3)
     """
 
     probability: FloatArray

@@ -81,7 +81,11 @@ class Bounded(Protocol):
 
 @dataclass(frozen=True)
 class RunningSum:
-    """The sum of all values so far: y_t = x_0 + ... + x_t."""
+    """The sum of all values so far: y_t = x_0 + ... + x_t.
+
+    >>> RunningSum().taps(4).values.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
 
     @property
     def name(self) -> str:
@@ -93,7 +97,11 @@ class RunningSum:
 
 @dataclass(frozen=True)
 class WindowSum:
-    """The sum of the last `width` values."""
+    """The sum of the last `width` values.
+
+    >>> WindowSum(3).taps(100).values.tolist()
+    [1.0, 1.0, 1.0]
+    """
 
     width: int
 
@@ -114,7 +122,11 @@ class WindowSum:
 
 @dataclass(frozen=True)
 class MovingAverage:
-    """The mean of the last `width` values, or of fewer at the start."""
+    """The mean of the last `width` values, or of fewer at the start.
+
+    >>> MovingAverage(4).taps(100).values.tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
 
     width: int
 
@@ -136,7 +148,11 @@ class MovingAverage:
 
 @dataclass(frozen=True)
 class Decay:
-    """y_t = x_t + rate x_{t-1} + rate^2 x_{t-2} + ..., for a rate between 0 and 1."""
+    """y_t = x_t + rate x_{t-1} + rate^2 x_{t-2} + ..., for a rate between 0 and 1.
+
+    >>> Decay(0.5).taps(4).values.tolist()
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     rate: float
 
@@ -155,7 +171,11 @@ class Decay:
 
 @dataclass(frozen=True)
 class PowerDecay:
-    """y_t = x_t + x_{t-1} / 2^power + x_{t-2} / 3^power + ..."""
+    """y_t = x_t + x_{t-1} / 2^power + x_{t-2} / 3^power + ...
+
+    >>> PowerDecay(1).taps(4).values.round(2).tolist()
+    [1.0, 0.5, 0.33, 0.25]
+    """
 
     power: float
 
@@ -176,6 +196,9 @@ class Trend:
     """A centred mean of `width` values, which looks ahead as far as back.
 
     An even width includes half of each end, so a cycle of this length disappears.
+
+    >>> Trend(4).taps(100).values.tolist()
+    [0.125, 0.25, 0.25, 0.25, 0.125]
     """
 
     width: int
@@ -201,7 +224,11 @@ class Trend:
 
 @dataclass(frozen=True)
 class Seasonal:
-    """The mean of the same time in the last `cycles` cycles of `period` values, such as Mondays at nine."""
+    """The mean of the same time in the last `cycles` cycles of `period` values, such as Mondays at nine.
+
+    >>> Seasonal(period=3, cycles=2).taps(100).values.tolist()
+    [0.5, 0.0, 0.0, 0.5]
+    """
 
     period: int
     cycles: int = 4
@@ -226,7 +253,11 @@ class Seasonal:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Any filter: y_t = values[0] x_{t-first} + values[1] x_{t-first-1} + ..."""
+    """Any filter: y_t = values[0] x_{t-first} + values[1] x_{t-first-1} + ...
+
+    >>> Coefficients([0.5, 0.5]).taps(100).values.tolist()
+    [0.5, 0.5]
+    """
 
     values: Sequence[float] | FloatArray
     first: int = 0

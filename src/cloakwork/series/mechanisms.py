@@ -39,6 +39,11 @@ class Fourier:
     ||w||^2 = (1/N) sum |H_i|, and their answers have the variance (1/N) sum |H_i|^2 / |W_i|^2. At noise
     sigma = ||w|| / mu the mean squared error is ((1/N) sum |H_i|)^2 / mu^2: by Cauchy and Schwarz no other W does
     better. In the unitary coefficients h^ of Fawaz, Muthukrishnan and Nikolov this is ||h^||_1^2 / (N mu^2).
+
+    >>> from cloakwork.series import Trend, publish
+    >>> published = publish([3, 0, 4, 1, 7, 0, 2, 5], Trend(3), epsilon=1.0, delta=1e-6, mechanism=Fourier())
+    >>> round(published.expected_mse**0.5, 1)
+    2.3
     """
 
     def strategy(self, task: Task) -> Strategy:
@@ -70,6 +75,11 @@ class SquareRoot:
 
     A truncated root stays within a few per cent of the best once `band` is a few times the memory of the filter; for
     running sums, once it is a fair part of the horizon (Kalinin and Lampert).
+
+    >>> from cloakwork.series import RunningSum, publish
+    >>> published = publish([3, 0, 4, 1, 7, 0, 2, 5], RunningSum(), epsilon=1.0, delta=1e-6, mechanism=SquareRoot())
+    >>> round(published.expected_mse**0.5, 1)
+    6.7
     """
 
     band: int | None = None

@@ -303,6 +303,11 @@ class Published(Publication):
         Of each value, the same for all series: shape (n,) or (filters, n). Public: it does not depend on the data.
     cloak
         The cloak that published them, with the claim, the mechanism and its cost.
+
+    >>> from cloakwork.series import WindowSum, publish
+    >>> published = publish([3, 0, 4, 1, 7, 0, 2, 5], WindowSum(2), epsilon=1.0, delta=1e-6)
+    >>> published.values.shape, published.band(0.95).round(1).tolist()
+    ((8,), [9.3, 10.4, 10.5, 10.5, 10.5, 10.5, 10.5, 10.5])
     """
 
     values: FloatArray

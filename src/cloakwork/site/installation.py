@@ -38,7 +38,13 @@ USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """A validated site file; the model and the cloak are built on first use."""
+    """A validated site file; the model and the cloak are built on first use.
+
+    >>> from importlib.resources import files
+    >>> from cloakwork.site import load_site
+    >>> len(load_site(str(files("cloakwork.site") / "example.toml")).sensor_ids)
+    80
+    """
 
     spec: SiteSpec
     folder: Path
@@ -212,13 +218,8 @@ class Site:
     def schedule(self) -> Schedule:
         """The times at which a device of the site reads."""
         privacy = self.spec.privacy
-        return make_schedule(
-            window=privacy.window,
-            allowed=privacy.readings_per_window,
-            period=privacy.period,
-            late=privacy.late,
-            clock=privacy.clock,
-        )
+        stated = {key: getattr(privacy, key) for key in ("window", "period", "late", "clock")}
+        return make_schedule(**stated, allowed=privacy.readings_per_window)
 
     @property
     def period_ms(self) -> int:

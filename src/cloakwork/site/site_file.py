@@ -28,7 +28,13 @@ _VALUE = re.compile(r"^([^=]*=\s*)([^#\n]*?)(\s*)(#.*)?$")
 
 
 def load_site(path: str | Path) -> Site:
-    """Read and check a site file; an error names the line, the key, what was given and what is allowed."""
+    """Read and check a site file; an error names the line, the key, what was given and what is allowed.
+
+    >>> from importlib.resources import files
+    >>> site = load_site(str(files("cloakwork.site") / "example.toml"))
+    >>> site.name, len(site.sensor_ids)
+    ('flat', 80)
+    """
     file = Path(path)
     try:
         if file.stat().st_size > LARGEST_FILE:

@@ -114,7 +114,11 @@ class TradeoffRow:
 
 @dataclass(frozen=True, eq=False)
 class Tradeoff:
-    """The settings of a sweep, the strongest claim first, and what their figures count (`zone`: a room, a node)."""
+    """The settings of a sweep, the strongest claim first, and what their figures count (`zone`: a room, a node).
+
+    >>> Tradeoff((), zone="room", window=600.0, simulations=0, frames=24).recommend("room 95%") is None  # none does
+    True
+    """
 
     rows: tuple[TradeoffRow, ...]
     zone: str
@@ -178,6 +182,18 @@ def tradeoff(
     -----
     Only the noise and the time between two readings matter for following people. Noise is in proportion to
     alpha sqrt(readings) / mu, so settings with the same noise, to 5 %, share one simulation: that with the most noise.
+
+    >>> from cloakwork.site import parse_site
+    >>> site = parse_site('''
+    ... name = "two-rooms"
+    ... sensors = 4
+    ... physics = {kind = "floorplan", cell = 0.5, drawing = "...+...", regime = "steady", reach = 1.0}
+    ... sources = {kind = "lasting"}
+    ... privacy = {epsilon = 2.0, delta = 1e-5, alpha = 0.3}
+    ... ''')
+    >>> found = tradeoff(site, epsilon=[8.0], frames=24)
+    >>> [(row.setting.epsilon, found.warning(row)) for row in found.rows]
+    [(8.0, '')]
     """
     if site.not_followed:
         raise InputError(f"{site.name}: sources cannot be followed here, because {site.not_followed}.")
