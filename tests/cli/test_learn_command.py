@@ -40,16 +40,15 @@ def visits(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_best_schedule_is_found_and_drawn(succeed: Run, schedules: Path, visits: Path) -> None:
+def test_the_best_schedule_is_found(succeed: Run, schedules: Path, visits: Path) -> None:
     words = ("learn", schedules, visits, "--from", "2026-10-05", "--to", "2026-10-09", *CLEAR)
-    told = succeed(*words, "--json", "--plot", "costs.png").values
+    told = succeed(*words, "--json").values
     assert told["best"] == "office"
     excess = {one["name"]: one["excess"] for one in told["schedules"]}
     low = 40 * 0.65 + 56 * 0.05
     high = 40 * 0.125 + 56 * 0.5
     assert excess["low"] == pytest.approx(low, abs=3)
     assert excess["high"] == pytest.approx(high, abs=3)
-    assert Path("costs.png").read_bytes().startswith(b"\x89PNG")
     assert "office" in succeed(*words).out
 
 

@@ -446,5 +446,8 @@ def test_arguments_that_make_no_sense_are_refused_with_their_values() -> None:
         cw.Blocks([[0.5]]).sample(100_000, rng=rng)  # 2.5 billion contacts
     with pytest.raises(InputError):
         cw.plan_communities(n=1, blocks=OFFICE, epsilon=1.0)
+    with pytest.raises(InputError) as error:
+        cw.plan_communities(n=4, blocks=cw.Blocks(np.eye(5)), epsilon=1.0)
+    assert error.value.values == {"k": 5, "n": 4}
     with pytest.raises(InputError):
         cw.block_distance(OFFICE, np.eye(2))  # type: ignore[arg-type]

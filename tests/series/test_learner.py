@@ -183,6 +183,18 @@ def test_a_count_that_is_none_is_refused_and_spends_nothing(visits: object) -> N
     assert str(visits) not in str(refused.value)
 
 
+@pytest.mark.parametrize(("counts", "contexts"), [([1, -1], None), ([], None), ([1], [9]), ([1], [-1]), ([1.5], None)])
+def test_rounds_that_are_none_are_refused_and_spend_nothing(counts: list[float], contexts: list[int] | None) -> None:
+    learner = small()
+    with pytest.raises(InputError):
+        learner.learn_past(counts, contexts)
+    with pytest.raises(InputError):
+        learner.simulate(counts, contexts, rng=np.random.default_rng(1))
+    with pytest.raises(InputError):
+        learner.regret_bound(math.nan)
+    assert learner.time == 0
+
+
 def test_a_learner_is_neither_copied_nor_used_by_two() -> None:
     with pytest.raises(BudgetError):
         pickle.dumps(small())

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
 from cloakwork.cli.arguments import Authority, Json, PasswordFile, no_password
 from cloakwork.cli.moments import parse_moment, parse_span, shown
-from cloakwork.cli.output import as_json, bar, busy, counted, note, part_of, refuse_unwritable, say, table
+from cloakwork.cli.output import as_json, bar, busy, counted, note, say, table
 from cloakwork.errors import InputError
 from cloakwork.mqtt import Connection, MqttClient, parse_broker
 from cloakwork.series import (
@@ -23,7 +23,6 @@ from cloakwork.series import (
     Learner,
     Play,
     Schedules,
-    Standing,
     count_events,
     read_counts,
     read_schedules,
@@ -65,7 +64,9 @@ def learn(
     zone: Annotated[str | None, typer.Option(metavar="NAME", help="Of a store: the zone.")] = None,
     live: Annotated[
         int | None,
-        typer.Option(metavar="ROUNDS", help="Play live: read the count of each round, or labels, from standard input."),
+        typer.Option(
+            metavar="ROUNDS", min=1, help="Play live: read the count of each round, or labels, from standard input."
+        ),
     ] = None,
     state: Annotated[
         Path | None, typer.Option(help="With --live: file that keeps what was learned when the program ends.")
@@ -74,12 +75,11 @@ def learn(
     topic: Annotated[str, typer.Option(help="Topic of the level, retained.")] = "cloakwork/level",
     password_file: PasswordFile = None,
     ca: Authority = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture to write: what each schedule would have cost.")] = None,
     json: Json = False,
 ) -> None:
     """Find the schedule that suits the people best without revealing any single visit, and play it live.
 
-    For example: cloakwork learn schedules.toml visits.csv --from 2026-10-01 --to 2026-11-01 --plot costs.png
+    For example: cloakwork learn schedules.toml visits.csv --from 2026-10-01 --to 2026-11-01
     """
     for wrong, text in (
         (source is None and live is None, "give a FILE to learn from, --live to play, or both."),
@@ -90,8 +90,6 @@ def learn(
     ):
         if wrong:
             raise InputError(text)
-    if plot is not None:
-        refuse_unwritable("--plot", plot)
     plan, span = read_schedules(schedules), parse_span("--every", every)
     past, steps, contribution, contexts = None, 1.0, most_per_person or 1, np.zeros(0, dtype=np.int64)
     if source is not None:
@@ -119,7 +117,7 @@ def learn(
                 learner.learn_past(np.rint(past.series.values[0] / steps).astype(np.int64), contexts)
         elif learner.time:
             note(f"continuing after {counted(learner.time, 'round')}, of which {learner.lost} did not count.")
-        _report(learner, past, plot, json=json)
+        _report(learner, past, json=json)
         if live is not None:
             send = stack.enter_context(_sender(broker, topic, password_file, ca)) if broker else None
             _play(learner, plan, span, send)
@@ -150,7 +148,7 @@ def _count(
         return count_events(source, bins, person=person, most_per_person=most_per_person, progress=progress)
 
 
-def _report(learner: Learner, past: CountedSeries | None, plot: Path | None, *, json: bool) -> None:
+def _report(learner: Learner, past: CountedSeries | None, *, json: bool) -> None:
     ranking = learner.ranking()
     if json:
         as_json(
@@ -176,10 +174,6 @@ def _report(learner: Learner, past: CountedSeries | None, plot: Path | None, *, 
         say(
             f"spent: epsilon {learner.epsilon:g}, delta {learner.delta:g}. Learning from these visits again adds to it."
         )
-    if plot is not None:
-        with part_of(plot) as picture, busy("drawing"):
-            _draw(picture, plot.suffix.lower(), ranking)
-        note(f"wrote the picture to {plot}")
 
 
 def _play(learner: Learner, plan: Schedules, span: int, send: Callable[[str], None] | None) -> None:
@@ -242,16 +236,3 @@ def _sender(broker: str, topic: str, password_file: Path | None, ca: Path | None
         if client.state.connected:
             published.wait(_PATIENCE)
         client.stop()
-
-
-def _draw(path: Path, form: str, ranking: tuple[Standing, ...]) -> None:
-    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to load
-
-    figure = Figure(figsize=(8.0, 1.2 + 0.3 * len(ranking)), layout="constrained")
-    axes: Any = figure.subplots()
-    within = [_SURE * one.standard_deviation for one in ranking]
-    axes.barh(range(len(ranking)), [one.excess for one in ranking], xerr=within, color="#1f5fa8", ecolor="#777777")
-    axes.set_yticks(range(len(ranking)), [one.expert for one in ranking])
-    axes.invert_yaxis()
-    axes.set(title="Cost of each schedule beyond the best, private (bars: 95 %)", xlabel="cost, rounds at full loss")
-    figure.savefig(path, dpi=150, format=form.lstrip("."))

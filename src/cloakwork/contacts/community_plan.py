@@ -13,6 +13,7 @@ from cloakwork._checks import FloatArray, count, instance_of, rounded_up
 from cloakwork.contacts.blocks import Blocks
 from cloakwork.contacts.communities import FALSE_ALARMS, communities, noise_edge
 from cloakwork.contacts.contact_pairs import report_rates, simulate_contacts
+from cloakwork.errors import InputError
 from cloakwork.privacy import Flip
 
 LARGEST_EPSILON = 60.0  # no bit of any network flips
@@ -69,7 +70,9 @@ class CommunityPlan:
         """Explain in plain sentences what is learnt, and what is hidden."""
         typical = max(1, round((self.n - 1) * self.blocks.density))
         person = rounded_up(Flip(epsilon=self.epsilon, readings_per_window=1).over(typical, PERSON_DELTA), 3)
-        learnt = f"the group of about {100 * self.right:.0f} % of" if self.findable else "nothing about the groups of"
+        learnt = (
+            f"the group of about {100 * self.right:.0f} % of" if self.findable else "too little to name the groups of"
+        )
         people = f"from {self.least_n:,.0f} people on" if math.isfinite(self.least_n) else "with no number of people"
         least = f"from epsilon {rounded_up(self.least_epsilon, 3)} on" if math.isfinite(self.least_epsilon) else "never"
         named = f"They stand out enough to be named in about {100 * self.named:.0f} % of such networks. "
@@ -108,6 +111,8 @@ def plan_communities(*, n: int, blocks: Blocks, epsilon: float, kept: float = 1.
     """
     instance_of("blocks", blocks, Blocks, "the groups as Blocks, such as Blocks([[0.05, 0.001], [0.001, 0.05]])")
     people, flip = count("n", n, least=2), Flip(epsilon=epsilon, readings_per_window=1)
+    if blocks.k > people:
+        raise InputError(f"blocks has {blocks.k} groups for {people} people: give at most as many.", k=blocks.k, n=n)
     lie, truth = report_rates(flip, kept)
     seen = blocks.reported(lie, truth)
     snr = float((_directions(seen, people)[0] ** 2).max())

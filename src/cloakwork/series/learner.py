@@ -14,7 +14,17 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.stats import norm
 
-from cloakwork._checks import FloatArray, IntArray, as_number, count, frozen, instance_of, rounded_up, whole_numbers
+from cloakwork._checks import (
+    FloatArray,
+    IntArray,
+    as_number,
+    count,
+    frozen,
+    instance_of,
+    not_negative,
+    rounded_up,
+    whole_numbers,
+)
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
 from cloakwork.privacy import Explanation, Immutable, Ledger, check_claim
 from cloakwork.series.experts import Experts
@@ -133,8 +143,7 @@ class Learner(Immutable):
             self.horizon,
             unit="rounds",
             owner="learner",
-            remedy="The horizon has passed: choose() still plays. Start a new learner with its own budget for new "
-            "rounds.",
+            remedy="Start a new learner with its own budget for new rounds; choose() plays beyond the horizon too.",
         )
         self._ledger.spend(self._progress.spent)
         self._lock, self._segments = Lock(), list[_Segment]()
@@ -181,16 +190,10 @@ class Learner(Immutable):
 
     def learn_past(self, counts: ArrayLike, contexts: ArrayLike | None = None) -> None:
         """Learn from many past rounds at once, with far less noise: only their total is published."""
-        numbers = whole_numbers("counts", counts)
-        places = np.zeros_like(numbers) if contexts is None else whole_numbers("contexts", contexts, len(numbers))
         if self.persons:
             raise InputError("past counts do not say who came: limit them with tally, and give persons=False.")
-        if not len(numbers) or (numbers < 0).any():
-            raise ReadingError("counts: give at least one, and whole numbers of 0 or above.")
-        if ((places < 0) | (places >= len(self.experts.table))).any():
-            raise InputError(f"contexts: give numbers from 0 to {len(self.experts.table) - 1}.")
+        kept, places = self._rounds(counts, contexts)
         with self._lock:
-            kept = np.minimum(numbers, self.experts.most)
             self._release(kept, places, dict(self._progress.used), past=True)
 
     def ranking(self) -> tuple[Standing, ...]:
@@ -222,7 +225,7 @@ class Learner(Immutable):
         slack = self.lost + 2 * self._rounding * self.horizon + 1e-6 * self.horizon
         bounds = [float(self.horizon), start_up + self.rate * self.horizon / 8 + slack]
         if best_loss is not None and math.isfinite(self.rate):
-            best = min(max(as_number("best_loss", best_loss), 0.0), float(self.horizon))
+            best = min(not_negative("best_loss", best_loss), float(self.horizon))
             factor = self.rate / -math.expm1(-self.rate)
             bounds.append(factor * (best + start_up + slack) - best)
         return min(bounds)
@@ -232,8 +235,7 @@ class Learner(Immutable):
 
         Reproducible, hence not private; this spends nothing.
         """
-        kept = np.minimum(whole_numbers("counts", counts), self.experts.most)
-        places = np.zeros_like(kept) if contexts is None else whole_numbers("contexts", contexts, len(kept))
+        kept, places = self._rounds(counts, contexts)
         sums = self.stream.simulate(self.experts.steps[places, kept].T, rng=rng).values
         totals = np.cumsum(self._public(places), axis=0) + sums.T @ self.experts.basis.T
         before = np.vstack([np.zeros(len(self.experts.names)), totals[:-1]])
@@ -327,6 +329,16 @@ class Learner(Immutable):
         """The losses for a count of 0, which need no privacy, without what all experts have in common."""
         base = self.experts.table[places, :, 0]
         return np.asarray(base - base.mean(axis=1, keepdims=True))
+
+    def _rounds(self, counts: ArrayLike, contexts: ArrayLike | None) -> tuple[IntArray, IntArray]:
+        """The counts of many rounds, up to those that matter, and their contexts."""
+        numbers = whole_numbers("counts", counts)
+        places = np.zeros_like(numbers) if contexts is None else whole_numbers("contexts", contexts, len(numbers))
+        if not len(numbers) or (numbers < 0).any():
+            raise ReadingError("counts: give at least one, and whole numbers of 0 or above.")
+        if ((places < 0) | (places >= len(self.experts.table))).any():
+            raise InputError(f"contexts: give numbers from 0 to {len(self.experts.table) - 1}.")
+        return np.minimum(numbers, self.experts.most), places
 
     def _context(self, context: int) -> int:
         contexts = len(self.experts.table)
