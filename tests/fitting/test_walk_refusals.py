@@ -22,11 +22,12 @@ def read(
     change: Change = lambda values: values,
     text: str = STATED,
     step: float = 0.0,
+    noise: float = 0.05,
     edit: Callable[[Path, Path], None] = lambda _, __: None,
 ) -> None:
     site, where = parse_site(text), spots if spots is not None else [*SPOTS, None]
     readings = true_readings(true_plan(site), np.ones(12), np.full(12, 20.0), where)
-    walk, raw = write_walk(folder, site, change(readings), where, step=step)
+    walk, raw = write_walk(folder, site, change(readings), where, step=step, noise=noise)
     edit(walk, raw)
     read_walk(site, walk, raw)
 
@@ -118,6 +119,7 @@ def test_readings_in_the_stated_step_are_taken(tmp_path: Path) -> None:
     read(tmp_path, text=STATED + "resolution = 0.0625\n", step=0.0625)
     read(tmp_path, text=STATED + "resolution = 0.25\n", step=0.0625)  # too large is safe
     read(tmp_path, text=STATED + "resolution = 0.0625\nown_noise = 0.05\n", step=0.0625)
+    read(tmp_path, step=0.0625, noise=0.001)  # constant far away, and not clipped
 
 
 def test_readings_that_do_not_rise_are_refused(tmp_path: Path) -> None:

@@ -291,14 +291,15 @@ class _Table:
         return np.asarray(np.sqrt(np.maximum(squares / freedom, step**2 / 12 + 1e-24)))
 
     def clipped(self, step: FloatArray) -> list[int]:
-        """Sensors that read nothing but their highest or lowest value at some spot, where their noise would show."""
+        """Sensors that read nothing but their highest or lowest value at some spots, where their noise would show."""
         low, high = (np.full((self.spots, self.sensors), fill) for fill in (np.inf, -np.inf))
         np.minimum.at(low, (self.spot, self.sensor), self.value)
         np.maximum.at(high, (self.spot, self.sensor), self.value)
-        pinned = (low == high) & ((high == high.max(axis=0)) | (low == low.min(axis=0)))
-        same = special.erf(step / (2 * math.sqrt(2) * self.noise(step)))  # at most, for one reading
-        rare = np.power(same, self.counts) < UNLIKELY / (2 * self.sensors)
-        return np.flatnonzero((pinned & rare & (self.counts > 1)).any(axis=0)).tolist()
+        noise = self.noise(np.zeros(self.sensors))  # a sensor without any is constant, and not clipped
+        same = special.erf(step / (2 * math.sqrt(2) * noise))  # at most, for a reading and the one before
+        chances = np.minimum(math.log(self.spots) + (self.counts - 1) * np.log(np.maximum(same, 1e-300)), 0.0)
+        ends = [np.where((low == high) & (low == end), chances, 0.0) for end in (high.max(axis=0), low.min(axis=0))]
+        return np.flatnonzero((np.sum(ends, axis=1) < math.log(UNLIKELY / (2 * self.sensors))).any(axis=0)).tolist()
 
     def unsettled(self, step: FloatArray) -> float:
         """How probable trends of the readings within spots are that are as strong as these, if there are none."""

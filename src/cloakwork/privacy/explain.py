@@ -256,7 +256,8 @@ def _steps(cloak: ExplainableCloak) -> str:
         own = f"{float(np.min(cloak.own_noise)):.3g}"
         return (
             f"Hardware that reads in steps of {hardware}, with own noise of at least {own} before it rounds, and "
-            f"sending readings in steps of {sent}, take {more}. Without own noise it would be {alone}."
+            f"sending readings in steps of {sent}, take {more}. The same shares of noise without own noise would take "
+            f"{alone}."
         )
     remedy = " State own_noise, the noise of the sensors before they round: half a step makes the step almost free."
     if cloak.shared is not None:

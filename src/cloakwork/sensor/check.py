@@ -167,7 +167,9 @@ def _judge_noise(
     white = smallest_spectrum([(number - numbers[0]) / common for number in numbers], gap / common)
     if white < low:
         low = white
-        if white < _FILTERED * sd:
+        if (
+            white < _FILTERED * sd and 2 * sd * common > gap
+        ):  # less noise shows in few readings, however they are linked
             remarks.append(
                 "readings are linked as by a running mean in the chip, and only the smallest part of the spectrum of "
                 "their noise counts. Switch the filter off, or read more slowly than it averages"
