@@ -61,6 +61,19 @@ def test_with_tls_the_cookie_travels_by_https_only(tmp_path: Path) -> None:
         assert answer.headers["strict-transport-security"].startswith("max-age=")
 
 
+@pytest.mark.parametrize(
+    ("below", "path"),
+    [("/api/hassio_ingress/a-B_1", "/api/hassio_ingress/a-B_1/"), ("/x; Domain=org", "/"), ("//host", "/"), ("x", "/")],
+)
+def test_below_home_assistant_other_pages_of_the_origin_do_not_get_the_cookie(
+    made: Bench, below: str, path: str
+) -> None:
+    answer = made.client.post(
+        "/v1/session", json={"token": made.secrets["operator"]}, headers={"X-Ingress-Path": below}
+    )
+    assert f"; Path={path};" in answer.headers["set-cookie"]
+
+
 @pytest.mark.parametrize("headers", [{}, {"X-Cloakwork": "0"}, CHANGE | {"Sec-Fetch-Site": "cross-site"}])
 def test_a_change_by_cookie_needs_the_header_that_other_sites_cannot_send(made: Bench, headers: dict[str, str]) -> None:
     log_in(made)

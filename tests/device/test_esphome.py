@@ -145,7 +145,7 @@ def compiled(folder: Path) -> Path:
 def said_until(program: Path, text: str, count: int) -> list[str]:
     """What a board prints until so many lines hold a text."""
     lines: list[str] = []
-    line = [parts.program("stdbuf") or "stdbuf", "-oL", program]  # otherwise its log comes in blocks
+    line = [parts.program("stdbuf") or "stdbuf", "-oL", str(program)]  # otherwise its log comes in blocks
     with subprocess.Popen(line, cwd=program.parent, stdout=subprocess.PIPE, text=True) as board:
         assert board.stdout is not None
         while sum(text in line for line in lines) < count:

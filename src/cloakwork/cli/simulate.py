@@ -41,13 +41,14 @@ def simulate(
     site, texts = load_site(site_file), source or []
     space = site.physics.space
     placed = [parse_source(text, space) for text in texts]
+    places = [_place(text, at, space) for text, (at, _) in zip(texts, placed, strict=True)]
     f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
     bits = _bits(site, in_use or [])
     noise = planned_noise(site, site_file, plan)
     cloak, inputs = noise.cloak, (site_file, *noise.files)
     rng = np.random.default_rng(seed)
-    for at, place in zip(texts, np.array([space.index(at) for at, _ in placed]), strict=True):
-        note(f"source {at} is at ({space.name(int(place))})")
+    for text, place in zip(texts, places, strict=True):
+        note(f"source {text} is at ({space.name(place)})")
     heaviest = max((weight for _, weight in placed), default=0.0)
     if heaviest > 1:
         within = cloak.alpha / heaviest
@@ -129,6 +130,14 @@ def parse_source(text: str, space: Space) -> tuple[object, float]:
             raise InputError(f"--source {text}: {at!r} is not a place. Give a whole number from 0 to {len(space) - 1}.")
         return int(at), strength
     return (numbers[0] if len(numbers) == 1 else tuple(numbers)), strength
+
+
+def _place(text: str, at: object, space: Space) -> int:
+    try:
+        return space.index(at)
+    except InputError as problem:
+        words = str(problem).removeprefix(f"at={at!r}")
+        raise InputError(f"--source {text}{words if words[0] in ': ' else f': {words}'}", **problem.values) from None
 
 
 def _write_truth(file: TextIO, site: Site, f: FloatArray, frames: int) -> None:

@@ -105,12 +105,12 @@ class CountedSeries:
                 f"{rows} not counted, or not in full, because they are above the limit of their person",
             ),
             (losses.empty_bins, "of the bins without a value, counted as 0"),
-            (len(zeros), f"of the series with nothing in this period ({empty}{more}): the published values are noise"),
+            (len(zeros), f"of the series with nothing in this period ({empty}{more}): what is published of them is noise"),
         )
         remarks = [f"{number:,} {text}" for number, text in facts if number]
         percent = 100 * losses.lower
         direction = "lower" if percent >= 0 else "higher"
-        total = f"the published total is {abs(percent):.3g} % {direction} than that of the data"
+        total = f"the total of what counts is {abs(percent):.3g} % {direction} than that of the data"
         return [*remarks, total] if percent else remarks
 
 

@@ -4,6 +4,7 @@ A route takes the keywords of `guarded(...)` or `public(...)`; creating one with
 open by mistake.
 """
 
+import re
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Annotated, Any
@@ -26,6 +27,7 @@ READERS = (Role.ANALYST, Role.OPERATOR)
 ROLES = "x-roles"
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 CSRF_HEADER = "x-cloakwork"
+INGRESS = re.compile(r"(/[\w-]+)+", re.ASCII)  # where Home Assistant's proxy shows the page
 READING_BYTES = 128  # of a body, for each reading; larger bodies count as more readings
 BODY_ERRORS = (408, 413, 415, 422)
 
@@ -99,6 +101,11 @@ class AccessControl:
     def cookie(self) -> str:
         """Name of the cookie; the prefix makes browsers accept it from this host and by https only."""
         return "__Host-cloakwork" if self.settings.tls else "cloakwork"
+
+    def cookie_path(self, request: Request) -> str:
+        """Where browsers send the cookie: under Home Assistant's ingress not to other pages of the same origin."""
+        below = request.headers.get("X-Ingress-Path", "")
+        return f"{below}/" if INGRESS.fullmatch(below) and not self.settings.tls else "/"
 
     async def admit(self, request: Request, roles: frozenset[Role]) -> Caller:
         """The caller of a request, if its role is allowed."""

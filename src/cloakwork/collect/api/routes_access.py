@@ -144,7 +144,7 @@ async def log_in(body: SessionIn, request: Request, response: Response, context:
         access.cookie,
         access.sessions.begin(caller.token),
         max_age=int(context.settings.session_s),
-        path="/",
+        path=access.cookie_path(request),
         secure=context.settings.tls,
         httponly=True,
         samesite="strict",
@@ -159,12 +159,12 @@ async def show_session(caller: CallerDep) -> SessionBody:
 
 
 @router.delete("/v1/session", tags=["session"], status_code=204, **guarded(READERS))
-async def log_out(response: Response, context: ContextDep, caller: CallerDep) -> None:
+async def log_out(request: Request, response: Response, context: ContextDep, caller: CallerDep) -> None:
     """End the session and its streams."""
     _end_session(context, caller)
-    response.delete_cookie(
-        context.access.cookie, path="/", secure=context.settings.tls, httponly=True, samesite="strict"
-    )
+    access, tls = context.access, context.settings.tls
+    path = access.cookie_path(request)
+    response.delete_cookie(access.cookie, path=path, secure=tls, httponly=True, samesite="strict")
 
 
 def _end_session(context: ApiContext, caller: Caller) -> None:
