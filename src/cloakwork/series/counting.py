@@ -105,7 +105,10 @@ class CountedSeries:
                 f"{rows} not counted, or not in full, because they are above the limit of their person",
             ),
             (losses.empty_bins, "of the bins without a value, counted as 0"),
-            (len(zeros), f"of the series with nothing in this period ({empty}{more}): what is published of them is noise"),
+            (
+                len(zeros),
+                f"of the series with nothing in this period ({empty}{more}): what is published of it is noise",
+            ),
         )
         remarks = [f"{number:,} {text}" for number, text in facts if number]
         percent = 100 * losses.lower
