@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cloakwork.cli import recover
-from cloakwork.cli.draw_tracks import FreeWays
+from cloakwork.cli.draw import FreeWays
 from cloakwork.physics import Rooms
 from tests.cli.conftest import Run
 

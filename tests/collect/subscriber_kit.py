@@ -11,8 +11,8 @@ from typing import Any
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason
+from cloakwork.collect.service import make_subscriber
 from cloakwork.collect.storage import DeviceReport, Reading, Store, open_store
-from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.wire import write_reading
 from tests.broker import Broker

@@ -15,8 +15,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import Reason
+from cloakwork.collect.service import make_subscriber
 from cloakwork.collect.storage import Store, open_store
-from cloakwork.collect.subscriber import make_subscriber
 from cloakwork.device import Agent, ConstantReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
@@ -73,7 +73,7 @@ def test_a_lost_broker_is_reported_and_found_again(broker: Broker, path: Path) -
 
 CHILD = """
 import sys, threading
-from cloakwork.collect.subscriber import make_subscriber
+from cloakwork.collect.service import make_subscriber
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.storage import open_store
 from cloakwork.mqtt import BrokerAddress

@@ -12,7 +12,7 @@ import numpy as np
 
 from cloakwork.collect.embedded_broker import EmbeddedBroker
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.subscriber import make_subscriber
+from cloakwork.collect.service import make_subscriber
 from cloakwork.demo import SimulatedFlat
 from cloakwork.demo.fleet import MOST_BEHIND_S, Fleet, SimulatedClock
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status

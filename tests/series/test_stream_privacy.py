@@ -46,7 +46,7 @@ def test_an_audit_of_the_outputs_finds_nothing_and_half_the_claim_false() -> Non
 
     def judged(epsilon: float) -> Verdict:
         rng = np.random.default_rng(4)
-        return audit(outputs, epsilon=epsilon, delta=1e-2, reports=12_000, rng=rng).verdict
+        return audit(outputs, epsilon=epsilon, delta=1e-2, reports=6_000, rng=rng).verdict
 
     assert judged(1.0) is not Verdict.VIOLATION
     assert judged(0.5) is Verdict.VIOLATION

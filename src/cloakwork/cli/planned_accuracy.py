@@ -1,4 +1,4 @@
-"""How much a plan leaves to see: of a lone source in a frame and in a window, and what drift costs."""
+"""How much a plan leaves to see: of a lone source in a frame, in a window and over a long time, and of bits."""
 
 import math
 from dataclasses import asdict, dataclass
