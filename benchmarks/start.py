@@ -23,7 +23,7 @@ import time
 from cloakwork.cli import demo
 from cloakwork.demo import Demonstration, Household, load_flat
 site = load_flat()
-with Demonstration(site, Household(site.physics.rooms)) as show:
+with Demonstration((site, Household(site.physics.rooms))) as show:
     show.wait_for(1, 600)
     print(time.time(), time.process_time())
 """

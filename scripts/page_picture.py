@@ -25,7 +25,7 @@ def main() -> None:
     site = load_flat()
     if not isinstance(site.physics, FloorPlan):
         raise TypeError("the flat is a floor plan")
-    with Demonstration(site, Household(site.physics.rooms)) as show:
+    with Demonstration((site, Household(site.physics.rooms))) as show:
         show.wait_for(FRAMES, 900)
         while sum(bool(zone.occupied) for zone in show.wait_for(1, 60).zones or ()) < ROOMS:
             time.sleep(0.2)

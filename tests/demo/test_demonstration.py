@@ -18,10 +18,11 @@ from cloakwork.collect.storage import Reading, ReadingStatus
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.demo import Demonstration, Household, load_flat
 from cloakwork.physics import FloorPlan, sources
+from cloakwork.site import parse_site
 from papers.walks import staying
 from tests.browser import running_browser, visiting
 from tests.collect.page_kit import USUAL, marks, until
-from tests.demo.small import small_flat
+from tests.demo.small import SMALL, small_flat
 
 PATIENCE = 600.0  # a busy machine compiles the solvers for minutes
 SLOW_S = 0.3
@@ -31,7 +32,7 @@ SLOW_S = 0.3
 def show() -> Iterator[Demonstration]:
     site = load_flat()
     assert isinstance(site.physics, FloorPlan)
-    with Demonstration(site, Household(site.physics.rooms)) as running:
+    with Demonstration((site, Household(site.physics.rooms))) as running:
         running.wait_for(1, PATIENCE)
         yield running
 
@@ -64,11 +65,22 @@ def test_results_change_and_have_a_truth_beside_them(show: Demonstration) -> Non
     assert now.delay_ms is not None
 
 
+def test_several_floors_live_in_one_demonstration() -> None:
+    floors = [parse_site(SMALL.replace('"small"', f'"{name}"')) for name in ("low", "high")]
+    with Demonstration((floors[0], staying([(1.0, 1.0)])), (floors[1], staying([(3.0, 2.0)] * 2))) as both:
+        both.wait_for(2, PATIENCE)
+        assert both.progress().people == 3
+        for name, people in (("low", 1), ("high", 2)):
+            latest = asked(both, f"/v1/sites/{name}/latest")
+            assert latest["sensors"] == 6
+            assert len(asked(both, f"/v1/sites/{name}/truth?time={latest['time']}")["sources"]) == people
+
+
 def test_what_is_stored_is_noisy(show: Demonstration) -> None:
     result, site = show.wait_for(1, PATIENCE), show.site
     values = show.store.frames.values("flat", [result.time])[result.time]
     steps = np.array([values[name] for name in site.sensor_ids])
-    true = site.physics.apply(sources(site.physics, show.world.people(result.time))) + site.baselines
+    true = site.physics.apply(sources(site.physics, show.worlds["flat"].people(result.time))) + site.baselines
     noise = (steps * show.watched.cloak.steps - true) / show.watched.cloak.sigmas
     assert 0.6 < noise.std() < 1.6
     assert (np.abs(noise) > 0.01).mean() > 0.9
@@ -98,11 +110,11 @@ def test_a_stopped_show_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     before = set(threading.enumerate())
-    with Demonstration(small_flat(), staying([(1.0, 1.0)])) as show:
+    with Demonstration((small_flat(), staying([(1.0, 1.0)]))) as show:
         assert show.wait_for(3, PATIENCE).sensors == 6
         [folder] = tmp_path.iterdir()
         assert folder.name.startswith("cloakwork-demo-")
-        assert len(list((folder / "devices").iterdir())) == 6
+        assert len(list((folder / "devices" / "small").iterdir())) == 6
     assert list(tmp_path.iterdir()) == []
     assert [thread.name for thread in set(threading.enumerate()) - before if "cloakwork" in thread.name] == []
 
@@ -117,7 +129,7 @@ def test_a_busy_machine_misses_no_reading(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(ReadingTable, "add", slowly)
     monkeypatch.setattr("cloakwork.collect.batch_writer.BATCH", 2)
-    with Demonstration(small_flat(), staying([(1.0, 1.0)])) as show:
+    with Demonstration((small_flat(), staying([(1.0, 1.0)]))) as show:
         assert SLOW_S * show.clock.speed > show.watched.wait_ms / 1000
         show.service.live.listen(lambda result: sensors.append(result.sensors))
         show.wait_for(4, PATIENCE)
@@ -127,9 +139,9 @@ def test_a_busy_machine_misses_no_reading(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_show_that_cannot_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    with Demonstration(small_flat(), staying([])) as first:
+    with Demonstration((small_flat(), staying([]))) as first:
         port = int(first.service.url.rpartition(":")[2])
-        with pytest.raises(Exception, match="free port"), Demonstration(small_flat(), staying([]), port=port):
+        with pytest.raises(Exception, match="free port"), Demonstration((small_flat(), staying([])), port=port):
             pass
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []

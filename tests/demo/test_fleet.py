@@ -58,7 +58,7 @@ def heard_from(
     plan = freeze(site, site.cloak())
     broker.start()
     subscriber = make_subscriber(broker.broker, cast(Intake, heard), sites=["small"])
-    fleet = Fleet(plan, folder / "devices", broker=broker.broker, measure=measure, clock=clock, unit=site.unit)
+    fleet = Fleet([(plan, measure)], folder / "devices", broker=broker.broker, clock=clock, unit=site.unit)
     try:
         subscriber.start()
         fleet.start(ready)

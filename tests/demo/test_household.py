@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cloakwork.demo import SEATS, Household, load_flat
+from cloakwork.demo import SEATS, Household, Staff, load_flat, load_office
 from cloakwork.demo.household import DAY_S, SPEED, WAKING_S
 from cloakwork.physics import FloorPlan
 
@@ -34,7 +34,23 @@ def test_they_wake_work_and_meet(household: Household) -> None:
     assert at_clock(household, 23, 30) == {"left", "right", "bunk"}
 
 
-def test_they_walk_at_a_walking_pace_and_never_through_a_wall(household: Household) -> None:
+def staff() -> Staff:
+    floor = load_office()[1].physics
+    assert isinstance(floor, FloorPlan)
+    return Staff(floor.rooms)
+
+
+def test_staff_come_to_work_and_leave() -> None:
+    floor = staff()
+    numbers = [len(floor.at(round(1000 * (3600 * hour - floor.begins_s)))) for hour in (8.5, 10.5, 15, 20)]
+    assert numbers[0] > 0
+    assert min(numbers[1:3]) >= 12
+    assert numbers[3] == 0
+
+
+@pytest.mark.parametrize("office", [False, True])
+def test_they_walk_at_a_walking_pace_and_never_through_a_wall(household: Household, office: bool) -> None:
+    household = staff() if office else household
     day, space = household.day, household.rooms.space
     links = {tuple(sorted(pair)) for pair in space.pairs.tolist()}
     for times, places in zip(day.times, day.places, strict=True):

@@ -26,8 +26,9 @@ from cloakwork.sensor.wire import read_reading, read_status
 from cloakwork.site import Plan, Site, freeze, load_plan, load_site, parse_site, plan_beside
 from tests import micropython
 from tests.broker import Broker
-from tests.collect.collector_process import Collector, HttpClient, fork_server, free_port
+from tests.collect.collector_process import Collector, HttpClient, fork_server
 from tests.device.agent_kit import QUICK, listening, working
+from tests.ports import free_port
 from tests.waiting import until
 
 SITE = """name = "studio"

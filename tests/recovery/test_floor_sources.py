@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from cloakwork._checks import FloatArray
+from cloakwork.demo import load_office
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Rooms, Steady, floorplan, sources
 from cloakwork.privacy import Cloak
+from cloakwork.readings import Frame, FrameTracker
 from cloakwork.readings.frame_recovery import partial_cloak
 from cloakwork.recovery import FloorTracker, Motion, PointSources, Problem, floor_belief, recover
 from cloakwork.recovery.motion import MotionModel
@@ -156,3 +158,21 @@ def test_chains_start_again_where_what_they_drew_has_become_impossible(both: tup
     tracker.belief = replace(tracker.belief, states=far)
     now = tracker.step(readings, 10.0)
     assert [source.at for source in now.sources] == [(1.25, 1.25)]
+
+
+def test_more_than_twelve_people_are_followed_on_a_small_floor() -> None:
+    floor, rng = load_office()[0], np.random.default_rng(4)
+    assert floor.follows
+    assert floor.samples_locally
+    cloak, plan = floor.cloak(), floor.physics
+    tracker, rooms = FrameTracker(floor, cloak), [zone.places for zone in floor.zones]
+    people = rng.choice(plan.places, 16, replace=False)
+    true = [np.isin(people, places).sum() for places in rooms]
+    clean = plan.apply(np.bincount(people, minlength=plan.places) * 1.0) + floor.baselines
+    present, wrong = np.ones(plan.sensors, dtype=np.bool_), []
+    present[7] = False  # a device that is away
+    for minute in range(12):
+        steps = cloak.to_steps(cloak.simulate(clean, rng=rng))
+        found = tracker.step(Frame(60_000 * (minute + 1), steps, present))
+        wrong.append(np.abs([found.shown[places].sum() for places in rooms] - np.array(true)).mean())
+    assert np.mean(wrong[-4:]) < 0.35

@@ -1,4 +1,4 @@
-"""`cloakwork demo`: a simulated flat, from its devices to a living map or to one picture."""
+"""`cloakwork demo`: a simulated flat or office, from its devices to a living map or to one picture."""
 
 import os
 import signal
@@ -13,11 +13,22 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.output import bar, counted, err, note, program, say
-from cloakwork.demo import Demonstration, DemoProgress, Household, load_flat, this_morning, usual_port
+from cloakwork.demo import (
+    Demonstration,
+    DemoProgress,
+    Household,
+    Staff,
+    load_flat,
+    load_office,
+    this_morning,
+    usual_port,
+)
 from cloakwork.physics import FloorPlan
+from cloakwork.site import Site
 
 LOOK_S = 1.0
-LATE_MS = 180_000  # in the flat: three seconds here
+LATE_MS = 180_000  # of simulated time: seconds here
+OFFICE_SPEED = 20.0
 STOPPED = "stopped; all data is removed"
 
 
@@ -26,15 +37,23 @@ def demo(
         bool, typer.Option("--once", help="Draw one picture and exit; the default without a terminal or with CI=true.")
     ] = False,
     out: Annotated[Path, typer.Option("--out", help="Folder for that picture.")] = Path("out"),
+    building: Annotated[
+        bool, typer.Option("--building", help="Two floors of an office with 30 people instead of the flat.")
+    ] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the map in a browser.")] = True,
 ) -> None:
-    """Run the flat until stopped, or draw it once."""
+    """Run the flat or the office until stopped, or draw the flat once."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary files are removed
     try:
-        if once or not sys.stdout.isatty() or os.environ.get("CI") == "true":
+        if building:
+            if once:
+                raise typer.BadParameter("--once draws the flat: leave out one of --once and --building.")
+            _live(_office(), browser=browser)
+        elif once or not sys.stdout.isatty() or os.environ.get("CI") == "true":
             _draw(out)
         else:
-            _live(browser=browser)
+            site = load_flat()
+            _live(Demonstration((site, Household(_plan(site).rooms)), port=usual_port()), browser=browser)
     except KeyboardInterrupt:
         note(STOPPED)
 
@@ -59,20 +78,27 @@ def _draw(out: Path) -> None:
     )
 
 
-def _live(*, browser: bool) -> None:
-    site = load_flat()
+def _plan(site: Site) -> FloorPlan:
     if not isinstance(site.physics, FloorPlan):
-        raise TypeError("the flat is a floor plan")
-    sensors = counted(site.physics.sensors, "sensor")
+        raise TypeError(f"{site.name} is no floor plan")
+    return site.physics
+
+
+def _office() -> Demonstration:
+    floors = [(site, Staff(_plan(site).rooms, seed=k)) for k, site in enumerate(load_office())]
+    return Demonstration(*floors, begins_s=floors[0][1].begins_s, speed=OFFICE_SPEED, port=usual_port())
+
+
+def _live(demonstration: Demonstration, *, browser: bool) -> None:
+    sensors = counted(sum(site.physics.sensors for site, _ in demonstration.floors), "sensor")
     note(f"planning the noise of {sensors}, and starting a device for each, a broker and a collector ...")
-    household = Household(site.physics.rooms)
-    with Demonstration(site, household, port=usual_port()) as show:
+    with demonstration as show:
         say(f"The map: {show.invite()}")
         note(f"that address works once, within ten minutes; later, sign in at {show.service.url}/ with {show.secret}")
         note(
-            f"time in the flat runs {show.clock.speed:g} times faster: a reading a minute is one a second here. People "
-            f"live {household.origin}. Tick `Simulated truth` on the page to compare the map with it. Ctrl-C stops the "
-            "demo and removes its data"
+            f"time runs {show.clock.speed:g} times faster there: a reading a minute is one in "
+            f"{60 / show.clock.speed:g} s here. People live {show.floors[0][1].origin}. Tick "
+            "`Simulated truth` on the page to compare the map with it. Ctrl-C stops the demo and removes its data"
         )
         stopping = Event()  # not an exception, which could be raised where it is lost
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -91,7 +117,7 @@ def _live(*, browser: bool) -> None:
 
 
 def _status_line(now: DemoProgress) -> str:
-    moment = f"{datetime.fromtimestamp(now.time / 1000):%H:%M} in the flat"
+    moment = f"{datetime.fromtimestamp(now.time / 1000):%H:%M} there"
     people = "1 person" if now.people == 1 else f"{now.people} people"
     if now.preparing:
         return f"{moment}: compiling the solvers, which takes up to a minute the first time"

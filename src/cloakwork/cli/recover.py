@@ -31,7 +31,7 @@ from cloakwork.readings import (
     settled_frames,
     smoothed_frames,
 )
-from cloakwork.recovery import EXISTS, samples_locally
+from cloakwork.recovery import EXISTS
 from cloakwork.site import Site, load_site
 
 BATCH = 512
@@ -142,7 +142,7 @@ def _recovered(
     """Follow sources if there are several frames: through all together, or with a lag if they are too many."""
     source = iter(frames.frames)
     first = [] if alone or not site.follows else list(islice(source, MOST_SMOOTHED + 1))
-    live = samples_locally(site.physics)  # no moment is judged from later frames
+    live = site.samples_locally  # no moment is judged from later frames
     if 1 < len(first) <= MOST_SMOOTHED and not live:
         summary.followed = True
         with bar("following", 100) as progress:

@@ -110,7 +110,7 @@ def attack(site: CollectedSite, frames: Iterable[Frame], *, clock: Callable[[], 
     present = numbers > 0
     if not times:
         return None
-    part = partial_cloak(site.cloak, present, site.site.drift)
+    part = partial_cloak(site.cloak, present, site.site.drift, locally=site.site.samples_locally)
     shrink = 1 / np.sqrt(numbers[present])
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
     values = means * part.steps - site.baselines[present]

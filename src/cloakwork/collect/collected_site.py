@@ -15,7 +15,6 @@ from cloakwork.collect.storage import Store
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings import OTHER_PLAN, Frame, Problems
-from cloakwork.recovery import samples_locally
 from cloakwork.sensor.measuring import BLOCK
 from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, load_site, plan_beside
 
@@ -90,7 +89,7 @@ class CollectedSite:
         Judging more frames together takes longer, so sites that read often settle sooner.
         """
         longest = LONGEST_LAG if self.schedule.period_ms >= OFTEN_MS else SHORTEST_LAG
-        again = self.follows and not samples_locally(self.site.physics)
+        again = self.follows and not self.site.samples_locally
         return min(self.plan.claim.readings_per_window, longest) if again else 0
 
     @property

@@ -1,7 +1,15 @@
-"""The demonstration: simulated people in a flat, devices that run the real sensor code, a collector and its page."""
+"""The demonstrations: simulated people, devices that run the real sensor code, a collector and its page."""
 
-from cloakwork.demo.demonstration import Demonstration, DemoProgress, SimulatedFlat, load_flat, this_morning, usual_port
-from cloakwork.demo.household import FURNITURE, SEATS, Household, Position, open_path
+from cloakwork.demo.demonstration import (
+    Demonstration,
+    DemoProgress,
+    SimulatedFlat,
+    load_flat,
+    load_office,
+    this_morning,
+    usual_port,
+)
+from cloakwork.demo.household import FURNITURE, SEATS, Household, Position, Staff, open_path
 
 __all__ = [
     "FURNITURE",
@@ -11,7 +19,9 @@ __all__ = [
     "Household",
     "Position",
     "SimulatedFlat",
+    "Staff",
     "load_flat",
+    "load_office",
     "open_path",
     "this_morning",
     "usual_port",

@@ -1,4 +1,4 @@
-"""Starts and stops the whole demonstration: flat, people, devices, broker, collector and page."""
+"""Starts and stops the whole demonstration: rooms, people, devices, broker, collector and page."""
 
 import os
 import socket
@@ -106,9 +106,9 @@ class SimulatedFlat:
 
 @dataclass(frozen=True)
 class DemoProgress:
-    """The time in the flat, the people there now, readings stored and frames recovered.
+    """The simulated time, the people there now, readings stored and frames recovered of each site.
 
-    `delay_ms` is the time in the flat from the last frame to its result; None before the first. The devices start when
+    `delay_ms` is the simulated time from the last frame to its result; None before the first. The devices start when
     the solvers are no longer `preparing`.
     """
 
@@ -126,25 +126,36 @@ def load_flat() -> Site:
     return parse_site(text, name="example.toml")
 
 
+def load_office() -> tuple[Site, ...]:
+    """The floors of an office: twelve rooms on both sides of a corridor, for up to 24 people each."""
+    text = files("cloakwork.demo").joinpath("office.toml").read_text(encoding="utf-8")
+    names = ("ground-floor", "first-floor")
+    return tuple(parse_site(text.replace("office-floor", name), name=f"{name}.toml") for name in names)
+
+
 class Demonstration:
     """The running demonstration, as a context manager; leaving it removes all its data.
 
     Parameters
     ----------
-    movement
-        How people move.
+    floors
+        Sites, each with its people and how they move.
+    begins_s
+        The time of day at which it begins, in seconds.
     speed
         How many times faster than real time it runs.
     port
         Port of the page on this machine; 0 takes any free one.
     """
 
-    def __init__(self, site: Site, movement: Inhabitants, *, speed: float = SPEED, port: int = 0) -> None:
-        self.site = site
-        self._morning = this_morning()
-        first = -(-self._morning // site.period_ms) * site.period_ms
-        self.clock = SimulatedClock(first - min(CONNECTING_MS, site.period_ms // 2), speed=speed)
-        self._movement = movement
+    def __init__(
+        self, *floors: tuple[Site, Inhabitants], begins_s: int = WAKING_S, speed: float = SPEED, port: int = 0
+    ) -> None:
+        self.site, _ = floors[0]
+        self.floors = floors
+        self._morning, period = this_morning(begins_s), self.site.period_ms
+        first = -(-self._morning // period) * period
+        self.clock = SimulatedClock(first - min(CONNECTING_MS, period // 2), speed=speed)
         self._port = port
         self._stack = ExitStack()
         self._service: Service | None = None
@@ -181,13 +192,14 @@ class Demonstration:
     def progress(self) -> DemoProgress:
         """The current state, for a status line."""
         live, now = self.service.live, self.clock()
-        lag = live.state(self.site.name)
+        states = [live.state(site.name) for site, _ in self.floors]
+        delays = [state.delay_ms for state in states if state.delay_ms is not None]
         return DemoProgress(
             now,
-            len(self.world.people(now)),
+            sum(len(world.people(now)) for world in self.worlds.values()),
             self.service.intake.state.stored,
-            lag.solved - lag.failed,
-            lag.delay_ms,
+            min(state.solved - state.failed for state in states),
+            max(delays) if len(delays) == len(states) else None,
             not live.prepared.is_set(),
         )
 
@@ -202,30 +214,37 @@ class Demonstration:
         raise TimeoutError(f"the devices' readings did not arrive within {timeout:g} s: the machine may be too busy")
 
     def _behind(self) -> bool:
-        """Whether the devices have sent a frame that is not on the map yet.
+        """Whether the devices have sent a frame that is not on a map yet.
 
-        The collector waits for the readings of a frame by the time in the flat: a busy machine would need longer.
+        The collector waits for the readings of a frame by the simulated time: a busy machine would need longer.
         """
-        lag, now = self.service.live.state(self.site.name).lag_ms, self.clock()
-        sent = (now - self.site.schedule.offset_ms) // self.site.period_ms * self.site.period_ms
-        return sent > (self.clock.began if lag is None else now - lag)
+        now = self.clock()
+        for site, _ in self.floors:
+            lag = self.service.live.state(site.name).lag_ms
+            sent = (now - site.schedule.offset_ms) // site.period_ms * site.period_ms
+            if sent > (self.clock.began if lag is None else now - lag):
+                return True
+        return False
 
     def _start(self) -> None:
         _allow_files()
         folder = Path(self._stack.enter_context(_temporary()))
-        self.watched = CollectedSite(self.site, freeze(self.site, self.site.cloak()))
+        watched = {site.name: CollectedSite(site, freeze(site, site.cloak())) for site, _ in self.floors}
+        self.watched = watched[self.site.name]
         broker = EmbeddedBroker()
         broker.start()
         self._stack.callback(broker.stop)
-        self.world = SimulatedFlat(self.site, self._movement, self._morning, self.clock)
+        self.worlds = {
+            site.name: SimulatedFlat(site, movement, self._morning, self.clock) for site, movement in self.floors
+        }
         store = self._stack.enter_context(open_store(str(folder / "cloakwork.db"), now=self.clock))
         self._service = Service(
-            {self.site.name: self.watched},
+            watched,
             store,
             broker=broker.broker,
             listen=ListenAddress(port=self._port),
             keep_days=KEPT_DAYS,
-            simulation=self.world.truth,
+            simulation=lambda site, time: self.worlds[site].truth(site, time),
             clock=self.clock,
             speed=self.clock.speed,
         )
@@ -233,10 +252,9 @@ class Demonstration:
         self._stack.callback(self._service.stop)
         self._token, self.secret = store.tokens.create(Role.ANALYST, label="demonstration")
         fleet = Fleet(
-            self.watched.plan,
+            [(watched[name].plan, world.reading) for name, world in self.worlds.items()],
             folder / "devices",
             broker=broker.broker,
-            measure=self.world.reading,
             clock=self.clock,
             behind=self._behind,
             unit=self.site.unit,
@@ -245,9 +263,9 @@ class Demonstration:
         fleet.start(self._service.live.prepared)
 
 
-def this_morning() -> int:
-    """The Unix milliseconds of today's date at the time at which the household wakes."""
-    return 1000 * (round(datetime.combine(date.today(), datetime.min.time()).timestamp()) + WAKING_S)
+def this_morning(begins_s: int = WAKING_S) -> int:
+    """The Unix milliseconds of today's date at a time of day: by default that at which the household wakes."""
+    return 1000 * (round(datetime.combine(date.today(), datetime.min.time()).timestamp()) + begins_s)
 
 
 def usual_port() -> int:
@@ -260,7 +278,7 @@ def usual_port() -> int:
 
 
 def _temporary() -> "tempfile.TemporaryDirectory[str]":
-    """A temporary folder, in memory if possible, because eighty devices keep a disk busy."""
+    """A temporary folder, in memory if possible, because many devices keep a disk busy."""
     usable = Path(MEMORY).is_dir() and os.access(MEMORY, os.W_OK) and not os.environ.get("TMPDIR")
     place = MEMORY if usable else None
     return tempfile.TemporaryDirectory(prefix=PREFIX, dir=place, ignore_cleanup_errors=True)

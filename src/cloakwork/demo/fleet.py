@@ -2,8 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 
@@ -51,16 +52,16 @@ class SimulatedClock:
 
 
 class Fleet:
-    """The devices of a plan, running from `start` to `stop`.
+    """The devices of some plans, running from `start` to `stop`.
 
     Parameters
     ----------
+    plans
+        The plans of sites; for each, what returns the present reading of the sensor in a row, in the site's unit.
     folder
         Parent of the devices' folders; empty at first.
-    measure
-        Returns the present reading of the sensor in a row of the plan, in the site's unit.
     clock
-        The time of the flat. The fleet advances it.
+        The time of the sites. The fleet advances it.
     behind
         Whether readings that were sent are still on their way to those who use them.
 
@@ -72,22 +73,22 @@ class Fleet:
 
     def __init__(
         self,
-        plan: Plan,
+        plans: Sequence[tuple[Plan, Measure]],
         folder: Path,
         *,
         broker: BrokerAddress,
-        measure: Measure,
         clock: SimulatedClock,
         behind: Callable[[], bool] = lambda: False,
         unit: str = "",
     ) -> None:
-        self._names = [sensor.id for sensor in plan.sensors]
-        for name in self._names:
-            provision(plan, name, folder / name, broker=broker, keys=None, unit=unit)
-        self._folder = folder
-        self._measure = measure
+        self._made: list[tuple[Path, Callable[[], float]]] = []
+        for plan, measure in plans:
+            for row, sensor in enumerate(plan.sensors):
+                path = folder / plan.site / sensor.id
+                provision(plan, sensor.id, path, broker=broker, keys=None, unit=unit)
+                self._made.append((path, partial(measure, row)))
         self._clock, self._behind = clock, behind
-        self._period = plan.schedule.period_ms
+        self._period = min(plan.schedule.period_ms for plan, _ in plans)
         self._stopping = Event()
         self._devices: dict[int, Station] = {}
         self._thread = Thread(target=self._work, daemon=True, name="cloakwork devices")
@@ -107,13 +108,13 @@ class Fleet:
         self._devices.clear()
 
     def _device(self, row: int) -> Station:
-        name = self._names[row]
+        path, measure = self._made[row]
         return station(
-            Folder(str(self._folder / name)),
-            lambda: self._measure(row).as_integer_ratio(),
+            Folder(str(path)),
+            lambda: measure().as_integer_ratio(),
             simulated=True,
             unix=self._clock,
-            note=lambda text: log.debug("%s: %s", name, text),
+            note=lambda text: log.debug("%s: %s", path.name, text),
         )
 
     def _work(self) -> None:
@@ -121,7 +122,7 @@ class Fleet:
         while not self._after.wait(LOOK_S):
             if self._stopping.is_set():
                 return
-        for row in range(len(self._names)):
+        for row in range(len(self._made)):
             self._devices[row] = self._device(row)
         due = dict.fromkeys(self._devices, self._clock())
         while due and not self._stopping.is_set():
@@ -129,7 +130,7 @@ class Fleet:
                 try:
                     due[row] = self._clock() + self._step(self._devices[row])
                 except SensorError as problem:
-                    log.warning("%s has stopped: %s", self._names[row], problem)
+                    log.warning("%s has stopped: %s", self._made[row][0].name, problem)
                     del due[row]
             wait = min(due.values(), default=0) - self._clock()
             if any(self._devices[row].waits for row in due):

@@ -1,5 +1,6 @@
-"""The people of the demonstration: a family, and a friend who comes for dinner, through a day that repeats."""
+"""The people of the demonstrations: a family with a guest in a flat, and the staff of an office floor."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from cloakwork.accuracy import SimulatedDay
 from cloakwork.physics import Rooms
 
 Position = tuple[float, float]  # metres
+Stop = tuple[float, int]  # a time of day, in seconds, and the place to which a person goes then
 AWAY = -1
 DAY_S = 86_400
 SPEED = 0.8  # metres a second
@@ -63,32 +65,65 @@ class Household:
 
     rooms: Rooms
     origin: str = "through a day that repeats: a family, and a friend who comes for dinner"
+    begins_s: int = WAKING_S
 
     def at(self, elapsed_ms: int) -> tuple[Position, ...]:
         """The positions of everyone who is at home."""
-        moment = (WAKING_S + elapsed_ms / 1000) % DAY_S
+        moment = (self.begins_s + elapsed_ms / 1000) % DAY_S
         found = self.day.positions_at(moment)
         return tuple((float(x), float(y)) for x, y in found if np.isfinite(x))
 
     @cached_property
     def day(self) -> SimulatedDay:
         """The day of each person, from midnight to midnight."""
-        lives = [_life(self.rooms, routine) for routine in ROUTINES.values()]
+        lives = [_life(self.rooms, stops, np.random.default_rng(k)) for k, stops in enumerate(self._routines())]
         return SimulatedDay(
             self.rooms.space, DAY_S, tuple(times for times, _ in lives), tuple(places for _, places in lives)
         )
 
+    def _routines(self) -> Iterator[list[Stop]]:
+        for routine in ROUTINES.values():
+            steps = [step.replace(":", " ").split() for step in routine.split(", ")]
+            yield [
+                (3600.0 * int(hour) + 60.0 * int(minute), AWAY if seat == "out" else self.rooms.cell_at(*SEATS[seat]))
+                for hour, minute, seat in steps
+            ]
 
-def _life(rooms: Rooms, routine: str) -> tuple[FloatArray, IntArray]:
+
+@dataclass(frozen=True, eq=False)
+class Staff(Household):
+    """The people of an office floor: each has a desk, comes in the morning, takes breaks and visits others."""
+
+    origin: str = "through a working day that repeats: at their desks, with each other, and out for lunch"
+    begins_s: int = 8 * 3600 + 30 * 60
+    number: int = 15
+    door: Position = (0.25, 7.25)
+    seed: int = 1
+
+    def _routines(self) -> Iterator[list[Stop]]:
+        rng, door = np.random.default_rng(self.seed), self.rooms.cell_at(*self.door)
+        desks = rng.choice(len(self.rooms.space), self.number, replace=False)
+        for desk in desks.tolist():
+            comes, lunch, goes = 3600 * rng.uniform((7.6, 11.8, 16.5), (9.0, 12.6, 18.5))
+            stops: list[Stop] = [(0.0, AWAY), (comes, door), (comes + 1, desk)]
+            for until in (lunch, goes):
+                now = stops[-1][0] + 60 * rng.uniform(20, 90)
+                while now < until - 3600:
+                    visit = 60 * rng.uniform(5, 40)
+                    stops += [(now, int(rng.choice(desks))), (now + visit, desk)]
+                    now += visit + 60 * rng.uniform(30, 120)
+                stops += [(until, door), (until + 120, AWAY)]
+                if until == lunch:
+                    back = until + 60 * rng.uniform(30, 60)
+                    stops += [(back, door), (back + 1, desk)]
+            yield stops
+
+
+def _life(rooms: Rooms, stops: Sequence[Stop], rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
     """The moments at which a person passes places, and these places, from midnight on."""
-    rng = np.random.default_rng(len(routine))
     times: list[float] = []
     places: list[int] = []
-    for step in routine.split(", "):
-        clock, seat = step.split()
-        hour, minute = clock.split(":")
-        moment = 3600.0 * int(hour) + 60.0 * int(minute)
-        there = AWAY if seat == "out" else rooms.cell_at(*SEATS[seat])
+    for moment, there in stops:
         known = bool(places) and AWAY not in (places[-1], there)
         way = open_path(rooms, places[-1], there, rng) if known else [there]
         if places:  # until then the person stays

@@ -149,11 +149,14 @@ class FloorPlan(Physics):
             spread = pulse(self.laplacian, self.diffusion_time, seen.values)
         return CertifiedRows(scale * spread.values, scale * (spread.error + seen.error))
 
-    @cached_property
+    @property
     def local(self) -> LocalField | None:
         """The entries of M that matter, for the steady field of a large floor; None if M is small or of a pulse."""
-        if self.pulse or self.places * self.sensors <= MOST_DENSE:
-            return None
+        return None if self.pulse or self.places * self.sensors <= MOST_DENSE else self.nearby
+
+    @cached_property
+    def nearby(self) -> LocalField:
+        """The entries of M that matter, for the steady field of any floor."""
         h = self.rooms.cell
         scale, tau = self.gain / h**2, (self.footprint / h) ** 2 / 2
         positions, sensors_at = self.rooms.grid_positions, self.sensor_places

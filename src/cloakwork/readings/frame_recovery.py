@@ -43,14 +43,19 @@ class PartialCloak:
     offsets: Nuisance | None = None
 
 
-def partial_cloak(cloak: Cloak, present: NDArray[np.bool_], drift: Drift | None = None) -> PartialCloak:
-    """A cloak restricted to the sensors that are present, with their slow offsets and those by which they drift."""
+def partial_cloak(
+    cloak: Cloak, present: NDArray[np.bool_], drift: Drift | None = None, *, locally: bool = False
+) -> PartialCloak:
+    """A cloak restricted to the sensors that are present, with their slow offsets and those by which they drift.
+
+    Sources that are sampled `locally` need all sensors: those without a reading then have too much noise to count.
+    """
     wandering = None if drift is None else drift.on(cloak.physics)
     both = wandering if cloak.offsets is None else cloak.offsets.joined(wandering)
     offsets = None if both is None else both.rows(present)
     if present.all():
         return PartialCloak(cloak.physics, cloak.total_sigmas, cloak.steps, cloak.roundings, offsets)
-    if samples_locally(cloak.physics):  # all sensors stay, and those without a reading have too much noise to count
+    if locally or samples_locally(cloak.physics):
         sigmas = np.where(present, cloak.total_sigmas, ABSENT * cloak.total_sigmas)
         return PartialCloak(cloak.physics, sigmas, cloak.steps, cloak.roundings, offsets)
     rows = Matrix(cloak.physics.matrix[present], cloak.physics.space)
@@ -127,7 +132,7 @@ class FrameRecoverer:
         if key not in self._known:
             if len(self._known) >= _KNOWN_PATTERNS:
                 self._known.pop(next(iter(self._known)))
-            self._known[key] = partial_cloak(self._cloak, present, self._site.drift)
+            self._known[key] = partial_cloak(self._cloak, present, self._site.drift, locally=self._site.samples_locally)
         return self._known[key]
 
 
@@ -158,11 +163,11 @@ class FrameTracker:
     A frame that comes late is worked in while it is within the tracker's window, and is itself recovered alone; so is
     one that comes too late to be worked in. A frame that comes again, with more readings, replaces the first. With
     `lag`, each moment is judged again when so many later frames are there: `settled` holds the moments that the last
-    step settled, in order of time. On a large floor no moment is judged again.
+    step settled, in order of time. With many sources no moment is judged again.
     """
 
     def __init__(self, site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> None:
-        self._site, self._cloak, self._lag = site, cloak, 0 if samples_locally(site.physics) else lag
+        self._site, self._cloak, self._lag = site, cloak, 0 if site.samples_locally else lag
         self.tracker = site_tracker(site, cloak, lag=lag, seed=seed)
         self._alone = FrameRecoverer(site, cloak)
         self._waiting: dict[float, Frame] = {}  # the last frames, which are not settled yet
@@ -190,7 +195,7 @@ def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tr
     estimator = site.estimator().estimator
     if not isinstance(estimator, PointSources):
         raise SiteError(f"the sources of {site.name} are not followed: {site.not_followed}.", site=site.name)
-    if samples_locally(cloak.physics):
+    if site.samples_locally:
         return FloorTracker(
             cloak, motion=site.motion, most=estimator.most, level=estimator.level, seed=seed, drift=site.drift
         )
@@ -213,7 +218,7 @@ def smoothed_frames(
     """Follow sources through all of some frames, in order of time, and judge each moment from all of them."""
     tracker = site_tracker(site, cloak)
     if isinstance(tracker, FloorTracker):
-        raise SiteError(f"the floor of {site.name} is too large to judge a moment from later frames.", site=site.name)
+        raise SiteError(f"{site.name} has too many sources to judge a moment from later frames.", site=site.name)
     past = smooth(tracker, [(values_of(frame, site, cloak), seconds(frame)) for frame in frames], progress)
     return [followed(frame, moment, settled=True) for frame, moment in zip(frames, past.moments, strict=True)]
 
@@ -223,7 +228,7 @@ def settled_frames(
 ) -> Iterator[FrameRecovery]:
     """Follow sources through any number of frames, in order of time, and judge each from those up to `lag` later.
 
-    The last `lag` frames are judged from those before them, and on a large floor all are.
+    The last `lag` frames are judged from those before them, and with many sources all are.
     """
     tracker = FrameTracker(site, cloak, lag=lag, seed=seed)
     live: dict[int, FrameRecovery] = {}

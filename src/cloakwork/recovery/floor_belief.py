@@ -258,9 +258,7 @@ class FloorField:
         """The field as the compiled chain takes it."""
         key = (aside, inflation)
         if key not in self._known:
-            local, rooms = self.plan.local, self.plan.rooms
-            assert local is not None  # noqa: S101
-            columns = local.columns
+            columns, rooms = self.plan.nearby.columns, self.plan.rooms
             values = columns.data * (self.strength * self.scale(aside, inflation))[columns.indices]
             felt = np.abs(values) >= FAINT
             starts = np.append(0, np.cumsum(felt))[columns.indptr]

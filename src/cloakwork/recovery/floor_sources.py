@@ -1,4 +1,4 @@
-"""Single frames of a large floor: the posterior of many sources of known strength, sampled by local moves."""
+"""Single frames of a floor: the posterior of many sources of known strength, sampled by local moves."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,12 @@ from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Prior
 
+MOST_SOURCES = 12  # whose places are all compared with each other
 
-def samples_locally(physics: Physics) -> bool:
-    """Whether the sources of a model are sampled by local moves: those of a large floor with a steady field."""
-    return isinstance(physics, FloorPlan) and physics.local is not None
+
+def samples_locally(physics: Physics, most: int = 1) -> bool:
+    """Whether up to `most` sources are sampled by local moves: in a steady field, many sources or a large floor."""
+    return isinstance(physics, FloorPlan) and (physics.local is not None or (most > MOST_SOURCES and not physics.pulse))
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +32,17 @@ class FloorStart:
 
 
 def checked_field(problem: Problem, prior: Prior) -> FloorField:
-    """The field of a floor; refuses what only smaller floors allow, and smaller floors."""
-    if not samples_locally(problem.physics):
+    """The field of a floor; refuses what only few sources on smaller floors allow, and those."""
+    if not samples_locally(problem.physics, prior.most):
         raise InputError(
-            "this is no large floor with a steady field: follow its sources with `Tracker`.",
+            f"this is no large floor, or more than {MOST_SOURCES} sources, with a steady field: use `Tracker`.",
             sensors=problem.physics.sensors,
             places=problem.physics.places,
         )
     if not prior.known or problem.offsets is not None or prior.least > 0:
         raise InputError(
-            "this floor is too large for unknown strengths, drift or a least number of sources: they need at most "
-            "3,000,000 entries of sensors times places. Give one strength and no drift, larger cells or fewer sensors.",
+            f"unknown strengths, drift and a least number of sources need at most {MOST_SOURCES} sources and 3,000,000 "
+            "entries of sensors times places. Give one strength and no drift, or fewer sources, cells or sensors.",
             sensors=problem.physics.sensors,
             places=problem.physics.places,
         )

@@ -1,4 +1,4 @@
-"""Follow many sources on a large floor."""
+"""Follow many sources on a floor."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,7 +25,7 @@ RESUMED = 3.0  # metres between the same source in two trackers, at most
 
 
 class FloorTracker:
-    """Follow up to thousands of sources of one known strength on a large floor.
+    """Follow more than 12 sources of one known strength, up to thousands, or any number on a large floor.
 
     Parameters
     ----------

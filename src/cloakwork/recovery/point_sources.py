@@ -13,7 +13,7 @@ from cloakwork.errors import InputError
 from cloakwork.physics import Graph
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
-from cloakwork.recovery.floor_sources import samples_locally, solve_floor
+from cloakwork.recovery.floor_sources import MOST_SOURCES, samples_locally, solve_floor
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources
 from cloakwork.recovery.posterior import Posterior, PosteriorSummary, posterior, summarise
@@ -21,7 +21,6 @@ from cloakwork.recovery.problem import Problem, Projected
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
 
 ATTEMPTS = 5  # each sets one more sensor aside or widens the noise
-MOST_SOURCES = 12
 MOST_ON_FLOORS = 10_000  # where sources far apart hardly know of each other
 CHUNK = 8  # frames that continue from each other; fixed, so results do not depend on the machine
 
@@ -89,11 +88,12 @@ class PointSources(Estimator):
     def solve(
         self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
     ) -> Solution:
-        if samples_locally(problem.physics):
+        if samples_locally(problem.physics, self.most):
             return solve_floor(problem, readings, self.prior, self.level, self.seed, progress, after)
         if self.most > MOST_SOURCES:
             raise InputError(
-                f"most={self.most}: give at most {MOST_SOURCES} sources, except on a large floor plan.", most=self.most
+                f"most={self.most}: give at most {MOST_SOURCES} sources, except in a steady field on a floor.",
+                most=self.most,
             )
         if not problem.physics.explicit and isinstance(problem.physics, Graph):
             return self._on_a_network(problem, readings, progress)

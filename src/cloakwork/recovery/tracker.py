@@ -14,12 +14,13 @@ from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics
 from cloakwork.recovery.alignment import Marks
 from cloakwork.recovery.fit import DOUBTFUL, Fit
+from cloakwork.recovery.floor_sources import MOST_SOURCES
 from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer
 from cloakwork.recovery.offsets import OffsetLaw
 from cloakwork.recovery.path_sampler import PathSampler, WeighedFrame
 from cloakwork.recovery.path_steps import Beliefs
-from cloakwork.recovery.point_sources import MOST_SOURCES, PointSources
+from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
 from cloakwork.recovery.track_list import FOLLOWED, Tally, Tracked, TrackList
@@ -109,8 +110,7 @@ class Tracker:
         doors = None if self.motion.entrances is None else observer.distances_to(self.motion.entrances)
         self.moves = MotionModel(self.motion, observer.distances, observer.spacing, doors)
         law = None if lasting is None else OffsetLaw.stationary(lasting, chains)
-        rng = np.random.default_rng(seed)
-        self.sampler = PathSampler(self.moves.first, chains, prior, rng, observer.columns, law)
+        self.sampler = PathSampler(self.moves.first, chains, prior, np.random.default_rng(seed), observer.columns, law)
         self._kinds = (TrackList(observer, most, level), TrackList(observer, most, level))
         self._list, self._settled_list = self._kinds  # of tracks as they are known at once, and later
         self._seen, self._lag = 0, lag

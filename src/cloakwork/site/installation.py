@@ -137,10 +137,10 @@ class Site:
                 f"{self.spec.privacy.window:g}. The claim for a window covers such stays: leave the table out.",
                 key="stay",
             )
-        if self.spec.sources.kind == "pulse" or self.spec.physics.tolerance.memory or samples_locally(self.physics):
+        if self.spec.sources.kind == "pulse" or self.spec.physics.tolerance.memory or self.samples_locally:
             why = (
-                "on a floor this large, recovery cannot take offsets out"
-                if samples_locally(self.physics)
+                "with this many sources, recovery cannot take offsets out"
+                if self.samples_locally
                 else "it needs lasting sources, and readings that follow them at once (no tolerance of memory)"
             )
             raise SiteError(f"privacy.stay: {why}. Leave the table out.", key="stay")
@@ -185,9 +185,14 @@ class Site:
         choice, places = self.estimator(), self.physics.places
         if not isinstance(choice.estimator, PointSources):
             return choice.reason
-        if places > MOST_COARSE and not samples_locally(self.physics):
+        if places > MOST_COARSE and not self.samples_locally:
             return f"{places:,} places are too many; at most {MOST_COARSE:,} are possible"
         return ""
+
+    @property
+    def samples_locally(self) -> bool:
+        """Whether the sources are sampled by local moves, since they are many or the floor is large."""
+        return samples_locally(self.physics, self.spec.sources.max_count or USUAL_COUNT)
 
     @property
     def follows(self) -> bool:
@@ -328,7 +333,7 @@ class Site:
 
     def estimator(self) -> "EstimatorChoice":
         """Choose the estimator that suits the site's sources."""
-        return choose_estimator(self.spec.sources, self.physics.space, local=samples_locally(self.physics))
+        return choose_estimator(self.spec.sources, self.physics.space, local=self.samples_locally)
 
     def cloak(self) -> Cloak:
         """A new cloak that meets the site's claims, with its budget unspent."""
@@ -365,7 +370,7 @@ def choose_estimator(sources: SourcesSpec, space: Space, *, local: bool = False)
     most = sources.max_count or USUAL_COUNT
     too_many = ""
     if local and (sources.alike or isinstance(sources.strength, tuple)):
-        too_many = "the floor is too large for sources of unknown strength"
+        too_many = "on a large floor, or with more than 12 sources, their strength must be known"
     elif most > MOST_SOURCES and not local:
         too_many = f"{most} sources are too many to compare where each might be"
     elif space.metric is Metric.PATH and len(space) > MOST_PATH_PLACES and not local:

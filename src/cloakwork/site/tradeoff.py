@@ -17,7 +17,6 @@ from cloakwork.accuracy import Habits
 from cloakwork.errors import ClusterError, InputError
 from cloakwork.parallel import Cluster
 from cloakwork.physics import Matrix
-from cloakwork.recovery import samples_locally
 from cloakwork.site.installation import Site
 from cloakwork.site.schema import SensorSpec
 from cloakwork.site.tracking_quality import Estimate, Followed, ZoneNumbers, follow_simulated, habits_of
@@ -197,8 +196,8 @@ def tradeoff(
     """
     if site.not_followed:
         raise InputError(f"{site.name}: sources cannot be followed here, because {site.not_followed}.")
-    if samples_locally(site.physics):
-        raise InputError(f"{site.name}: the floor is too large to simulate people on it. Try some of its rooms.")
+    if site.samples_locally:
+        raise InputError(f"{site.name}: there are too many people to simulate. Try some of its rooms.")
     if site.spec.privacy.design == "shared":
         raise InputError(f'{site.name}: the simulation knows no shared noise. Try design = "least-error".')
     if count("frames", frames) < FEWEST_FRAMES:
