@@ -8,7 +8,7 @@ import pytest
 from cloakwork._checks import FloatArray
 from cloakwork.demo import load_office
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan, Rooms, Steady, floorplan, sources
+from cloakwork.physics import FloorPlan, Pulse, Rooms, Steady, floorplan, sources
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, FrameTracker
 from cloakwork.readings.frame_recovery import partial_cloak
@@ -88,14 +88,15 @@ def test_a_result_depends_on_the_seed_alone(
 def test_many_sources_and_unknown_strengths_are_refused_where_they_cannot_be_sampled(
     both: tuple[FloorPlan, FloorPlan], readings: FloatArray
 ) -> None:
+    pulse = replace(both[0], regime=Pulse(0.5))
     with pytest.raises(InputError) as refused:
-        recover(readings, both[0], sigma=0.15, estimator=PointSources(1.0, most=40))
+        recover(readings, pulse, sigma=0.15, estimator=PointSources(1.0, most=40))
     assert refused.value.values["most"] == 40
     with pytest.raises(InputError) as refused:
         recover(readings, both[1], sigma=0.15, estimator=PointSources((0.2, 1.0), most=40))
     assert refused.value.values["places"] == both[1].places
     with pytest.raises(InputError) as refused:
-        FloorTracker(both[0], sigma=0.15)
+        FloorTracker(both[0], sigma=0.15, most=12)
     assert refused.value.values["places"] == both[0].places
 
 

@@ -149,7 +149,7 @@ class FloorPlan(Physics):
             spread = pulse(self.laplacian, self.diffusion_time, seen.values)
         return CertifiedRows(scale * spread.values, scale * (spread.error + seen.error))
 
-    @property
+    @cached_property
     def local(self) -> LocalField | None:
         """The entries of M that matter, for the steady field of a large floor; None if M is small or of a pulse."""
         return None if self.pulse or self.places * self.sensors <= MOST_DENSE else self.nearby
