@@ -15,6 +15,7 @@ from benchmarks import (
     collector,
     contacts,
     design,
+    distances,
     drift,
     drift_design,
     fitting,
@@ -67,6 +68,7 @@ ALL = {
     "auditing": auditing.run,
     "auditors": auditors.run,
     "contacts": contacts.run,
+    "distances": distances.run,
     "series": series.run,
     "series-errors": series_errors.run,
 }
