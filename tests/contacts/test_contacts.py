@@ -344,6 +344,27 @@ def test_a_search_closes_the_gap_of_the_relaxation_and_no_descent_comes_closer(
     assert found.upper <= math.sqrt(min(known)) + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (cw.Blocks(np.eye(4)), cw.Blocks(0.2 + 0.4 * np.eye(4), shares=[1, 2, 3, 4])),
+        (cw.Blocks(0.8 - 0.7 * np.eye(4)), cw.Blocks(0.9 - 0.7 * np.eye(4), shares=[1, 2, 3, 4])),
+        (cw.Blocks(np.eye(4)), cw.Blocks(np.eye(3))),
+    ],
+)
+def test_a_search_finds_what_trying_all_supports_finds(
+    one: cw.Blocks, two: cw.Blocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, module = cw.block_distance(one, two), sys.modules[permuted_apart.__module__]
+    monkeypatch.setattr(module, "MOST_SUPPORTED", 0)
+    searched = cw.block_distance(one, two)
+    monkeypatch.setattr(module, "MOST_PARTS", 0)
+    assert not cw.block_distance(one, two).exact  # without the search
+    assert searched.exact
+    assert searched.lower <= tried.upper
+    assert searched.upper == pytest.approx(tried.upper, abs=1e-9)
+
+
 def test_groups_that_may_all_change_places_have_an_exact_distance() -> None:
     """The cross term of two identities is convex and 15 times the shares are whole, so whole couplings are best."""
 
