@@ -128,6 +128,7 @@ class EmbeddedBroker:
         logging.getLogger("amqtt").setLevel(logging.CRITICAL)  # it logs every client that comes and goes
         logging.getLogger("transitions").setLevel(logging.ERROR)
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(log_failure)
         self._thread = Thread(target=self._loop.run_forever, daemon=True, name="cloakwork embedded broker")
         self._thread.start()
         try:
@@ -163,6 +164,12 @@ class EmbeddedBroker:
             self._thread.join(PATIENCE)
             self._loop.close()
         self._loop = self._thread = None
+
+
+def log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log why a task of the broker failed, unless a client only left before it had acknowledged a message."""
+    if not isinstance(context.get("exception"), TimeoutError):
+        loop.default_exception_handler(context)
 
 
 async def _cancel_others() -> None:
