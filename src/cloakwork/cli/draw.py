@@ -30,17 +30,11 @@ FAINTEST = 0.08
 LISTED = 8  # tracks in the legend
 
 
+@mpl.rc_context({"text.parse_math": False})  # names appear verbatim
 def draw_map(
     path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source], *, title: str, label: str = "weight"
 ) -> None:
     """Draw a map with the vicinities of its sources, in the form that suits its space; `label` names the values."""
-    with mpl.rc_context({"text.parse_math": False}):  # names appear verbatim
-        _draw_map(path, physics, weights, sources, title=title, label=label)
-
-
-def _draw_map(
-    path: Path, physics: Physics, weights: FloatArray, sources: Sequence[Source], *, title: str, label: str
-) -> None:
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title if sources or weights.any() else "Recovered map: no source found")
@@ -221,23 +215,23 @@ def _network(axes: Any, physics: Physics, weights: FloatArray) -> dict[int, Sequ
     return {node: at.tolist() for node, at in layout.items()}
 
 
+@mpl.rc_context({"text.parse_math": False})  # names appear verbatim
 def draw_tracks(path: Path, site: Site, weights: FloatArray, trails: Sequence[Trail], now: int) -> None:
     """Draw the expected sources of all frames, the trails of the last frames, and a mark for each source of `now`."""
-    with mpl.rc_context({"text.parse_math": False}):  # names appear verbatim
-        figure = Figure(figsize=(8.5, 6.5), layout="constrained")
-        axes, physics = figure.add_subplot(), site.physics
-        layout = coloured_map(axes, physics, weights, label="expected sources", colours="Oranges")
-        first = min((trail.points[0][0] for trail in trails), default=now)
-        if physics.space.places.shape[1] == 2:
-            _name_zones(axes, site)
-            for trail in trails:
-                _draw_trail(axes, physics, trail, first, now)
-        present = [trail for trail in trails if trail.points[-1][0] == now]
-        for trail in present:
-            _mark(axes, physics, trail, layout)
-        axes.set_title(f"{site.name} at {clock_text(now, '%Y-%m-%d %H:%M UTC')}", loc="left", fontsize=12)
-        _legend(figure, site, present, first)
-        save(figure, path)
+    figure = Figure(figsize=(8.5, 6.5), layout="constrained")
+    axes, physics = figure.add_subplot(), site.physics
+    layout = coloured_map(axes, physics, weights, label="expected sources", colours="Oranges")
+    first = min((trail.points[0][0] for trail in trails), default=now)
+    if physics.space.places.shape[1] == 2:
+        _name_zones(axes, site)
+        for trail in trails:
+            _draw_trail(axes, physics, trail, first, now)
+    present = [trail for trail in trails if trail.points[-1][0] == now]
+    for trail in present:
+        _mark(axes, physics, trail, layout)
+    axes.set_title(f"{site.name} at {clock_text(now, '%Y-%m-%d %H:%M UTC')}", loc="left", fontsize=12)
+    _legend(figure, site, present, first)
+    save(figure, path)
 
 
 def clock_text(time: int, form: str = "%H:%M") -> str:
