@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO := $(VENV)/.demo
 export CLOAKWORK_DATA ?= $(wildcard ../shared/data)
 # several threads for matrices as small as ours wait for each other
 export OPENBLAS_NUM_THREADS ?= 1
@@ -13,16 +14,27 @@ export OPENBLAS_NUM_THREADS ?= 1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml constraints.txt
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Cloakwork needs Python 3.11 or later; set PYTHON=..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(extras)]'
+endef
+
+$(STAMP): extras := dev
+$(STAMP): pyproject.toml constraints.txt
+	$(install)
 	@echo "compiling the solvers (once, a minute or two) ..."
 	@$(BIN)/python -m tests.compilation
 	@touch $(STAMP)
 
-demo: $(STAMP) ## a living map of a flat in the browser; without a terminal a picture, out/demo.png
+# without the parts of the tests, which are as large again; it compiles what it needs as it goes
+$(DEMO): extras := collect,plot
+$(DEMO): pyproject.toml constraints.txt
+	$(install)
+	@touch $(DEMO)
+
+demo: $(or $(wildcard $(STAMP)),$(DEMO)) ## a living map of a flat in the browser; without a terminal a picture, out/demo.png
 	@$(BIN)/cloakwork demo --out out
 
 # A worker waits a fifth of its time for brokers, browsers and devices: three keep two cores busy. Files run in the

@@ -260,3 +260,17 @@ def test_a_result_is_not_written_over_the_plan(run: Run, case: Case) -> None:
             target.hardlink_to(plan)
         assert run("recover", case.site, case.readings, option, target).code == 2
     assert plan.read_text() == before
+
+
+def test_a_recovery_that_is_interrupted_leaves_nothing_and_says_how_to_go_on(
+    run: Run, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cloakwork.cli.recover.recovered_rows", interrupted)
+    before = set(case.site.parent.iterdir())
+    done = run("recover", case.site, case.readings, "--out", case.site.parent / "found.csv")
+    assert done.code == 130
+    assert "--out with the name of a folder" in done.err
+    assert set(case.site.parent.iterdir()) == before

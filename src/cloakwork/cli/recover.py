@@ -37,6 +37,7 @@ from cloakwork.site import Site, load_site
 BATCH = 512
 MOST_SMOOTHED = 1000  # frames that are judged all together
 _DIGITS = {"weight": ".6g", "radius": ".6g", "probability": ".4g", "same": ".4g", "gap": ".3g", "fit": ".3g"}
+PARTS = "To be able to stop and go on, give --out with the name of a folder: it gets the results part by part"
 
 
 def recover(
@@ -87,10 +88,14 @@ def recover(
             refuse_input(plot, *inputs)
         summary = RecoverySummary(site)
         write = _writer(out, inputs, site, stack)
-        for found in _recovered(frames, site, noise.cloak, summary, alone=alone):
-            likely = _more_likely_than_not(found)
-            summary.add(likely)
-            write(likely)
+        try:
+            for found in _recovered(frames, site, noise.cloak, summary, alone=alone):
+                likely = _more_likely_than_not(found)
+                summary.add(likely)
+                write(likely)
+        except KeyboardInterrupt:
+            note(f"stopped, nothing written. {PARTS}")
+            raise
     if plot is not None and summary.total is not None:
         _draw(plot, site, summary, summary.total / summary.frames)
         note(f"wrote the picture to {plot}")
