@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -37,7 +37,6 @@ from cloakwork.site import Site, load_site
 BATCH = 512
 MOST_SMOOTHED = 1000  # frames that are judged all together
 _DIGITS = {"weight": ".6g", "radius": ".6g", "probability": ".4g", "same": ".4g", "gap": ".3g", "fit": ".3g"}
-PARTS = "To be able to stop and go on, give --out with the name of a folder: it gets the results part by part"
 
 
 def recover(
@@ -88,18 +87,27 @@ def recover(
             refuse_input(plot, *inputs)
         summary = RecoverySummary(site)
         write = _writer(out, inputs, site, stack)
-        try:
-            for found in _recovered(frames, site, noise.cloak, summary, alone=alone):
-                likely = _more_likely_than_not(found)
-                summary.add(likely)
-                write(likely)
-        except KeyboardInterrupt:
-            note(f"stopped, nothing written. {PARTS}")
-            raise
+        stack.enter_context(_saying_how_to_go_on())
+        for found in _recovered(frames, site, noise.cloak, summary, alone=alone):
+            likely = _more_likely_than_not(found)
+            summary.add(likely)
+            write(likely)
     if plot is not None and summary.total is not None:
         _draw(plot, site, summary, summary.total / summary.frames)
         note(f"wrote the picture to {plot}")
     report(summary, frames.source, out, plan=noise.digest, json=json)
+
+
+@contextmanager
+def _saying_how_to_go_on() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(
+            "stopped, nothing written. To be able to stop and go on, give --out with the name of a folder: it gets the "
+            "results part by part"
+        )
+        raise
 
 
 def _check_source(readings: list[Path] | None, from_store: str | None, since: str | None, until: str | None) -> None:
