@@ -391,5 +391,5 @@ EXPERIMENT = Experiment(
     Graphons,
     _work,
     shows="McMillan, Theorems 4.3 and 5.4, (4.4), Lemmas 4.4 and 5.3, Table 5.1",
-    minutes=2.0,
+    minutes=7.0,
 )
