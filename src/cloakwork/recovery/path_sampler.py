@@ -315,7 +315,8 @@ class PathSampler:
         for slot, law in enumerate(laws):
             self._weigh(law, 0, slot)
         laws = np.take_along_axis(laws, order.T[:, :, None], axis=0)
-        ties = self._tied(laws, order)
+        # with drift, offsets are drawn given the drawn places, and say nothing about other places: no ties
+        ties = self._tied(laws, order) if self.drift is None else Ties()
         self.beliefs = np.ascontiguousarray(laws.mean(axis=1))
         if len(self.frames) > 1:
             after = self._predicted(self.beliefs, 1)
