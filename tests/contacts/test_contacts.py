@@ -324,13 +324,12 @@ def test_several_groups_have_an_exact_distance_between_those_of_two_independent_
     ("k", "seed", "skipped", "equal"), [(5, [0], 0, False), (5, [5, 4], 30, True), (8, [8, 4], 22, True)]
 )
 def test_a_search_closes_the_gap_of_the_relaxation_and_no_descent_comes_closer(
-    k: int, seed: list[int], skipped: int, equal: bool, monkeypatch: pytest.MonkeyPatch
+    k: int, seed: list[int], skipped: int, equal: bool
 ) -> None:
     rng = np.random.default_rng(seed)
     *_, one, two = (random_blocks(k, rng, equal=equal) for _ in range(skipped + 2))
     found = cw.block_distance(one, two)
-    monkeypatch.setattr(sys.modules[permuted_apart.__module__], "MOST_PARTS", 0)
-    relaxed = cw.block_distance(one, two)
+    relaxed = cw.block_distance(one, two, parts=0)
     assert found.exact
     assert not relaxed.exact
     assert relaxed.lower <= found.lower <= found.upper <= relaxed.upper
@@ -358,8 +357,7 @@ def test_a_search_finds_what_trying_all_supports_finds(
     tried, module = cw.block_distance(one, two), sys.modules[permuted_apart.__module__]
     monkeypatch.setattr(module, "MOST_SUPPORTED", 0)
     searched = cw.block_distance(one, two)
-    monkeypatch.setattr(module, "MOST_PARTS", 0)
-    assert not cw.block_distance(one, two).exact  # without the search
+    assert not cw.block_distance(one, two, parts=0).exact
     assert searched.exact
     assert searched.lower <= tried.upper
     assert searched.upper == pytest.approx(tried.upper, abs=1e-9)

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, linprog
 
-from cloakwork._checks import FloatArray, instance_of
+from cloakwork._checks import FloatArray, count, instance_of
 from cloakwork.contacts.block_search import MOST_PERMUTED, branch, margins, relax
 from cloakwork.contacts.blocks import Blocks
 
 MOST_CELLS = 64  # pairs of groups for which the distance is exact
 MOST_SUPPORTED = 16  # pairs of groups whose sets are all tried
 MANY, FEW = (4, 100), (2, 30)  # starts and steps of the search by assignments, and by slower linear programs
-MOST_PARTS = 500  # of the couplings, each with its bound
 LEAST_GAIN = 1e-13
 CLOSE, CLOSEST = 1e-5, 1e-7  # bounds that differ by less, of the distance or in all, meet
 
@@ -39,8 +38,16 @@ class BlockDistance:
         return self.upper - self.lower <= max(CLOSE * self.upper, CLOSEST)
 
 
-def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
+def block_distance(first: Blocks, second: Blocks, *, parts: int = 500) -> BlockDistance:
     """Bound the distance delta_2 of two block models: the least root-mean-square difference over all matches of people.
+
+    Parameters
+    ----------
+    first, second
+        The models.
+    parts
+        How many parts of the couplings are searched at most; each takes seconds where both models have
+        eight groups. With fewer, the bounds are ready sooner and may not meet.
 
     Notes
     -----
@@ -52,7 +59,7 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
     - for up to 64 pairs of groups, the semidefinite relaxation: p p', p the entries of P, becomes any positive
       semidefinite matrix with entries of 0 or above and these margins. It mostly meets the upper bound.
     Where it does not, the couplings are split by which of their entries are 0, with a relaxation for each part, until
-    the bounds meet (branch and bound). Models with up to eight groups each so have an exact distance, unless 500 parts
+    the bounds meet (branch and bound). Models with up to eight groups each so have an exact distance, unless the parts
     do not suffice; `exact` then says so. With up to 16 pairs all supports are tried instead, which always suffices: a
     best P of least support is the only stationary coupling on its support.
 
@@ -62,6 +69,7 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
     """
     for name, blocks in (("first", first), ("second", second)):
         instance_of(name, blocks, Blocks, "the densities of groups as Blocks")
+    count("parts", parts, least=0)
     squares = sum(float(blocks.shares @ blocks.matrix**2 @ blocks.shares) for blocks in (first, second))
     degrees = np.outer(first.matrix @ first.shares, second.matrix @ second.shares)
     rng, (random, steps) = np.random.default_rng(0), MANY if _alike(first, second) else FEW
@@ -71,11 +79,13 @@ def block_distance(first: Blocks, second: Blocks) -> BlockDistance:
     cross = max(_climb(first, second, start, steps) for start in starts)
     found = _bounds(squares, lower, cross)
     if not found.exact and degrees.size <= MOST_CELLS:
-        found = _searched(first, second, squares, lower, cross, steps)
+        found = _searched(first, second, squares, lower, cross, steps, parts)
     return found
 
 
-def _searched(one: Blocks, two: Blocks, squares: float, lower: float, cross: float, steps: int) -> BlockDistance:
+def _searched(
+    one: Blocks, two: Blocks, squares: float, lower: float, cross: float, steps: int, parts: int
+) -> BlockDistance:
     """Bounds by a relaxation, then by permutations, then by a search of supports or of parts of the couplings."""
 
     def climb(coupling: FloatArray) -> float:
@@ -97,7 +107,7 @@ def _searched(one: Blocks, two: Blocks, squares: float, lower: float, cross: flo
     if one.k * two.k <= MOST_SUPPORTED:
         cross = max(cross, _best_of_supports(one, two))
         return _bounds(squares, squares - 2 * cross, cross)
-    most, cross = branch(root, one, two, cross, climb=climb, goal=goal, most_parts=MOST_PARTS)
+    most, cross = branch(root, one, two, cross, climb=climb, goal=goal, most_parts=parts)
     return _bounds(squares, max(lower, squares - 2 * most), cross)
 
 
