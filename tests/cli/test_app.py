@@ -223,8 +223,8 @@ def test_bad_readings_are_refused(content: bytes | None, says: str, run: Run, si
         (["--source", "0.5:inf"], "give a finite weight"),
         (["--source", "0.5:-1"], "give a finite weight"),
         (["--source", "0.5:"], "the weight '' is not a number"),
-        (["--source", "nan"], "at=nan: give one number"),
-        (["--source", "1.7"], "at=1.7 is outside"),
+        (["--source", "nan"], "--source nan: give one number"),
+        (["--source", "1.7"], "--source 1.7 is outside"),
         (["--source", "0.1,0.2"], "give one number"),
     ],
 )

@@ -213,7 +213,7 @@ def test_a_site_that_never_samples_says_nothing_of_it(
     succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    many = ROOMS.replace("max_count = 3", "max_count = 30")  # too many for point sources
+    many = ROOMS.replace("max_count = 3", "max_count = 30\nalike = true")  # too many of unknown strength
     made = stored(tmp_path, [small_sites.flat_result(small_sites.flat_site(), START, zone=0)], many)
     assert "sampled" not in succeed(*made.words, *PERIOD, "--zone", "room-1").out
 

@@ -27,7 +27,7 @@ NAME = "cloakwork-zones"
 PAGE = "https://collector.example"
 AVAILABLE = f"cloakwork/zones/{NAME}"
 NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
-MANY = NAMED.replace("max_count = 3", "max_count = 30")  # too many to compare: no odds
+MANY = NAMED.replace("max_count = 3", "max_count = 30\nalike = true")  # too many of unknown strength: no odds
 # Home Assistant's MQTT binary sensor and discovery: all keys that it documents
 DOCUMENTED = """
 availability availability_mode availability_template availability_topic default_entity_id device device_class

@@ -161,5 +161,5 @@ def test_people_on_a_large_floor_are_followed_and_no_moment_is_judged_again(monk
     for frame in given:
         follower.step(frame)
     assert follower.step(given[1]).tracked is None, "a frame that comes late is recovered alone"
-    with pytest.raises(SiteError, match="too large"):
+    with pytest.raises(SiteError, match="later frames"):
         smoothed_frames(given, floor, noise)
