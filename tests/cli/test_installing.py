@@ -122,10 +122,14 @@ def started(command: list[str], expected: str, folder: Path) -> None:
     """Run a command until it says what is expected, and stop it as Ctrl-C does."""
     said = folder / "said"
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    with said.open("w", encoding="utf-8") as out:
-        work = subprocess.Popen(
-            command, cwd=folder, env=os.environ | {"PATH": path}, stdout=out, stderr=out, start_new_session=True
-        )
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background of a shell ignore it
+    try:
+        with said.open("w", encoding="utf-8") as out:
+            work = subprocess.Popen(
+                command, cwd=folder, env=os.environ | {"PATH": path}, stdout=out, stderr=out, start_new_session=True
+            )
+    finally:
+        signal.signal(signal.SIGINT, before)
     try:
         until(lambda: expected in said.read_text(encoding="utf-8") or work.poll() is not None)
     finally:

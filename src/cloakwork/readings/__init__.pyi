@@ -1,3 +1,4 @@
+from .csv_lines import TextColumn as TextColumn
 from .frame_recovery import FrameRecoverer as FrameRecoverer
 from .frame_recovery import FrameRecovery as FrameRecovery
 from .frame_recovery import FrameTracker as FrameTracker
@@ -32,7 +33,6 @@ from .stretches import stretch_length as stretch_length
 from .stretches import stretches as stretches
 from .table_file import TIME_FORMS as TIME_FORMS
 from .table_file import TableFile as TableFile
-from .table_file import TextColumn as TextColumn
 from .table_file import column_numbers as column_numbers
 from .table_file import column_texts as column_texts
 from .table_file import column_times as column_times

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Self
 
+from cloakwork._checks import IntArray
 from cloakwork.errors import ReadingError
 from cloakwork.readings.converted_rows import ARROW, JSON_LINES, PARQUET, arrow_lines, json_lines
 
@@ -31,6 +32,14 @@ class Header:
 
     names: tuple[str, ...]
     delimiter: str
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """Texts as codes: row k holds `labels[codes[k]]`. Labels are unique."""
+
+    codes: IntArray
+    labels: tuple[str, ...]
 
 
 class CsvLines:

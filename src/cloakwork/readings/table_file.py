@@ -4,7 +4,6 @@ import csv
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow.csv as pa_csv
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.readings.converted_rows import ARROW, JSON_LINES, PARQUET, record_batches
-from cloakwork.readings.csv_lines import CsvLines, Header, iso_ms, split_cells
+from cloakwork.readings.csv_lines import CsvLines, Header, TextColumn, iso_ms, split_cells
 
 TIME_FORMS = "ISO 8601, such as 2026-10-05T08:30:00Z, or Unix seconds or milliseconds"
 _BLOCK = 1 << 23
@@ -24,14 +23,6 @@ _BETWEEN = "\x1f"  # separates cells once a line is plain: quoted cells may hold
 _LATEST = 253_402_300_800_000  # the year 10000
 _SECONDS_BELOW = 1e11  # larger Unix times are milliseconds: in seconds this is the year 5138
 _TICKS = {"ms": 1, "us": 1_000, "ns": 1_000_000}  # of a timestamp, in a millisecond
-
-
-@dataclass(frozen=True, eq=False)
-class TextColumn:
-    """Texts as codes: row k holds `labels[codes[k]]`. Labels are unique."""
-
-    codes: IntArray
-    labels: tuple[str, ...]
 
 
 class TableFile:
