@@ -71,7 +71,7 @@ def test_the_page_leads_from_a_site_file_to_a_map_that_names_the_right_rooms(
 
 
 def followed(block: str, succeed: Run) -> str:
-    """What the commands of a block say; ours run in this process, and those of a loop once for each sensor."""
+    """Return the output of a block's commands; ours run in this process, and those of a loop once for each sensor."""
     said = ""
     loop = re.compile(r"^for id in .*?; do (.*); done$", flags=re.MULTILINE)
     ids = [f"s{number:02}" for number in range(1, 13)]

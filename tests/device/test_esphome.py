@@ -143,7 +143,7 @@ def compiled(folder: Path) -> Path:
 
 
 def said_until(program: Path, text: str, count: int) -> list[str]:
-    """What a board prints until so many lines hold a text."""
+    """Return the output of a board up to the line that is the last of so many with a text."""
     lines: list[str] = []
     line = [parts.program("stdbuf") or "stdbuf", "-oL", str(program)]  # otherwise its log comes in blocks
     with subprocess.Popen(line, cwd=program.parent, stdout=subprocess.PIPE, text=True) as board:

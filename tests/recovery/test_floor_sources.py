@@ -1,6 +1,7 @@
 """Many sources on a large floor: local moves sample the same posterior as the exact methods."""
 
 from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from cloakwork.physics import FloorPlan, Pulse, Rooms, Steady, floorplan, source
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, FrameTracker
 from cloakwork.readings.frame_recovery import partial_cloak
-from cloakwork.recovery import FloorTracker, Motion, PointSources, Problem, floor_belief, recover
+from cloakwork.recovery import BasisPursuit, FloorTracker, Motion, PointSources, Problem, floor_belief, recover
 from cloakwork.recovery.motion import MotionModel
 from cloakwork.recovery.observation import Observer
 from cloakwork.recovery.path_steps import predict
+from cloakwork.site import parse_site
 
 PEOPLE = [(1.2, 1.2), (3.2, 2.2)]
 
@@ -159,6 +161,16 @@ def test_chains_start_again_where_what_they_drew_has_become_impossible(both: tup
     tracker.belief = replace(tracker.belief, states=far)
     now = tracker.step(readings, 10.0)
     assert [source.at for source in now.sources] == [(1.25, 1.25)]
+
+
+@pytest.mark.parametrize("more", ["drift = {all = 1.0}\n", "strength"])
+def test_many_people_whose_readings_drift_or_whose_strength_is_unknown_are_recovered_frame_by_frame(more: str) -> None:
+    text = files("cloakwork.demo").joinpath("office.toml").read_text(encoding="utf-8").partition("[motion]")[0]
+    unknown = text.replace("strength = 5.0", "strength = [1.0, 5.0]")
+    floor = parse_site(unknown if more == "strength" else more + text)
+    assert not floor.follows
+    assert not floor.samples_locally
+    assert isinstance(floor.estimator().estimator, BasisPursuit)
 
 
 def test_more_than_twelve_people_are_followed_on_a_small_floor() -> None:

@@ -121,7 +121,7 @@ def _check_source(readings: list[Path] | None, from_store: str | None, since: st
 
 
 def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray) -> None:
-    from cloakwork.cli.draw import draw_map, draw_tracks  # noqa: PLC0415 - as above
+    from cloakwork.cli.draw import draw_map, draw_tracks  # noqa: PLC0415 - only pictures need Matplotlib
 
     if summary.followed:
         draw_tracks(plot, site, weights, summary.trails, summary.recent[-1].time)

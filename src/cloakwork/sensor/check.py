@@ -138,7 +138,7 @@ def undecided(report: "dict[str, Any]") -> bool:
 
 
 def once_more(count: int) -> str:
-    """What to say before a check reads again."""
+    """Explain that a check reads again."""
     return f"{count} readings do not show enough own noise of a sensor that may have it: reading {AGAIN * count} anew"
 
 

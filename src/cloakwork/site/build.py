@@ -284,7 +284,7 @@ def _lattice(space: Space, number: int) -> IntArray | None:
 def make_motion(spec: SiteSpec, physics: Physics, not_followed: str) -> Motion:
     """Return how the sources of a site move: people on a floor plan and sources that stay elsewhere, unless stated.
 
-    What a site file says about motion is refused if its sources are not followed, for the given reason.
+    Refuse any statement about motion if the sources are not followed, for the given reason.
 
     >>> from cloakwork.site import parse_site
     >>> site = parse_site('''

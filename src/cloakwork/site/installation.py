@@ -137,12 +137,10 @@ class Site:
                 f"{self.spec.privacy.window:g}. The claim for a window covers such stays: leave the table out.",
                 key="stay",
             )
-        if self.spec.sources.kind == "pulse" or self.spec.physics.tolerance.memory or self.samples_locally:
-            why = (
-                "with this many sources, recovery cannot take offsets out"
-                if self.samples_locally
-                else "it needs lasting sources, and readings that follow them at once (no tolerance of memory)"
-            )
+        why = "recovery cannot take offsets out with so many sources" if self.samples_locally else ""
+        if self.spec.sources.kind == "pulse" or self.spec.physics.tolerance.memory:
+            why = "it needs lasting sources, and readings that follow them at once (no tolerance of memory)"
+        if why:
             raise SiteError(f"privacy.stay: {why}. Leave the table out.", key="stay")
         readings = schedule.most(clock_ms(stated.length))
         period = schedule.period_ms / 1000 * schedule.window_slots / min(schedule.allowed, schedule.window_slots)
@@ -191,8 +189,10 @@ class Site:
 
     @property
     def samples_locally(self) -> bool:
-        """Whether the sources are sampled by local moves, since they are many or the floor is large."""
-        return samples_locally(self.physics, self.spec.sources.max_count or USUAL_COUNT)
+        """Whether sources are sampled by local moves: many of known strength without drift, or on a large floor."""
+        sources = self.spec.sources
+        few = sources.alike or isinstance(sources.strength, tuple) or self.drift is not None
+        return samples_locally(self.physics, 1 if few else sources.max_count or USUAL_COUNT)
 
     @property
     def follows(self) -> bool:
@@ -370,7 +370,7 @@ def choose_estimator(sources: SourcesSpec, space: Space, *, local: bool = False)
     most = sources.max_count or USUAL_COUNT
     too_many = ""
     if local and (sources.alike or isinstance(sources.strength, tuple)):
-        too_many = "on a large floor, or with more than 12 sources, their strength must be known"
+        too_many = "the floor is too large for sources of unknown strength"
     elif most > MOST_SOURCES and not local:
         too_many = f"{most} sources are too many to compare where each might be"
     elif space.metric is Metric.PATH and len(space) > MOST_PATH_PLACES and not local:
