@@ -10,7 +10,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.contacts import Blocks, block_distance
 
 RANDOM = {5: 40, 6: 40, 8: 20}  # groups, and pairs of models
-SYMMETRIC = (5, 6)
+SYMMETRIC = (5, 6, 8)
 
 
 def run() -> tuple[Table, bool]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, linprog
 
 from cloakwork._checks import FloatArray, count, instance_of
-from cloakwork.contacts.block_search import MOST_PERMUTED, branch, margins, relax
+from cloakwork.contacts.block_search import MOST_PERMUTED, branch, margins, most_of_planted, relax
 from cloakwork.contacts.blocks import Blocks
 
 MOST_CELLS = 64  # pairs of groups for which the distance is exact
@@ -60,8 +60,9 @@ def block_distance(first: Blocks, second: Blocks, *, parts: int = 500) -> BlockD
       semidefinite matrix with entries of 0 or above and these margins. It mostly meets the upper bound.
     Where it does not, the couplings are split by which of their entries are 0, with a relaxation for each part, until
     the bounds meet (branch and bound). Models with up to eight groups each so have an exact distance, unless the parts
-    do not suffice; `exact` then says so. With up to 16 pairs all supports are tried instead, which always suffices: a
-    best P of least support is the only stationary coupling on its support.
+    do not suffice; `exact` then says so. Two kinds need no parts: where both models have one density between groups,
+    all trees of groups are tried; and with up to 16 pairs of groups all supports, because a best P of least support is
+    the only stationary coupling on its support.
 
     >>> found = block_distance(Blocks([[0, 1], [1, 0]]), Blocks([[1, 0], [0, 1]]))
     >>> found.exact, round(found.upper, 4)
@@ -107,6 +108,9 @@ def _searched(
     if one.k * two.k <= MOST_SUPPORTED:
         cross = max(cross, _best_of_supports(one, two))
         return _bounds(squares, squares - 2 * cross, cross)
+    planted = most_of_planted(one, two)
+    if planted is not None:
+        return _bounds(squares, squares - 2 * planted, planted)
     most, cross = branch(root, one, two, cross, climb=climb, goal=goal, most_parts=parts)
     return _bounds(squares, max(lower, squares - 2 * most), cross)
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork._compile import compiled
 from cloakwork.contacts.blocks import Blocks
 
 STEPS, STALL, CHECKED_EVERY = 1_500, 100, 10
@@ -18,7 +19,8 @@ PATIENCE = 10  # times as many steps where a part cannot be split
 LEAST_PROGRESS = 0.02  # of the way to the goal, below which steps end
 MOST_PERMUTED = 8  # groups whose permutations are all tried
 CUT_SIZE = 0.3  # of the largest entry of a cut: the steps converge best if products are of similar size
-FLAT = 1e-12  # of a curvature that does not matter
+FLAT = 1e-12  # of a curvature, or of a share, that does not matter
+MOST_IN_TREE = 16  # groups of both models whose sets are all tried
 
 
 @final
@@ -57,6 +59,59 @@ def relax(one: Blocks, two: Blocks, goal: float) -> Relaxation:
     near, price, cuts = np.outer(entries, entries), np.zeros((size, size)), np.empty((0, size))
     start = Relaxation(math.inf, np.arange(size), frozenset(), cuts, near, price, 0.3 * size)
     return _improved(start, one, two, goal, STEPS)
+
+
+def most_of_planted(one: Blocks, two: Blocks) -> float | None:
+    """The largest cross term where both models have one density between groups; None if this does not give it.
+
+    With the densities within groups a_i and b_k above those between, alpha and beta, the cross term is
+    sum_ik a_i b_k P_ik^2, and a part that all couplings share. If no a_i b_k is below 0, a corner is best: a tree of
+    groups, in which each edge carries what one side has more than the other.
+    """
+    (alpha, a), (beta, b) = (_planted(blocks) for blocks in (one, two))
+    weights = np.outer(a, b)
+    if one.k + two.k > MOST_IN_TREE or not (weights >= 0).all():  # or some density is NaN: there is none between
+        return None
+    common = beta * float(a @ one.shares**2) + alpha * float(b @ two.shares**2) + alpha * beta
+    return common + _best_tree(np.concatenate([one.shares, -two.shares]), one.k, weights)
+
+
+def _planted(blocks: Blocks) -> tuple[float, FloatArray]:
+    """The one density between groups, NaN if there is none, and how much that within each is above it."""
+    between = blocks.matrix[~np.eye(blocks.k, dtype=bool)]
+    density = float(between[0]) if len(between) and np.ptp(between) == 0 else math.nan
+    return density, np.diag(blocks.matrix) - density
+
+
+@compiled
+def _best_tree(shares: FloatArray, rows: int, weights: FloatArray) -> float:
+    """The largest sum of weighted squares over all trees of groups; `shares` of those after `rows` are negative."""
+    groups = len(shares)
+    excess = np.zeros(1 << groups)  # of a set of groups
+    tree = np.full((groups, len(excess)), -np.inf)  # the best tree of a set with this root, whose excess goes up
+    below = np.full((groups, len(excess)), -np.inf)  # the same below this group, which is not of the set
+    for members in range(1, len(excess)):
+        for root in range(groups):
+            rest = members ^ (1 << root)
+            if rest > members:
+                continue
+            excess[members] = excess[rest] + shares[root]
+            if rest == 0:
+                tree[root, members] = 0.0
+            elif (excess[members] if root < rows else -excess[members]) >= -FLAT:
+                first = rest & -rest  # the child with this group is taken away first
+                others = some = rest ^ first
+                while some >= 0:
+                    child = some | first
+                    tree[root, members] = max(tree[root, members], below[root, child] + tree[root, members ^ child])
+                    some = (some - 1) & others if some else -1
+        for above in range(groups):
+            for root in range(groups):
+                if members >> above & 1 == 0 and members >> root & 1 and (root < rows) != (above < rows):
+                    weight = weights[above, root - rows] if above < rows else weights[root, above - rows]
+                    value = tree[root, members] + weight * excess[members] ** 2
+                    below[above, members] = max(below[above, members], value)
+    return float(tree[0, -1])
 
 
 def branch(

@@ -16,7 +16,7 @@ from cloakwork.recovery.path_steps import Beliefs
 
 Pair = tuple[int, int]
 SITS, KEPT = 0.5, 0.1  # two sources are tied once each sits with this probability, and stay so while above the second
-NEAR = 0.05  # and while their columns overlap as much as this, as a cosine
+NEAR = 0.05  # and while the columns of their likeliest places overlap as much as this, as a cosine
 FAINT = 1e-4  # places less likely than this part of the likeliest are not tied
 LARGEST = 1e6  # of a ratio
 HIGHEST = 300.0  # of a gain
@@ -105,22 +105,14 @@ class Ties:
 
     def continued(self, beliefs: Beliefs, overlap: Beliefs) -> "Ties":
         """The ties to keep and to begin: of all who sit near each other, at the places where they are likely."""
-        n = len(overlap)
-        sitting = beliefs[:, :n]
-        sits = sitting.sum(axis=1)
+        sitting = beliefs[:, : len(overlap)]
+        sits, at = sitting.sum(axis=1), sitting.argmax(axis=1)
+        near = overlap[np.ix_(at, at)] > NEAR * np.sqrt(np.outer(overlap[at, at], overlap[at, at]))
         likely = [np.flatnonzero(law > FAINT * law.max()) if law.any() else np.arange(0) for law in sitting]
         found = {}
-        for b in range(len(beliefs)):
-            for a in range(b):
-                tie = self.between(a, b)
-                if min(sits[a], sits[b]) <= (KEPT if tie else SITS):
-                    continue
-                p, q = sitting[a, likely[a]], sitting[b, likely[b]]
-                norm = np.sqrt(
-                    p @ overlap[likely[a], likely[a]] * p.sum() * (q @ overlap[likely[b], likely[b]]) * q.sum()
-                )
-                if p @ overlap[np.ix_(likely[a], likely[b])] @ q > NEAR * norm:
-                    none = np.ones((len(p), len(q)), dtype=np.float32)
-                    new = Tie(likely[a], likely[b], none)
-                    found[a, b] = tie.at(likely[a], likely[b]) if tie else new
+        for a, b in np.argwhere(np.triu(near, 1)).tolist():
+            tie = self.between(a, b)
+            if min(sits[a], sits[b]) > (KEPT if tie else SITS):
+                none = np.ones((len(likely[a]), len(likely[b])), dtype=np.float32)
+                found[a, b] = tie.at(likely[a], likely[b]) if tie else Tie(likely[a], likely[b], none)
         return Ties(found)

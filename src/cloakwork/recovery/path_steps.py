@@ -44,51 +44,53 @@ def _exponentials(values: Beliefs, result: Beliefs, bits: IntArray) -> None:
 
 
 @compiled_part
-def _spread(reach: Beliefs, weights: Beliefs, moved: Beliefs) -> None:
-    """Walk from patches with these weights to all others."""
-    total = np.float32(0.0)
-    for patch in range(len(weights)):
-        moved[patch] = 0.0
-        total += weights[patch]
-    for patch in range(len(weights)):
-        weight = weights[patch]
-        if weight > LEAST * total:
-            row = reach[patch]
-            for end in range(len(moved)):
-                moved[end] += weight * row[end]
+def _moved(step: Any, values: Beliefs) -> Beliefs:
+    """What comes to each place (chains, n) if `values` (chains, n) walk from the patches of their places.
 
-
-@compiled_part
-def _moved(step: Any, values: Beliefs, scratch: Any, here: Beliefs) -> None:
-    """Let `values` (n,) walk from the patches of their places, and fill `here` (n,) with what comes to each place."""
+    All chains walk from a patch at once, and from two patches in one loop, so that `reach` is read from memory once.
+    """
     patch, reach = step[0], step[1]
-    weights, moved = scratch
-    weights[:] = 0.0
-    for i in range(len(patch)):
-        weights[patch[i]] += values[i]
-    _spread(reach, weights, moved)
-    for i in range(len(patch)):
-        here[i] = moved[patch[i]]
+    chains, n, patches = len(values), len(patch), len(reach)
+    weights, moved = np.zeros((chains, patches + 1), dtype=np.float32), np.zeros((chains, patches), dtype=np.float32)
+    least = np.empty(chains, dtype=np.float32)
+    for row in range(chains):
+        weight, total = weights[row], np.float32(0.0)
+        for i in range(n):
+            weight[patch[i]] += values[row, i]
+            total += values[row, i]
+        least[row] = LEAST * total
+    for start in range(0, patches, 2):
+        first, second = reach[start], reach[min(start + 1, patches - 1)]  # the weight beyond the last patch is 0
+        for row in range(chains):
+            one, two = weights[row, start], weights[row, start + 1]
+            if one > least[row] or two > least[row]:
+                to = moved[row]
+                for end in range(patches):
+                    to[end] += one * first[end] + two * second[end]
+    here = np.empty((chains, n), dtype=np.float32)
+    for row in range(chains):
+        for i in range(n):
+            here[row, i] = moved[row, patch[i]]
+    return here
 
 
 @compiled
 def predict(step: Any, law: Beliefs, after: Beliefs) -> None:
     """Fill `after` with the law after an interval."""
-    reach, flow, leave, arrive = step[1:5]
+    flow, leave, arrive = step[2:5]
     begin, settle, appear = np.float32(step[5]), np.float32(step[6]), np.float32(step[7])
     n = len(flow)
-    scratch = (np.empty(len(reach), dtype=np.float32), np.empty(len(reach), dtype=np.float32))
-    walking, here = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    walking = np.empty((len(law), n), dtype=np.float32)
+    for row in range(len(law)):
+        for i in range(n):
+            walking[row, i] = (begin * law[row, i] + law[row, n + i]) * flow[i]
+    here = _moved(step, walking)
     for row in range(len(law)):
         sits, walks, absent = law[row, :n], law[row, n : 2 * n], law[row, 2 * n]
-        gone = np.float32(0.0)
+        sitting, moving, gone = after[row, :n], after[row, n : 2 * n], np.float32(0.0)
         for i in range(n):
-            walking[i] = (begin * sits[i] + walks[i]) * flow[i]
+            came = here[row, i] + absent * appear * arrive[i]
             gone += (sits[i] + walks[i]) * leave[i]
-        _moved(step, walking, scratch, here)
-        sitting, moving = after[row, :n], after[row, n : 2 * n]
-        for i in range(n):
-            came = here[i] + absent * appear * arrive[i]
             sitting[i] = sits[i] * (ONE - begin) * (ONE - leave[i]) + settle * came
             moving[i] = (ONE - settle) * came
         after[row, 2 * n] = absent * (ONE - appear) + gone
@@ -101,26 +103,25 @@ def look_back(step: Any, law: Beliefs, factors: Beliefs, later: Beliefs, smoothe
     `later` is the likelihood of the readings after the next frame, for each state there, and `factors` that of the next
     frame's own. `law` is the one before `step`, given the readings up to it.
     """
-    reach, flow, leave, arrive = step[1:5]
+    flow, leave, arrive = step[2:5]
     begin, settle, appear = np.float32(step[5]), np.float32(step[6]), np.float32(step[7])
     n = len(flow)
-    scratch = (np.empty(len(reach), dtype=np.float32), np.empty(len(reach), dtype=np.float32))
-    ended, here = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    ended = np.empty((len(law), n), dtype=np.float32)
     for row in range(len(law)):
         factor, sits, walks = factors[row], later[row, :n], later[row, n : 2 * n]
-        came, top = np.float32(0.0), np.float32(0.0)
         for i in range(n):
             sits[i] *= factor[i]
-            ended[i] = settle * sits[i] + (ONE - settle) * walks[i] * factor[i]
-            came += ended[i] * arrive[i]
-        absent = later[row, 2 * n] * factor[n]
-        _moved(step, ended, scratch, here)
+            ended[row, i] = settle * sits[i] + (ONE - settle) * walks[i] * factor[i]
+    here = _moved(step, ended)
+    for row in range(len(law)):
+        sits, walks, absent = later[row, :n], later[row, n : 2 * n], later[row, 2 * n] * factors[row, n]
+        came, top, total = np.float32(0.0), np.float32(0.0), np.float32(0.0)
         for i in range(n):
-            walked, gone = here[i] * flow[i], leave[i] * absent
+            walked, gone = here[row, i] * flow[i], leave[i] * absent
+            came += ended[row, i] * arrive[i]
             sits[i] = (ONE - begin) * (ONE - leave[i]) * sits[i] + begin * walked + gone
             walks[i] = walked + gone
         later[row, 2 * n] = (ONE - appear) * absent + appear * came
-        total = np.float32(0.0)
         for state in range(2 * n + 1):
             smoothed[row, state] = law[row, state] * later[row, state]
             total += smoothed[row, state]
