@@ -171,7 +171,7 @@ def test_a_smoothed_past_is_calibrated() -> None:
     plan = flat()
     cloak = cw.Cloak(plan, epsilon=2.0, delta=1e-5, alpha=0.1, readings_per_window=10, design="least-error")
     judged, times = Judged(), MINUTE * np.arange(FRAMES)
-    for seed in range(12):
+    for seed in range(24):
         rng = np.random.default_rng(seed)
         scene = people(plan, rng)
         clean = np.array([plan.matrix[:, list(there.values())].sum(axis=1) for there in scene])

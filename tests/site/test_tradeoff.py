@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,6 +75,27 @@ def test_the_same_readings_in_two_processes_give_the_same_result() -> None:
     one, two = (cw.tradeoff(parse_site(SITE), epsilon=[8.0], frames=24, workers=k) for k in (1, 2))
     assert one.rows[0].sitting == two.rows[0].sitting
     assert one.rows[0].walking == two.rows[0].walking
+
+
+def test_a_comparison_that_is_interrupted_goes_on(tmp_path: Path) -> None:
+    kept, seen = tmp_path / "kept.jsonl", list[tuple[int, int]]()
+    wanted: dict[str, Any] = {"epsilon": [8.0, 0.001], "frames": 24}
+
+    def interrupt(done: int, _: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cw.tradeoff(parse_site(SITE), **wanted, kept=kept, progress=interrupt)
+    lines = kept.read_text().splitlines(keepends=True)
+    kept.write_text("".join(lines) + lines[0][:50])  # cut off while it was written
+    found = cw.tradeoff(parse_site(SITE), **wanted, kept=kept, progress=lambda *done: seen.append(done))
+    assert seen == [(3, 4), (4, 4)]
+    again = cw.tradeoff(parse_site(SITE), **wanted)
+    assert [(row.sitting, row.walking) for row in found.rows] == [(row.sitting, row.walking) for row in again.rows]
+    kept.write_text("something else\n")
+    with pytest.raises(InputError):
+        cw.tradeoff(parse_site(SITE), **wanted, kept=kept)
 
 
 def test_fewer_sensors_and_a_coarse_hardware_step_change_the_noise() -> None:

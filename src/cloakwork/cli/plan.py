@@ -35,7 +35,7 @@ from cloakwork.cli.planned_accuracy import (
     window_limits,
 )
 from cloakwork.cli.planned_noise import planning, write_plan
-from cloakwork.cli.sweep import Frames, List, Needs, Plot, Sweep, SweepOptions, sweep
+from cloakwork.cli.sweep import Frames, Kept, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
 from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, SensorChoice
@@ -59,6 +59,7 @@ def plan(
     need: Needs = None,
     frames: Frames = None,
     scheduler: Scheduler = None,
+    kept: Kept = None,
     plot: Plot = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write the frozen plan to.")] = None,
     json: Json = False,
@@ -69,7 +70,7 @@ def plan(
         other = "--out" if out is not None else "--sweep"
         raise InputError(f"{instead} with {other}: change the site file first, then write its plan with --out.")
     site = load_site(path)
-    options = SweepOptions(alpha, epsilon, readings, sensors, resolution, need, frames, plot, scheduler)
+    options = SweepOptions(alpha, epsilon, readings, sensors, resolution, need, frames, plot, scheduler, kept)
     if compare:
         sweep(site, path, options, json=json)
         return

@@ -27,6 +27,10 @@ Needs = Annotated[
     typer.Option("--need", metavar="TEXT", help='With --sweep: what for, such as "room 95%" or "count 90% live".'),
 ]
 Frames = Annotated[int | None, typer.Option(min=1, help="With --sweep: frames of each simulation.")]
+Kept = Annotated[
+    Path | None,
+    typer.Option("--kept", metavar="FILE", help="With --sweep: file of finished simulations, to stop and go on."),
+]
 Plot = Annotated[Path | None, typer.Option("--plot", help="With --sweep: file to draw the comparison in.")]
 
 
@@ -43,6 +47,7 @@ class SweepOptions:
     frames: int | None = None
     plot: Path | None = None
     scheduler: str | None = None
+    kept: Path | None = None
 
     def refuse_any(self) -> None:
         """Refuse options that mean nothing without --sweep."""
@@ -59,8 +64,11 @@ def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
         check_picture(options.plot)
         refuse_input(options.plot, path, *site.files.values())
         refuse_unwritable("--plot", options.plot)
+    if options.kept is not None:
+        refuse_input(options.kept, path, *site.files.values())
+        refuse_unwritable("--kept", options.kept)
     needs = [Need.parse(text) for text in options.need or ()]
-    with _progress(on_cluster=options.scheduler is not None) as progress:
+    with _saying_how_to_go_on(options.kept), _progress(on_cluster=options.scheduler is not None) as progress:
         found = tradeoff(
             site,
             alpha=_numbers("alpha", options.alpha),
@@ -71,6 +79,7 @@ def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
             frames=options.frames or FRAMES,
             workers=os.cpu_count() or 1,
             scheduler=options.scheduler,
+            kept=options.kept,
             progress=progress,
         )
     best = found.recommend(*needs)
@@ -105,22 +114,35 @@ def _whole(name: str, text: str | None) -> list[int]:
 
 
 @contextmanager
+def _saying_how_to_go_on(kept: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept is None:
+            note("stopped, nothing kept. To be able to stop and go on, give --kept with the name of a file")
+        else:
+            note(f"stopped. Finished simulations are in {kept}: run the same command again to go on")
+        raise
+
+
+@contextmanager
 def _progress(*, on_cluster: bool) -> Iterator[Callable[[int, int], None]]:
     """A progress bar, with a note of how long it takes once the first simulations are done."""
     began = time.monotonic()
     with bar("simulating people", 1000) as show:
         told = False
+        known: int | None = None  # simulations that an earlier run finished
 
         def progress(done: int, total: int) -> None:
-            nonlocal began, told
+            nonlocal began, told, known
             show(1000 * done // max(total, 1))
-            if done == 0:
-                began = time.monotonic()
+            if known is None:
+                began, known = time.monotonic(), done
                 where = "the cluster" if on_cluster else counted(os.cpu_count() or 1, "core")
-                note(f"{counted(total, 'simulation')} on {where}")
-            elif not told and (os.cpu_count() or 1) <= done < total:
+                note(f"{counted(total - done, 'simulation')} on {where}{f', {done} kept' if done else ''}")
+            elif not told and known + (os.cpu_count() or 1) <= done < total:
                 told = True
-                left = (time.monotonic() - began) / done * (total - done) / 60
+                left = (time.monotonic() - began) / (done - known) * (total - done) / 60
                 note(f"about {max(1, math.ceil(left))} min left")
 
         yield progress

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -15,9 +16,10 @@ import numpy as np
 from cloakwork._checks import FloatArray, count, positive
 from cloakwork.accuracy import Habits
 from cloakwork.errors import ClusterError, InputError
-from cloakwork.parallel import Cluster
+from cloakwork.parallel import Cluster, versions
 from cloakwork.physics import Matrix
 from cloakwork.site.installation import Site
+from cloakwork.site.kept_simulations import KeptSimulations, digest_of
 from cloakwork.site.schema import SensorSpec
 from cloakwork.site.tracking_quality import Estimate, Followed, ZoneNumbers, follow_simulated, habits_of
 
@@ -157,6 +159,7 @@ def tradeoff(
     workers: int = 1,
     scheduler: str | None = None,
     seed: int = 0,
+    kept: Path | None = None,
     progress: Progress | None = None,
 ) -> Tradeoff:
     """Simulate people at all combinations of some settings of a site, and follow them from the noisy readings.
@@ -174,6 +177,8 @@ def tradeoff(
         `if __name__ == "__main__":`.
     scheduler
         Address of a Dask scheduler whose workers simulate instead.
+    kept
+        File for finished simulations. Those that it has are not run again, so an interrupted comparison goes on.
     progress
         Called with (simulations done, simulations in total).
 
@@ -210,7 +215,7 @@ def tradeoff(
     jobs = [
         _Job(trial.planned.site, trial.planned.sigmas, walking, frames, seed) for trial in trials for walking in kinds
     ]
-    results = _run(jobs, workers, scheduler, progress or (lambda *_: None))
+    results = _run(jobs, workers, scheduler, None if kept is None else KeptSimulations(kept), progress)
     rows: list[TradeoffRow] = []
     for number, trial in enumerate(trials):
         sitting, *walking = results[number * len(kinds) : (number + 1) * len(kinds)]
@@ -353,22 +358,37 @@ class _Job:
         habits = habits_of(self.site, walking=self.walking) or Habits()
         return follow_simulated(self.site, self.sigmas, habits, frames=self.frames, seed=self.seed)
 
+    @property
+    def digest(self) -> str:
+        """A name that another simulation, or another version, does not have."""
+        site = (self.site.digest, self.site.spec.model_dump_json())
+        return digest_of(versions(), site, self.sigmas.tolist(), self.walking, self.frames, self.seed)
 
-def _run(jobs: Sequence[_Job], workers: int, scheduler: str | None, progress: Progress) -> list[Followed]:
-    """Run simulations, several at a time if there are several workers."""
-    results: dict[int, Followed] = {}
+
+def _run(
+    jobs: Sequence[_Job], workers: int, scheduler: str | None, kept: KeptSimulations | None, progress: Progress | None
+) -> list[Followed]:
+    """Run the simulations that are not kept, several at a time if there are several workers."""
+    digests = [job.digest if kept else "" for job in jobs]
+    known = [(kept.get(digest) if kept else None) for digest in digests]
+    results = {number: result for number, result in enumerate(known) if result is not None}
+    todo = [number for number in range(len(jobs)) if number not in results]
+    show = progress or (lambda *_: None)
     with ExitStack() as stack:
-        found: Iterator[tuple[int, Followed]] = enumerate(map(_Job.run, jobs))
-        if scheduler is not None:
-            found = _on_cluster(stack.enter_context(Cluster(scheduler)), jobs)
+        left = [jobs[number] for number in todo]
+        found: Iterator[tuple[int, Followed]] = enumerate(map(_Job.run, left))
+        if scheduler is not None and left:
+            found = _on_cluster(stack.enter_context(Cluster(scheduler)), left)
         elif workers > 1:
             pool = stack.enter_context(ProcessPoolExecutor(workers, mp_context=get_context("spawn")))
             stack.callback(pool.shutdown, cancel_futures=True)
-            found = enumerate(pool.map(_Job.run, jobs))
-        progress(0, len(jobs))
-        for number, result in found:
-            results[number] = result
-            progress(len(results), len(jobs))
+            found = enumerate(pool.map(_Job.run, left))
+        show(len(results), len(jobs))
+        for place, result in found:
+            results[todo[place]] = result
+            if kept is not None:
+                kept.add(digests[todo[place]], result)
+            show(len(results), len(jobs))
     return [results[number] for number in range(len(jobs))]
 
 
