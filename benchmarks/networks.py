@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 from scipy import sparse, special
 from scipy.sparse import linalg as sparse_linalg
@@ -16,8 +17,10 @@ from benchmarks.recovery import time_limit
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled
 from cloakwork.physics import Graph, sources
-from cloakwork.privacy import Cloak
-from cloakwork.recovery import BasisPursuit, PointSources, recover
+from cloakwork.privacy import Cloak, Flip
+from cloakwork.recovery import BasisPursuit, PointSources, Whisper, recover, whisper
+
+BoolArray = NDArray[np.bool_]
 
 LARGE = int(os.environ.get("CLOAKWORK_NODES", "1000000"))  # fewer nodes for a quick look; goals are for a million
 SMALL = 10_000
@@ -26,6 +29,7 @@ EPSILON, DELTA, ALPHA = 4.0, 1e-5, 1.0
 PATIENCE = 120.0  # seconds for a rival
 CALLS, SHORT = 7, 3.0  # calls of which the best counts, while they take less than this
 QUIET = 0.005  # noise at which the map of 10,000 nodes is not empty
+CIRCLE = 250  # people in a community
 COLUMNS = ("network", "task", "result", "seconds", "CPU seconds", "goal")
 
 
@@ -50,6 +54,34 @@ def run_walk() -> tuple[Table, bool]:
     rows = _Rows()
     _network(rows, "hubs", preferential(LARGE, 5), "normalised", {"apply": 1, "slope": 300, "loose": 1.5})
     return rows.end()
+
+
+def run_whispers() -> tuple[Table, bool]:
+    """Where a rumour began: passed on over streets, and between friends in communities of 250."""
+    rows = _Rows()
+    grid = Graph.from_edges(streets(int(np.sqrt(LARGE))), TAU)
+    circles = Graph.from_edges(friends(LARGE), 0.3)
+    for name, graph, parts in (("streets", grid, None), ("friends", circles, np.arange(circles.places) // CIRCLE)):
+        names = None if parts is None else parts.tolist()
+        start, rng = graph.places // 2, np.random.default_rng(5)
+        knows = cascade(graph, start, 60, rng)
+        for epsilon in (1.0, 2.0):
+            flip = Flip(epsilon=epsilon, readings_per_window=1)
+            answers = flip.simulate(knows.astype(np.int64), rng=rng)
+            work = partial(whisper, graph, answers, flip, knowing=float(knows.sum()), communities=names)
+            described = partial(_beginner, graph=graph, start=start, parts=parts)
+            task = f"whisper, epsilon {epsilon:g}, {knows.sum()} know"
+            rows.time(f"{name}, {graph.places:,}", task, work, described, 600)
+    return rows.end()
+
+
+def _beginner(found: Whisper, graph: Graph, start: int, parts: IntArray | None) -> str:
+    away = graph.space.distances(start)[found.beginner]
+    said = f"{found.chance:.3f} for a node {away:g} away, error {found.error:.1e}"
+    if parts is None:
+        return said
+    right = "right" if found.community == parts[start] else "wrong"
+    return f"{said}, community {right} ({max(found.communities.values()):.3f})"
 
 
 class _Rows:
@@ -175,6 +207,26 @@ def preferential(n: int, links: int) -> IntArray:
                 k += 1
                 drawn += 1
     return edges[:k]
+
+
+def friends(n: int) -> IntArray:
+    """Edges of people in communities of 250, each with about 12 friends inside and one in four with one outside."""
+    rng = np.random.default_rng(2)
+    inside = np.argwhere(np.triu(np.ones((CIRCLE, CIRCLE)), 1) > 0)
+    edges = [inside[rng.random(len(inside)) < 0.05] + CIRCLE * part for part in range(n // CIRCLE)]
+    number = np.arange(n // CIRCLE * CIRCLE)
+    ring = np.stack([number[:-1], number[1:]], axis=1)  # nobody is alone
+    between = np.unique(np.sort(rng.integers(0, len(number), (n // 8, 2)), axis=1), axis=0)
+    return np.unique(np.concatenate([*edges, ring, between[between[:, 0] < between[:, 1]]]), axis=0)
+
+
+def cascade(graph: Graph, start: int, enough: int, rng: np.random.Generator) -> BoolArray:
+    """Who knows a rumour: each who knows tells each neighbour with probability 0.15 a round, until enough know."""
+    knows = np.zeros(graph.places, dtype=np.bool_)
+    knows[start] = True
+    while knows.sum() < enough:
+        knows |= rng.random(graph.places) < 1 - 0.85 ** (graph.adjacency @ knows.astype(np.float64))
+    return knows
 
 
 def expm_multiply(L: sparse.csr_array, column: FloatArray) -> FloatArray:

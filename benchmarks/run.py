@@ -66,6 +66,7 @@ ALL = {
     "networks": networks.run,
     "networks-hubs": networks.run_hubs,
     "networks-walk": networks.run_walk,
+    "networks-whispers": networks.run_whispers,
     "zones": zones.run,
     "auditing": auditing.run,
     "auditors": auditors.run,

@@ -16,6 +16,7 @@ from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, unit_rows
 from cloakwork.physics.edge_list import EdgeList, Progress
+from cloakwork.physics.near_columns import NearColumns, near_columns
 from cloakwork.physics.network_kernel import NetworkKernel
 from cloakwork.physics.network_slope import EdgeSlopes, Network
 from cloakwork.physics.space import Metric, Space
@@ -277,6 +278,14 @@ class Graph(Physics):
             self._norms.clear()
             self._norms[key] = frozen(norms)
         return self._norms[key]
+
+    def near_columns(self, sources: IntArray, drop: float) -> NearColumns:
+        """Columns of M / gain of some nodes, on the nodes near them; heat below `drop` is left out as it spreads."""
+        return near_columns(self._unweighted, sources, drop)
+
+    @cached_property
+    def _unweighted(self) -> Network:
+        return self._network(None)
 
     @cached_property
     def _norms(self) -> dict[bytes | None, FloatArray]:

@@ -181,7 +181,7 @@ class Network:
 
 
 @compiled_part
-def _spread(csr: Any, rates: Any, heat: Any, marks: Any, held: int, reached: int, weight: Any, step: int) -> Any:
+def spread_once(csr: Any, rates: Any, heat: Any, marks: Any, held: int, reached: int, weight: Any, step: int) -> Any:
     """Move the heat of one pair by one jump; returns the nodes that hold and that ever held some, and two sums.
 
     The sums are the heat left out and the number of entries touched. `weight` is the share of this jump and of all
@@ -255,7 +255,7 @@ def near_slopes(
             listed[node] = 2
         for step in range(1, len(shares)):
             weight = (shares[step], left, drop)
-            held, reached, more, touched = _spread(
+            held, reached, more, touched = spread_once(
                 csr, rates, (now, then, total), (listed, lists, ever), held, reached, weight, step
             )
             lost, work, left, last = lost + more, work + touched, max(left - shares[step], 0.0), step
