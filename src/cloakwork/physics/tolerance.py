@@ -11,7 +11,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, not_negative
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.base import Physics, Slope
+from cloakwork.physics.base import Physics, Slope, largest_norm
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.floorplan import FloorPlan
 from cloakwork.physics.graph import Graph
@@ -119,11 +119,30 @@ class Tolerance:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A model with its declared errors; computes the steepest slope over the whole set."""
+    """A model with its declared errors; computes the steepest slope over the whole set.
+
+    With `observed`, joint slopes are those of any so many sensors together, instead of all.
+    """
 
     physics: Physics
     tolerance: Tolerance = Tolerance()
     timing: Timing = AT_ONCE
+    observed: int | None = None
+
+    def __post_init__(self) -> None:
+        unknown = {
+            "sources that move between the readings of a frame": self.timing.travel > 0,
+            "a tolerance of position": self.tolerance.position > 0,
+            "sources anywhere": self.physics.covers_the_plane
+            or (isinstance(self.physics, HeatLine) and self.physics.placement is Placement.ANYWHERE),
+            "models too large for a matrix": not self.physics.explicit,
+        }
+        for name, stated in unknown.items():
+            if stated and self.observed is not None:
+                raise PhysicsError(
+                    f"a claim about any {self.observed} sensors is not known for {name}: use the network scope.",
+                    observed=self.observed,
+                )
 
     @property
     def members(self) -> tuple[Physics, ...]:
@@ -257,20 +276,24 @@ class Family:
         return member.ages if self.tolerance.memory else ((1.0, member),)
 
     def _joint_slope_of(self, member: Physics, weights: FloatArray | None) -> Slope:
-        move = self.tolerance.position
         if self.tolerance.later:
             if weights is not None and not member.explicit:  # readings that fade do so at equal noise only
                 equal = self._joint_slope_of(member, None)
                 return Slope(equal.value * float(weights.max()), equal.pair)
             steepest = self._later(
                 member,
-                lambda model: np.array(model.joint_slope(weights, displacement=move).value),
-                lambda bounds: np.array(np.linalg.norm(bounds if weights is None else bounds * weights)),
+                lambda model: np.array(self._slope_at_once(model, weights).value),
+                lambda bounds: largest_norm(bounds if weights is None else bounds * weights, self.observed),
             )
-            return Slope(float(steepest), self.physics.joint_slope(weights, displacement=move).pair)
-        slopes = [(share, part.joint_slope(weights, displacement=move)) for share, part in self.parts(member)]
+            return Slope(float(steepest), self._slope_at_once(self.physics, weights).pair)
+        slopes = [(share, self._slope_at_once(part, weights)) for share, part in self.parts(member)]
         largest = max(slopes, key=lambda slope: slope[0] * slope[1].value)[1]
         return Slope(sum(share * slope.value for share, slope in slopes), largest.pair)
+
+    def _slope_at_once(self, member: Physics, weights: FloatArray | None) -> Slope:
+        if self.observed is not None:
+            return member.some_slope(self.observed, weights)
+        return member.joint_slope(weights, displacement=self.tolerance.position)
 
     def _later(
         self,

@@ -2,7 +2,7 @@
 
 from cloakwork.privacy.budget import Budget
 from cloakwork.privacy.bulk_keystream import Keystream, first_offset, keyed_noise, keyed_words
-from cloakwork.privacy.calibration import Allowance, Scope, allowed_mu, reading_mu, sensitivity
+from cloakwork.privacy.calibration import Allowance, allowed_mu, reading_mu, sensitivity
 from cloakwork.privacy.choice import Chooser, choose
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
@@ -22,6 +22,7 @@ from cloakwork.privacy.noise_table import (
     noise_table,
     table_ratio,
 )
+from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.sensor_choice import SensorChoice, choose_sensors, keep_sensors
 from cloakwork.privacy.shared import SharedNoise

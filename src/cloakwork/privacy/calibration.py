@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +13,7 @@ from cloakwork.physics import Drift, Family, FloorPlan, Physics, Steady, Toleran
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
+from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
 from cloakwork.privacy.shared import SharedNoise
 from cloakwork.privacy.variance import mean_variance
@@ -22,15 +22,6 @@ from cloakwork.sensor import PARTS
 RESOLUTION_COST = 0.01
 _WHITENING = 1e-12  # rounding error of a product with W, relative to the readings over sigma
 _DIVISION = 1 + 2.0**-19  # covers the margin that `exposure` adds to a step
-
-
-class Scope(StrEnum):
-    """Against whom a source is hidden."""
-
-    NETWORK = "network"
-    """Someone who sees the readings of all sensors."""
-    SENSOR = "sensor"
-    """Someone who sees the readings of one sensor only."""
 
 
 def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope = Scope.NETWORK) -> float:
@@ -259,7 +250,8 @@ class Allowance:
             return 0.0
         if not physics.explicit and not self.family.tolerance.memory:
             return math.nan
-        plain, remembering = (Family(physics, Tolerance(memory=memory)) for memory in (False, True))
+        seen = self.family.observed
+        plain, remembering = (Family(physics, Tolerance(memory=memory), observed=seen) for memory in (False, True))
         if self.scope is Scope.SENSOR:
             slopes = [family.sensor_slopes() / sigma for family in (remembering, plain)]
             return float(slopes[0].max() / slopes[1].max()) - 1

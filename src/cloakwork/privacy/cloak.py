@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, one_or_each, positive
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Timing, Tolerance
-from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope, refuse_nothing_to_hide, sensitivity
+from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, member_of, report, stated_design
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
@@ -20,6 +20,7 @@ from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw, WindowClaim, law_table, refuse_too_fine
 from cloakwork.privacy.noise_table import table_ratio
+from cloakwork.privacy.observer import Scope, stated_observer
 from cloakwork.privacy.own_noise import per_sensor, stated_own_noise, usual_steps, warn_if_rounded
 from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.shared import SharedNoise, checked_covariance
@@ -42,7 +43,8 @@ class Cloak(Immutable):
     alpha
         Distance within which a unit source is hidden, in units of the space.
     scope
-        Whom the source is hidden from: an observer of all sensors (`network`), or of one sensor (`sensor`).
+        Whom the source is hidden from: an observer of all sensors (`network`), of one sensor (`sensor`), or of so many,
+        a number, whichever they are.
     noise
         Its law: `gaussian`; for scope `sensor` also `laplace`, which allows a delta of 0, or `least`, which takes the
         one of the two with the smaller variance.
@@ -103,7 +105,7 @@ class Cloak(Immutable):
         epsilon: float,
         delta: float,
         alpha: float,
-        scope: Scope | str = Scope.NETWORK,
+        scope: Scope | str | int = Scope.NETWORK,
         noise: NoiseLaw | str = NoiseLaw.GAUSSIAN,
         calibration: Calibration | str = Calibration.EXACT,
         resolution: ArrayLike | None = None,
@@ -127,18 +129,19 @@ class Cloak(Immutable):
         self.physics = physics
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.alpha = positive("alpha", alpha, error=CalibrationError)
-        self.scope = member_of(Scope, "scope", scope)
+        self.scope, self.observed = stated_observer(scope, physics.sensors)
         self.calibration = member_of(Calibration, "calibration", calibration)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
         declared = tolerance or Tolerance()
         if physics.pulse and self.readings_per_window > 1:
             declared = replace(declared, later=True)
-        self.family = Family(physics, declared, timing)
+        few = 1 < self.observed < physics.sensors
+        self.family = Family(physics, declared, timing, self.observed if few else None)
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
         if not isinstance(drift, Drift | None):
             raise CalibrationError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
-        self.design = stated_design(design, sigma, covariance)
+        self.design = stated_design(design, sigma, covariance, few=few)
         sharing = self.design is Design.SHARED or covariance is not None or shared is not None
         self.designed_for = count("designed_for", designed_for, error=CalibrationError) if sharing else 1
         draws = physics.sensors * (3 if sharing else 1)  # with the shared ones, and what their steps show

@@ -352,9 +352,14 @@ def member_of(kind: Any, name: str, value: object) -> Any:
 
 
 def stated_design(
-    design: Design | str | None, sigma: ArrayLike | None, covariance: ArrayLike | None = None
+    design: Design | str | None, sigma: ArrayLike | None, covariance: ArrayLike | None = None, *, few: bool = False
 ) -> Design | None:
-    """The design that a caller names; None if the noise is given."""
+    """The design that a caller names; None if the noise is given. For an observer of `few` sensors, noise is equal."""
+    if few and design not in (None, Design.EQUAL):
+        raise CalibrationError(
+            f'design="{design}" is not known for an observer of some sensors: leave design out.',
+            design=design,
+        )
     if sigma is None and covariance is None:
         return Design.EQUAL if design is None else Design(member_of(Design, "design", design))
     if design is not None or (sigma is not None and covariance is not None):

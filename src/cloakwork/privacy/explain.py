@@ -10,16 +10,17 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, more_noise, rounded_up
 from cloakwork.accuracy import bayes_risk
-from cloakwork.physics import Family, FloorPlan, Graph, HeatLine, Metric, Physics, Placement
-from cloakwork.privacy.calibration import Allowance, Scope
+from cloakwork.physics import Family, FloorPlan, HeatLine, Metric, Physics, Placement
+from cloakwork.privacy.calibration import Allowance
 from cloakwork.privacy.design import Design, DesignReport
+from cloakwork.privacy.drivers import drivers
 from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw
+from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.shared import SharedNoise
 from cloakwork.privacy.stay import SlowNoise, Stay
 
-SHOWN_SENSORS = 3
 LARGE_COST = 0.05  # of steps of the hardware, beyond which own noise is worth measuring
 
 
@@ -52,6 +53,7 @@ class ExplainableCloak(Protocol):
     delta: float
     alpha: float
     scope: Scope
+    observed: int
     noise: NoiseLaw
     readings_per_window: int
     sensitivity: float
@@ -95,13 +97,14 @@ class ExplainableCloak(Protocol):
 
 def explain(cloak: ExplainableCloak, names: Sequence[str]) -> Explanation:
     """Explain a cloak; `names` are the names of its sensors."""
-    return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), _drivers(cloak, names))
+    return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), drivers(cloak, names))
 
 
 def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
     k = cloak.readings_per_window
     window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
-    sensors = "all sensors" if cloak.scope is Scope.NETWORK else "one sensor, and no other,"
+    some = "one sensor, and no other," if cloak.observed == 1 else f"any {cloak.observed} sensors, and no others,"
+    sensors = "all sensors" if cloak.scope is Scope.NETWORK and cloak.family.observed is None else some
     factor = rounded_up(math.exp(min(cloak.epsilon, 700)), 3)
     right = rounded_up(100 * cloak.over(k).right, 3)
     plus = f", plus {cloak.delta:g}" if cloak.delta else ""
@@ -230,6 +233,8 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         lines += _known_shares(cloak)
     if cloak.scope is Scope.SENSOR:
         lines.append("Anything from an observer who combines several sensors.")
+    if cloak.family.observed is not None:
+        lines.append(f"Anything from an observer who combines more than {cloak.observed} sensors: there is no claim.")
     return tuple(lines)
 
 
@@ -358,44 +363,3 @@ def _designed(cloak: ExplainableCloak) -> str:
         f"deviation of {report.vicinity:.3g}. At the same guarantee, equal noise ({equal}) gives "
         f"{report.equal_variance:.3g} and {report.equal_vicinity:.3g}."
     )
-
-
-def _drivers(cloak: ExplainableCloak, names: Sequence[str]) -> tuple[str, ...]:
-    if cloak.scope is Scope.SENSOR:
-        slopes = cloak.family.sensor_slopes()
-        worst = int(np.argmax(slopes / cloak.sigmas))
-        share = _share(slopes)
-        return (f"Sensor {names[worst]} is the most exposed. The median sensor has {share} times the largest slope.",)
-    weights = cloak.allowance.weights(cloak.sigmas)
-    pair = cloak.family.joint_slope(weights).pair
-    name = cloak.physics.space.name
-    steepest = (
-        f"Moves between the places ({name(pair[0])}) and ({name(pair[1])}) set the noise. The median pair of "
-        f"neighbours has {_share(cloak.physics.pair_slopes(weights))} times the largest slope."
-    )
-    if cloak.shared is not None:
-        return (steepest,)
-    move = np.zeros(cloak.physics.places)
-    move[list(pair)] = 1, -1
-    shifts = cloak.physics.apply(move) * weights
-    shares = shifts**2 / max(float((shifts**2).sum()), 1e-300)
-    top = np.argsort(shares)[::-1][:SHOWN_SENSORS]
-    lines = [
-        steepest,
-        f"Sensors {', '.join(names[int(s)] for s in top)} see {100 * float(shares[top].sum()):.0f} % of that move.",
-    ]
-    if isinstance(cloak.physics, Graph) and not cloak.physics.explicit:
-        loose = rounded_up(cloak.physics.looseness(), 3)
-        return (*lines, f"The noise is at most {loose} times what the steepest pair of neighbours would need.")
-    kept = weights.copy()
-    kept[top] = 0.0
-    if len(top) < len(weights):
-        saved = 1 - cloak.family.frame_slope(kept) / cloak.family.frame_slope(weights)
-        if saved >= 0.01:
-            lines.append(f"Without these sensors, the others would need {100 * saved:.0f} % less noise.")
-    return tuple(lines)
-
-
-def _share(slopes: FloatArray) -> str:
-    largest = float(slopes.max(initial=0.0))
-    return f"{float(np.median(slopes)) / largest:.2f}" if largest > 0 else "0"

@@ -9,11 +9,12 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.calibration import Scope, allowed_mu
+from cloakwork.privacy.calibration import allowed_mu
 from cloakwork.privacy.gaussian import Calibration
 from cloakwork.privacy.laplace_losses import largest_shift
 from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.noise_table import DEVICE_TABLES, NoiseTable, noise_table, table_ratio
+from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.own_noise import PARTS
 
 ROOT_2 = math.sqrt(2.0)  # the standard deviation of Laplace noise, in scales

@@ -12,11 +12,11 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork._checks import count as whole_number
 from cloakwork.errors import CalibrationError, PhysicsError
 from cloakwork.physics import AT_ONCE, Drift, FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Timing, Tolerance
-from cloakwork.privacy.calibration import Scope
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import ENOUGH, ROUGHLY, Design, DesignReport, best_weights, sensors_that_see
 from cloakwork.privacy.gaussian import Calibration
 from cloakwork.privacy.interior import Optimum
+from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.variance import Moves
 
 MOST_SLOPES = 250_000  # places times axes times sensors; beyond, the search samples the places

@@ -11,7 +11,8 @@ from scipy import linalg
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import FloorPlan, HeatLine, HeatPlane, Placement
-from cloakwork.privacy.calibration import Allowance, NoiseLevels, Scope
+from cloakwork.privacy.calibration import Allowance, NoiseLevels
+from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.shared import SharedNoise, own_noise_in
 from cloakwork.privacy.variance import Moves, precision
 
@@ -202,6 +203,7 @@ def refuse_shared(allowance: Allowance) -> None:
     local = isinstance(physics, FloorPlan) and physics.local is not None
     reasons = {
         'scope="sensor" has nothing to share': allowance.scope is Scope.SENSOR,
+        "it is for an observer of all sensors": family.observed is not None,
         "sources would move between the readings of a frame; give a timing without travel": family.timing.travel > 0,
         "a tolerance of position, memory or later times is not known for sensors together": bool(
             tolerance.position or tolerance.memory or tolerance.later

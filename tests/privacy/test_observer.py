@@ -1,0 +1,109 @@
+"""A claim about any t of the sensors: brute force over subsets never exceeds it, and it is no larger than needed."""
+
+import itertools
+import math
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import cloakwork as cw
+from cloakwork.errors import CalibrationError, PhysicsError
+from cloakwork.physics import Family, Physics, Tolerance
+from cloakwork.privacy import Scope
+
+LINE = cw.HeatLine(n=12, m=6, T=0.01)
+CHAIN = cw.Graph(nx.path_graph(8), tau=1.5)
+CLAIM: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def brute(model: Physics, seen: int, sigma: Any = 1.0) -> float:
+    """The largest shift, per distance, of any `seen` sensors by a move between any two places."""
+    noise, largest = np.broadcast_to(sigma, (model.sensors,)), 0.0
+    for i, j in itertools.combinations(range(model.places), 2):
+        shift = (model.matrix[:, i] - model.matrix[:, j]) / noise
+        for subset in itertools.combinations(range(model.sensors), seen):
+            largest = max(largest, float(np.linalg.norm(shift[list(subset)]) / model.space.distances(i)[j]))
+    return largest
+
+
+@pytest.mark.parametrize("model", [LINE, CHAIN])
+@pytest.mark.parametrize("seen", [1, 2, 3, 5])
+def test_sensitivity_is_the_largest_over_all_subsets(model: Physics, seen: int) -> None:
+    cloak = cw.Cloak(model, alpha=0.3, scope=seen, **CLAIM)
+    assert cloak.observed == seen
+    assert cloak.sensitivity == pytest.approx(0.3 * brute(model, seen), rel=1e-9)
+    assert cloak.sensitivity >= 0.3 * brute(model, seen) * (1 - 1e-14)
+
+
+@pytest.mark.parametrize("model", [LINE, CHAIN])
+@pytest.mark.parametrize("seen", [2, 4])
+def test_no_subset_tells_more_than_the_claim_with_unequal_noise_steps_and_several_sources(
+    model: Physics, seen: int
+) -> None:
+    rng = np.random.default_rng(seen)
+    shape, steps = rng.uniform(0.7, 1.6, model.sensors), rng.uniform(0.005, 0.02, model.sensors)
+    least = cw.Cloak(model, alpha=0.3, scope=seen, resolution=steps, **CLAIM).sigma
+    cloak = cw.Cloak(model, alpha=0.3, scope=seen, resolution=steps, sigma=2.0 * least * shape, **CLAIM)
+    for _ in range(200):  # two sources that share the distance, and rounding in the worst direction
+        pairs = rng.integers(0, model.places, (2, 2))
+        away = np.array([model.space.distances(int(i))[j] for i, j in pairs])
+        if (away == 0).any():
+            continue
+        weight = rng.dirichlet([1.0, 1.0]) * 0.3 / away
+        shift = np.abs(
+            sum(w * (model.matrix[:, i] - model.matrix[:, j]) for w, (i, j) in zip(weight, pairs, strict=True))
+        )
+        told = (shift + cloak.roundings) / cloak.sigmas
+        assert math.sqrt(float(np.sort(told**2)[-seen:].sum())) <= cloak.frame_mu
+
+
+def test_all_sensors_are_the_network_and_one_is_the_sensor_scope() -> None:
+    def sigma(scope: Any) -> float:
+        return float(cw.Cloak(LINE, alpha=0.05, scope=scope, **CLAIM).sigma)
+
+    assert sigma(6) == sigma("network")
+    assert sigma(1) == sigma("sensor")
+    levels = [sigma(seen) for seen in range(1, 7)]
+    assert levels == sorted(levels)
+
+
+def test_later_times_and_other_models_are_covered() -> None:
+    later = Family(LINE, Tolerance(later=True), observed=3).joint_slope().value
+    times = [brute(cw.HeatLine(n=12, m=6, T=0.01 * factor), 3) for factor in (1.0, 1.3, 2.0, 4.0)]
+    assert later >= max(times)
+    declared = Family(CHAIN, Tolerance(gain=0.1, diffusion=0.2), observed=2).joint_slope().value
+    for factor in (0.8, 0.93, 1.1, 1.2):
+        assert declared >= 1.1 * brute(CHAIN.with_spread(factor), 2)
+
+
+def test_explanation_names_who_may_look_and_who_may_not() -> None:
+    told = cw.Cloak(LINE, alpha=0.05, scope=3, **CLAIM).explain()
+    assert "any 3 sensors, and no others" in told.hidden[0]
+    assert any("more than 3 sensors" in line for line in told.not_hidden)
+
+
+def test_where_it_is_not_known_it_is_refused() -> None:
+    wide = cw.HeatLine(n=12, m=6, T=0.01, placement="anywhere")
+    unknown: list[dict[str, Any]] = [
+        {"physics": wide},
+        {"physics": LINE, "timing": cw.Timing(spread=1.0, speed=1.0)},
+        {"physics": LINE, "tolerance": cw.Tolerance(position=0.01)},
+    ]
+    for more in unknown:
+        with pytest.raises(PhysicsError):
+            cw.Cloak(alpha=0.05, scope=3, **CLAIM, **more)
+    refused: list[dict[str, Any]] = [
+        {"scope": 0},
+        {"scope": 7},
+        {"scope": True},
+        {"scope": 3, "design": "least-error"},
+        {"scope": 3, "design": "shared"},
+        {"scope": 3, "covariance": np.eye(6)},
+        {"scope": 3, "noise": "laplace"},
+    ]
+    for more in refused:
+        with pytest.raises(CalibrationError):
+            cw.Cloak(LINE, alpha=0.05, **CLAIM, **more)
+    assert cw.Cloak(LINE, alpha=0.05, scope=1, noise="laplace", **CLAIM).scope is Scope.SENSOR
