@@ -4,11 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy import special
 
 import cloakwork as cw
+from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Matrix, Nuisance, Space
-from cloakwork.privacy import Information, Profile, SlowNoise, noise_table, simulated_words
+from cloakwork.privacy import Information, Profile, SlowNoise, largest_mu, noise_table, simulated_words
+from cloakwork.privacy.own_noise import OwnNoise
 from cloakwork.privacy.stay import RENEWED, WHOLE
 from cloakwork.recovery import Problem
 from cloakwork.sensor import PARTS, renewed, whole_steps
@@ -135,14 +138,53 @@ def test_recovery_takes_the_offsets_of_a_cloak_for_granted() -> None:
     ("changed", "says"),
     [
         ({"stay": cw.Stay(3, 12.0, 1e-5)}, "shorter than a window"),
-        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5}, "times finer, or"),
-        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5, "own_noise": 0.4}, "finer and no own_noise"),
+        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5}, "own_noise of half a step"),
+        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5, "own_noise": 0.4}, "times finer"),
         ({"slow": SlowNoise(60000, 1, np.full(3, 1.0))}, "leave slow out"),
     ],
 )
 def test_a_stay_that_cannot_be_hidden_is_refused(changed: dict[str, object], says: str) -> None:
     with pytest.raises(CalibrationError, match=says):
         cloak(**changed)  # type: ignore[arg-type]
+
+
+def test_own_noise_hides_the_steps_of_the_hardware_from_an_offset_of_any_size() -> None:
+    """What is sent with a reading that moves by d, less a known offset c, against the stated mu, by its exact law."""
+    rng, values = np.random.default_rng(4), np.arange(-14, 18)
+
+    def law(x: float, own: float, sigma: float, at: FloatArray) -> FloatArray:
+        edges = special.ndtr((np.append(values, 18) - 0.5 - x) / own)
+        return np.asarray(np.diff(edges) @ np.exp(-(((at - values[:, None]) / sigma) ** 2) / 2))
+
+    for _ in range(150):
+        own, spent = rng.choice([0.25, 0.4, 0.64, 1.0]), rng.choice([0.01, 0.1, 0.3])
+        sigma, x, d = math.exp(rng.uniform(-1.2, 1.8)), rng.uniform(), rng.uniform(-3, 3)
+        c = d + rng.choice([0.0, 0.3]) * rng.normal()
+        rest = float(OwnNoise(np.array([own]), np.ones(1)).wobble(np.array([spent * sigma**2]))[0])
+        claim = Profile((abs(d - c) + rest) / (sigma * math.sqrt(1 - spent)))
+        at = np.linspace(-15 - 8 * sigma, 18 + 8 * sigma, 3001)
+        one, other = law(x, own, sigma, at), law(x + d, own, sigma, at + c)
+        for epsilon in (0.0, 0.1, 1.0):
+            for first, second in ((one, other), (other, one)):
+                delta = np.maximum(first / one.sum() - math.exp(epsilon) * second / other.sum(), 0).sum()
+                assert delta <= claim.delta(epsilon) + 1e-9
+
+
+def test_hardware_with_coarse_steps_hides_stays_if_it_has_own_noise() -> None:
+    coarse: dict[str, object] = {"readings": 480, "epsilon": 8.0, "resolution": 0.0625}
+    with pytest.raises(CalibrationError, match="own_noise of half a step"):
+        cloak(**coarse)  # type: ignore[arg-type]
+    helped, exact = cloak(**coarse, own_noise=0.04), cloak(readings=480, epsilon=8.0)  # type: ignore[arg-type]
+    assert helped.stay is not None
+    assert helped.slow is not None
+    assert exact.slow is not None
+    assert helped.stay_mu(480) <= largest_mu(8.0, 1e-5)
+    larger = helped.slow.deviations(helped.steps) / exact.slow.deviations(exact.steps)
+    assert 0.9 < larger.max() < 1.5
+    share = float((helped.slow.deviations(helped.steps) / helped.sigmas).min()) ** 2
+    told = Information(share, helped.slow.fade, helped.slow.renew).of(480)
+    moved = helped.allowance.cost(helped.sigmas, 0 * helped.sigmas) * math.sqrt(told)
+    assert moved < helped.stay_mu(480), "more than without any rounding"
 
 
 def test_a_pulse_does_not_stay_and_a_cloak_of_one_window_does_not_release_stays() -> None:

@@ -25,7 +25,7 @@ from cloakwork.privacy.own_noise import per_sensor, stated_own_noise, usual_step
 from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.shared import SharedNoise, checked_covariance
 from cloakwork.privacy.shared_design import shared_levels, with_covariance, with_shared
-from cloakwork.privacy.stay import OffsetWalk, SlowNoise, Stay, StayCost, stated_slow_noise
+from cloakwork.privacy.stay import OffsetWalk, SlowNoise, Stay, stated_slow_noise, stay_mus
 
 SHARED_FINER = 16.0  # how much finer steps are with shared noise, whose columns count in steps
 
@@ -193,7 +193,9 @@ class Cloak(Immutable):
     @property
     def rests_on_own_noise(self) -> bool:
         """Whether the claim holds only if the sensors have the stated own noise."""
-        return self.allowance.rests_on_own_noise(self._sigma)
+        readings = self.readings_per_window if self.stay is None else self.stay.readings
+        slow = stay_mus(self.allowance, self._sigma, self._step, self.slow, readings)
+        return self.allowance.rests_on_own_noise(self._sigma) or bool(np.argmin(slow))
 
     @property
     def step(self) -> Any:
@@ -248,10 +250,8 @@ class Cloak(Immutable):
 
     def stay_mu(self, readings: int) -> float:
         """The mu of a source that stays where it is for up to so many frames, with all other frames at hand."""
-        fresh = self._frame_mu * math.sqrt(readings)
-        if self.slow is None:
-            return fresh
-        return min(fresh, StayCost(self.allowance, self._sigma, self._step).mu(self.slow, readings))
+        slow = stay_mus(self.allowance, self._sigma, self._step, self.slow, readings)
+        return min(self._frame_mu * math.sqrt(readings), *slow)
 
     def stay_worth(self, readings: int) -> float:
         """How many readings with fresh noise alone tell as much of a source that stays for so many, at most."""

@@ -75,6 +75,21 @@ class OwnNoise:
         rest = np.sqrt(np.maximum(needed**2 - self.own**2, 0.0))
         return np.maximum(rest, self.least(needed)) if self.counted else needed
 
+    def wobble(self, variance: FloatArray) -> FloatArray:
+        """How far the step of the hardware can move any quantile of a reading plus N(0, variance), shape (m,).
+
+        Notes
+        -----
+        A quantile of h + N(0, t) less the true reading x repeats itself with every step q of x, and rises with x by at
+        most V(a, t) - 1 for each unit. So it varies by at most (V - 1) q. Where own noise does not help, it is q.
+        """
+        ratios, rest = self.own / self.resolution, self.resolution.copy()
+        for ratio in np.unique(ratios[self.helps]):
+            rows = ratios == ratio
+            speed = _speed(_used(float(ratio)), variance[rows] / self.resolution[rows] ** 2)
+            rest[rows] *= np.minimum(speed - 1, 1.0)
+        return rest
+
     def charged(self, sigma: FloatArray, rounding: FloatArray) -> Charge:
         """The noise that hides moves, and the rounding to add to a move, for sensors that add noise of `sigma`.
 
@@ -127,7 +142,7 @@ def _effective(own: float, variance: FloatArray, *, counted: bool) -> tuple[Floa
     Own noise that is not counted pays only for the hardware's step, also in a mean of k values: each of them has k
     times the variance of the device, and the effective variance then is at least variance / V^2.
     """
-    whole = min(math.floor(own * _PARTS) / _PARTS, _SPLITS[-1])
+    whole = _used(own)
     splits = [*(split for split in _SPLITS if split < whole), whole]
     left = np.stack([_remaining(split, variance) for split in splits])
     total = left + (own**2 - np.square(splits))[:, None]
@@ -135,6 +150,11 @@ def _effective(own: float, variance: FloatArray, *, counted: bool) -> tuple[Floa
         total = np.minimum(total, np.maximum([_slowest(split, variance) for split in splits], left))
     best, each = total.argmax(axis=0), np.arange(len(variance))
     return total[best, each], left[best, each]
+
+
+def _used(own: float) -> float:
+    """Own noise that bounds are evaluated for, in steps: rounded down."""
+    return min(math.floor(own * _PARTS) / _PARTS, _SPLITS[-1])
 
 
 def _remaining(own: float, variance: FloatArray) -> FloatArray:
@@ -148,8 +168,13 @@ def _remaining(own: float, variance: FloatArray) -> FloatArray:
 
 def _slowest(own: float, variance: FloatArray) -> FloatArray:
     """`variance` / V(own, variance)^2, rounded down."""
+    return np.asarray(variance / _speed(own, variance) ** 2)
+
+
+def _speed(own: float, variance: FloatArray) -> FloatArray:
+    """V(own, variance), rounded up to that of the next smaller variance in the table."""
     before = np.searchsorted(_TIMES, variance, side="right") - 1
-    return np.where(before < 0, 0.0, variance / _speeds(own)[before] ** 2)
+    return np.where(before < 0, math.inf, _speeds(own)[before])
 
 
 @lru_cache(maxsize=256)

@@ -28,6 +28,7 @@ WHOLE = 1 + 1 / (2 * PARTS)  # steps by which whole steps of an offset may move 
 RENEWED = 2.0  # parts of a step by which roundings may shift a draw
 _CARRIES = np.unique(np.rint((1 - np.geomspace(2e-4, 0.9, 48)) * 2**CARRY_BITS)).astype(int)
 _PER_STAY = 512  # renewals, at least, if there are that many readings
+_SPENT = (0.01, 0.03, 0.1, 0.3)  # shares of the fresh noise that may go into covering the steps of the hardware
 _ENDS = 5  # a stay that begins between two renewals tells up to a quarter of what its first block does
 _ROUNDED = 1 + 2.0**-20
 
@@ -210,11 +211,34 @@ class Information:
 
 @dataclass(frozen=True, eq=False)
 class StayCost:
-    """What stays cost a network with fresh noise `sigma` (m,) and steps (m,), whose frames meet an allowance."""
+    """What stays cost a network with fresh noise `sigma` (m,) and steps (m,), whose frames meet an allowance.
+
+    `rounding` (m,) is what the steps of hardware and of sending can add to a shift.
+    """
 
     allowance: Allowance
     sigma: FloatArray
     steps: FloatArray
+    rounding: FloatArray
+
+    @classmethod
+    def each(cls, allowance: Allowance, sigma: FloatArray, steps: FloatArray) -> "tuple[StayCost, ...]":
+        """Upper bounds, all of them valid: without own noise, and with a share of the fresh noise spent on its help.
+
+        Notes
+        -----
+        With own noise g, hardware reports h = q round((x + g) / q). Split the fresh noise into N(0, t) and the rest.
+        Whatever the offset shifts a reading by, the quantiles of h + N(0, t) then differ by at most the shift that is
+        left plus (V - 1) q (`OwnNoise.wobble`), and the rest of the noise hides that, in place of a whole step q.
+        """
+        rounding = allowance.covered(sigma)
+        costs = [cls(allowance, sigma, steps, rounding)]
+        own = allowance.own
+        if own is not None and own.helps.any():
+            for share in _SPENT:
+                left = rounding - own.resolution + own.wobble(share * sigma**2)
+                costs.append(cls(allowance, sigma * math.sqrt(1 - share), steps, left))
+        return tuple(costs)
 
     def mu(self, slow: SlowNoise, readings: int) -> float:
         """The mu of a stay of up to so many frames, rounded up."""
@@ -224,7 +248,7 @@ class StayCost:
     def _mu(self, information: Information, ratios: FloatArray, readings: int) -> float:
         """The mu of the stay, of the rounding in each frame, and of that in each renewal, added up."""
         told, frames = information.known_outside(readings)
-        total = self._moved * math.sqrt(told) + self._rounded * math.sqrt(frames)
+        total = self._moved * math.sqrt(told) + self.rounded * math.sqrt(frames)
         return (total + self._joint(RENEWED / ratios) * math.sqrt(frames / information.renew)) * (1 + 1e-9)
 
     def _joint(self, shifts: FloatArray) -> float:
@@ -240,12 +264,12 @@ class StayCost:
         return self.allowance.cost(self.sigma, np.zeros_like(self.sigma))
 
     @cached_property
-    def _rounded(self) -> float:
-        """The mu of the rounding in one frame; own noise does not reduce it."""
-        return self._joint((self.allowance.covered(self.sigma) + WHOLE * self.steps) * _ROUNDED / self.sigma)
+    def rounded(self) -> float:
+        """The mu of the rounding in one frame."""
+        return self._joint((self.rounding + WHOLE * self.steps) * _ROUNDED / self.sigma)
 
-    def least(self, stay: Stay, allowed: float) -> SlowNoise:
-        """The slow noise of the least variance with which a stay has at most the `allowed` mu."""
+    def least(self, stay: Stay, allowed: float) -> SlowNoise | None:
+        """The slow noise of the least variance with which a stay has at most the `allowed` mu; None if none does."""
         often = min(stay.readings / _PER_STAY, (allowed / self._moved) ** 2 / _ENDS, LARGEST_RENEWAL)
         renew = 2 ** max(0, math.floor(math.log2(often)))
         best: tuple[float, int] | None = None
@@ -254,23 +278,7 @@ class StayCost:
             if share is not None and (best is None or share < best[0]):
                 best = share, carry
         if best is None:
-            steps = self._rounded * math.sqrt(stay.readings)
-            finer, alone = math.ceil(2 * steps / allowed), "" if self.allowance.own is None else " and no own_noise"
-            remedy = (
-                f"The steps of hardware and sending, in the worst case and whatever own noise sensors have, alone give "
-                f"mu={steps:.3g}. Give a resolution at least {finer} times finer{alone}, or leave stay out."
-                if finer > 1
-                else "Its ends alone tell more. Give a larger epsilon or a shorter stay."
-            )
-            raise CalibrationError(
-                f"no offset hides a stay of {stay.readings:,} frames at epsilon={stay.epsilon:g}, "
-                f"delta={stay.delta:g}, which allow mu={allowed:.3g}. {remedy}",
-                readings=stay.readings,
-                epsilon=stay.epsilon,
-                delta=stay.delta,
-                steps=steps,
-                allowed=allowed,
-            )
+            return None
         share, carry = best
         draws = self._ratios(Information(share, carry / 2**CARRY_BITS, renew))
         return SlowNoise(carry, renew, frozen(np.array([table_ratio(ratio) for ratio in draws])))
@@ -288,6 +296,39 @@ class StayCost:
         if excess(low) <= 0:
             return math.exp(low)
         return math.exp(_first_below(excess, low, high))
+
+
+def stay_mus(
+    allowance: Allowance, sigma: FloatArray, steps: FloatArray, slow: SlowNoise | None, readings: int
+) -> list[float]:
+    """Bounds on the mu of a stay of up to so many frames: the first without own noise; infinite without offsets."""
+    if slow is None:
+        return [math.inf]
+    return [cost.mu(slow, readings) for cost in StayCost.each(allowance, sigma, steps)]
+
+
+def _least(costs: tuple[StayCost, ...], stay: Stay, allowed: float) -> SlowNoise:
+    """The least slow noise by any of the bounds."""
+    found = [slow for cost in costs if (slow := cost.least(stay, allowed)) is not None]
+    if found:
+        return min(found, key=lambda slow: float(np.log(slow.deviations(costs[0].steps)).sum()))
+    steps = min(cost.rounded for cost in costs) * math.sqrt(stay.readings)
+    finer = math.ceil(2 * steps / allowed)
+    remedy = (
+        f"The steps of hardware and sending, in the worst case, alone give mu={steps:.3g}. Give a resolution at least "
+        f"{finer} times finer, an own_noise of half a step or more if the sensors have it, or leave stay out."
+        if finer > 1
+        else "Its ends alone tell more. Give a larger epsilon or a shorter stay."
+    )
+    raise CalibrationError(
+        f"no offset hides a stay of {stay.readings:,} frames at epsilon={stay.epsilon:g}, "
+        f"delta={stay.delta:g}, which allow mu={allowed:.3g}. {remedy}",
+        readings=stay.readings,
+        epsilon=stay.epsilon,
+        delta=stay.delta,
+        steps=steps,
+        allowed=allowed,
+    )
 
 
 def _first_below(excess: Callable[[float], float], low: float, high: float) -> float:
@@ -317,9 +358,9 @@ def stated_slow_noise(
         )
     draws = 2 * (FARTHEST + 2) * stay.readings * (allowance.sensors if allowance.scope is Scope.NETWORK else 1)
     allowed = allowed_mu(stay.epsilon, stay.delta, draws=draws + 4 * LARGEST_RENEWAL, doubt=family.doubt)
-    cost = StayCost(allowance, sigma, steps)
-    slow = cost.least(stay, allowed) if slow is None else slow
-    mu = cost.mu(slow, stay.readings)
+    costs = StayCost.each(allowance, sigma, steps)
+    slow = _least(costs, stay, allowed) if slow is None else slow
+    mu = min(stay_mus(allowance, sigma, steps, slow, stay.readings))
     if mu > allowed:
         raise CalibrationError(
             f"these offsets give mu={mu:.6g} for a stay of {stay.readings:,} frames, and epsilon={stay.epsilon:g}, "
