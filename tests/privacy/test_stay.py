@@ -148,6 +148,21 @@ def test_a_stay_that_cannot_be_hidden_is_refused(changed: dict[str, object], say
         cloak(**changed)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("readings", "renew", "fade", "share"), [(12, 4, 0.7, 0.3), (50, 16, 0.8, 0.5), (9, 1, 0.9, 2.0)]
+)
+def test_no_stay_changes_more_frames_or_renewals_than_are_counted(
+    readings: int, renew: int, fade: float, share: float
+) -> None:
+    information = Information(share, fade, renew)
+    _, frames = information.known_outside(readings)
+    beside = round((frames - readings) / (2 * renew))  # the offset that many blocks away is known
+    for span in stays(4 * renew + readings, readings):
+        blocks = (span.stop - 1) // renew - span.start // renew + 1 + 2 * (beside - 1)
+        assert renew * blocks <= frames
+        assert blocks + 1 <= information.renewals(frames), "with the renewal that leads back"
+
+
 def test_own_noise_hides_the_steps_of_the_hardware_from_an_offset_of_any_size() -> None:
     """What is sent with a reading that moves by d, less a known offset c, against the stated mu, by its exact law."""
     rng, values = np.random.default_rng(4), np.arange(-14, 18)

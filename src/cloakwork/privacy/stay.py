@@ -208,6 +208,13 @@ class Information:
         blocks = max(1, math.ceil(math.log(MARGIN * told / most) / (2 * math.log(fall)))) if MARGIN * told < most else 1
         return told + most * fall ** (2 * blocks), float(readings + 2 * self.renew * blocks)
 
+    def renewals(self, frames: float) -> float:
+        """The most renewals that a hidden stay changes, if it changes the offset in so many frames.
+
+        One more than there are blocks: the first renewal after them leads back to the offset without the stay.
+        """
+        return frames / self.renew + 1
+
 
 @dataclass(frozen=True, eq=False)
 class StayCost:
@@ -249,7 +256,7 @@ class StayCost:
         """The mu of the stay, of the rounding in each frame, and of that in each renewal, added up."""
         told, frames = information.known_outside(readings)
         total = self._moved * math.sqrt(told) + self.rounded * math.sqrt(frames)
-        return (total + self._joint(RENEWED / ratios) * math.sqrt(frames / information.renew)) * (1 + 1e-9)
+        return (total + self._joint(RENEWED / ratios) * math.sqrt(information.renewals(frames))) * (1 + 1e-9)
 
     def _joint(self, shifts: FloatArray) -> float:
         return float(shifts.max()) if self.allowance.scope is Scope.SENSOR else float(np.sqrt((shifts**2).sum()))
