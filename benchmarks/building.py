@@ -7,6 +7,7 @@ people of single rooms, each followed alone by the tracker for few sources. A so
 Times are of the processor over two cores, since a busy machine has no other; memory is that of the whole process.
 """
 
+import json
 import resource
 import sys
 import time
@@ -31,6 +32,36 @@ LONG = 10  # times as many sweeps
 FRAMES, JUDGED, PERIOD = 15, 5, 10.0  # seconds
 STAY, WALK = 600.0, 7.0  # a person sits so many seconds, and then walks so many metres
 ROOMS = 60
+Segment = tuple[tuple[float, float], tuple[float, float]]
+SITE = """
+name = "hall"
+sensors = {sensors}
+baseline = 21.0
+unit = "°C"
+[physics]
+kind = "floorplan"
+cell = 0.5
+size = {size}
+walls = {walls}
+doors = {doors}
+regime = "steady"
+reach = 1.0
+footprint = 0.25
+[sources]
+kind = "lasting"
+strength = 5.0
+max_count = {people}
+[privacy]
+epsilon = 4.0
+delta = 1e-5
+alpha = 0.5
+window = "9s"
+period = "10s"
+readings_per_window = 1
+design = "equal"
+[motion]
+kind = "people"
+"""
 
 
 @dataclass(frozen=True)
@@ -47,13 +78,26 @@ class Measured:
 def office(across: int, up: int) -> FloorPlan:
     """Rooms of 5 m by 5 m, with a door of 1 m between any two neighbours."""
     width, height = 5 * across, 5 * up
-    walls = [((5 * k, 0), (5 * k, height)) for k in range(1, across)]
-    walls += [((0, 5 * k), (width, 5 * k)) for k in range(1, up)]
-    doors = [((5 * k, 5 * j + 2), (5 * k, 5 * j + 3)) for k in range(1, across) for j in range(up)]
-    doors += [((5 * j + 2, 5 * k), (5 * j + 3, 5 * k)) for k in range(1, up) for j in range(across)]
+    walls, doors = _walls(across, up)
     rooms = Rooms.from_walls((width, height), cell=0.5, walls=walls, doors=doors)
     sensors = [(x, y) for x in np.arange(0.62, width, 1.25) for y in np.arange(0.49, height)]
     return FloorPlan(rooms, sensors, Steady(reach=1.0), footprint=0.25)
+
+
+def office_file(across: int, up: int) -> str:
+    """A site file of such a floor, with as many sensors and a frame every 10 s."""
+    walls, doors = (json.dumps(segments) for segments in _walls(across, up))
+    size = [5.0 * across, 5.0 * up]
+    return SITE.format(sensors=20 * across * up, people=3 * across * up, size=size, walls=walls, doors=doors)
+
+
+def _walls(across: int, up: int) -> tuple[list[Segment], list[Segment]]:
+    width, height = 5.0 * across, 5.0 * up
+    walls = [((5.0 * k, 0.0), (5.0 * k, height)) for k in range(1, across)]
+    walls += [((0.0, 5.0 * k), (width, 5.0 * k)) for k in range(1, up)]
+    doors = [((5.0 * k, 5.0 * j + 2), (5.0 * k, 5.0 * j + 3)) for k in range(1, across) for j in range(up)]
+    doors += [((5.0 * j + 2, 5.0 * k), (5.0 * j + 3, 5.0 * k)) for k in range(1, up) for j in range(across)]
+    return walls, doors
 
 
 def run() -> tuple[Table, bool]:

@@ -186,7 +186,7 @@ class FakeSite:
         noise = (0.5 if settled else 1.0) / math.sqrt(frames)
         spots = [self._spot(one, lots, noise) | {"label": k + 1} for k, one in enumerate(self.truth(time))]
         chance = 0.72 + 0.24 * lots.random()
-        counts = [0.0] * 5
+        counts = [0.0] * (len(spots) + 2)
         counts[len(spots)] = chance
         counts[len(spots) - 1] += 0.6 * (1 - chance)
         counts[len(spots) + 1] += 0.4 * (1 - chance)

@@ -10,7 +10,6 @@ from playwright.sync_api import Browser, Page
 
 from cloakwork.collect.api.routes_sites import floor_shape
 from cloakwork.physics import Rooms, Space
-from cloakwork.site import parse_site
 from tests.browser import visiting
 from tests.collect.fake_api import running_api
 from tests.collect.fake_sites import FakeSite, flat_text
@@ -75,19 +74,12 @@ def _flat() -> tuple[dict[str, Any], Space]:
     return site.geometry, site.site.physics.space
 
 
-def _stated() -> tuple[dict[str, Any], Space]:
-    """Walls as the site file has them: whole, with the doors in them."""
-    geometry, space = _flat()
-    spec: Any = parse_site(flat_text()).spec.physics
-    return geometry | {"walls": spec.walls, "doors": spec.doors}, space
-
-
 def _drawn() -> tuple[dict[str, Any], Space]:
     rooms = Rooms.from_text(DRAWING, cell=0.5)
     return {"kind": "floorplan", "places": rooms.space.places.tolist()} | floor_shape(rooms), rooms.space
 
 
-@pytest.mark.parametrize("made", [_flat, _stated, _drawn])
+@pytest.mark.parametrize("made", [_flat, _drawn])
 def test_ways_on_the_page_are_as_long_as_in_the_model(page: Page, made: Any) -> None:
     geometry, space = made()
     for place in range(0, len(space), max(1, len(space) // 7)):

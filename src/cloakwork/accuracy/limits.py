@@ -15,6 +15,7 @@ from cloakwork.accuracy.slopes import Method, Slopes, slopes_at
 from cloakwork.accuracy.whitening import Whitened, compare_places, refuse_one_place, sample_size, spread_places, whiten
 from cloakwork.physics import Drift, Physics
 
+SAMPLE = 500  # places of a large floor
 NEGLIGIBLE = 0.01  # of a step: a smaller mean error counts as none
 
 
@@ -142,9 +143,10 @@ def limits(physics: Physics, sigma: ArrayLike, *, drift: Drift | None = None) ->
 
 
 def typical_std(physics: Physics, sigma: ArrayLike) -> float:
-    """The `typical_std` of `limits`, without the rest, which takes longer."""
+    """The `typical_std` of `limits`, without the rest, which takes longer; on a large floor that of 500 places."""
     whitened = whiten(physics, sigma, None)
-    return float(np.median(_single_source(whitened, slopes_at(whitened), strengths_known=True).std))
+    some = None if physics.explicit else physics.space.places[spread_places(physics.places, SAMPLE)].tolist()
+    return float(np.median(_single_source(whitened, slopes_at(whitened, some), strengths_known=True).std))
 
 
 class _Spread(NamedTuple):

@@ -166,8 +166,7 @@ def _derivatives(whitened: Whitened, physics: HeatLine | HeatPlane, where: Float
 
 def _between_neighbours(whitened: Whitened, straight: AxisNeighbours, places: IntArray) -> Slopes:
     """Central differences; one-sided at a wall or at the end."""
-    columns = whitened.columns
-    along = np.zeros((straight.axes, len(places), columns.shape[1]))
+    along = np.zeros((straight.axes, len(places), whitened.physics.sensors))
     free = np.zeros((straight.axes, len(places)), dtype=bool)
     floor = 0.0
     for axis in range(straight.axes):
@@ -175,6 +174,6 @@ def _between_neighbours(whitened: Whitened, straight: AxisNeighbours, places: In
         reach = straight.to_ahead[axis][places] + straight.to_behind[axis][places]
         free[axis] = reach > 0
         far, near = np.where(ahead >= 0, ahead, places), np.where(behind >= 0, behind, places)
-        along[axis] = (columns[far] - columns[near]) / np.where(reach > 0, reach, 1.0)[:, None]
+        along[axis] = (whitened.at(far) - whitened.at(near)) / np.where(reach > 0, reach, 1.0)[:, None]
         floor = max(floor, 2 * whitened.error / float(reach[reach > 0].min(initial=np.inf)))
-    return Slopes(columns[places], along, free, Method.DIFFERENCES, floor)
+    return Slopes(whitened.at(places), along, free, Method.DIFFERENCES, floor)

@@ -10,7 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, Physics, Space, whitener
+from cloakwork.physics import Drift, FloorPlan, Physics, Space, whitener
 
 CHUNK = 250_000  # numbers in memory at once: they fit into a processor's cache
 SHARE = 0.9  # of errors within a radius
@@ -34,6 +34,12 @@ class Whitened:
     def columns(self) -> FloatArray:
         return self.whiten(self.physics.matrix.T)
 
+    def at(self, places: IntArray) -> FloatArray:
+        """The rows of `columns` for some places, shape (k, m); a large floor forms no others."""
+        if isinstance(self.physics, FloorPlan) and self.physics.local is not None:
+            return self.whiten(self.physics.local.columns[:, places].toarray().T)
+        return self.columns[places]
+
     def whiten(self, readings: FloatArray) -> FloatArray:
         """Readings (..., m) in units of the noise."""
         return np.asarray(readings / self.sigma if self.weights is None else readings @ self.weights.T)
@@ -50,7 +56,8 @@ class Whitened:
     @cached_property
     def error(self) -> float:
         """Bound on the error of the readings of a place from computing M, in units of the noise."""
-        return float(self.physics.error / self.sigma.min())
+        error = self.physics.error if self.physics.explicit else self.physics.move_error
+        return float(error / self.sigma.min())
 
     def separations(self, first: IntArray, second: IntArray) -> FloatArray:
         """||(M_i - M_j) / sigma|| for pairs of places, rounded up, shape (pairs,)."""

@@ -87,18 +87,18 @@ class Drift:
     def on(self, physics: Physics) -> "Nuisance":
         """The offsets that this drift means for the sensors of a physics."""
         m = physics.sensors
-        parts = [np.eye(m)[:, : m if self.sensor else 0], np.ones((m, 1 if self.all else 0))]
+        parts = [np.eye(m, m if self.sensor else 0), np.ones((m, 1 if self.all else 0))]
         if self.room:
             rooms = _room_of_each_sensor(physics, self.room)
             parts.append((rooms[:, None] == np.unique(rooms)).astype(np.float64))
         heated = [_place(number, heat, physics) for number, heat in enumerate(self.heat)]
         widths = [part.shape[1] for part in parts]
         deviations = np.repeat([self.sensor, self.all, self.room][: len(widths)], widths)
-        columns = np.hstack([*parts, physics.matrix[:, heated]])
+        parts.append(physics.matrix[:, heated] if heated else np.empty((m, 0)))  # a large floor has no matrix
         over = np.append(np.full(len(deviations), self.over), [heat.over for heat in self.heat])
         deviations = np.append(deviations, [heat.strength / 2 for heat in self.heat])
         known = deviations > 0
-        return Nuisance(columns[:, known], deviations[known], over[known])
+        return Nuisance(np.hstack(parts)[:, known], deviations[known], over[known])
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from cloakwork.collect.site_queue import RecoveryState
 from cloakwork.collect.storage import Alarm, DeviceReport, ProblemCount, Role
 from cloakwork.recovery import FaultKind
 
-FRAMES = 60  # newest frames in which missing sensors are counted
+FEWEST, FRAMES = 10, 60  # newest frames in which missing sensors are counted: fewer where there are many sensors
 ALARMS = 3  # of each sensor
 MOST_COUNTED = 50_000  # readings
 router = APIRouter(route_class=GuardedRoute)
@@ -160,10 +160,9 @@ def _sensors(
     used = _used(context, watched, rules, reports, now)
     times = _frame_times(context, watched, now)
     sigmas = {sensor.id: sensor.sigma for sensor in watched.plan.sensors}
-    present: Counter[str] = Counter()
-    for values in context.store.frames.values(site, times).values():
-        present.update(values.keys())
-    last = context.store.readings.newest(site, watched.ids, now + watched.ahead_ms)
+    present = context.store.frames.present(site, times)
+    recent = min(times, default=None)
+    last = context.store.readings.newest(site, watched.ids, now + watched.ahead_ms, recent=recent)
     newest = {name: min(moment, now) for name, moment in last.items() if moment > 0}
     return [
         SensorHealth(
@@ -174,7 +173,7 @@ def _sensors(
             last_seen=newest.get(sensor, report.received if report else None),
             last_reading=newest.get(sensor),
             sigma=sigmas.get(sensor),
-            missing=len(times) - present[sensor],
+            missing=len(times) - present.get(sensor, 0),
             frames=len(times),
             late=counts[sensor][Reason.LATE],
             again=counts[sensor][Reason.DUPLICATE],
@@ -189,9 +188,10 @@ def _frame_times(context: ApiContext, watched: CollectedSite, now: int) -> list[
     """The newest frames. A sensor can stamp as it likes, so only times on the slots count, and none far ahead."""
     period, store = watched.schedule.period_ms, context.store
     until = now + watched.ahead_ms
-    frames = store.frames.times(watched.name, until=until, limit=FRAMES, every=period)
+    limit = max(FEWEST, min(FRAMES, MOST_COUNTED // len(watched.ids)))
+    frames = store.frames.times(watched.name, until=until, limit=limit, every=period)
     if not frames:  # all devices have another plan
-        frames = store.frames.times(watched.name, until=until, limit=FRAMES)
+        frames = store.frames.times(watched.name, until=until, limit=limit)
     return [frame.time for frame in frames]
 
 

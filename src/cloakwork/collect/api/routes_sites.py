@@ -179,6 +179,7 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
     )
 
 
+@lru_cache
 def site_geometry(name: str, watched: CollectedSite) -> GeometryBody:
     """Everything that a drawing of the site needs; lengths in metres on a floor plan, else in the site's own unit."""
     site, plan = watched.site, watched.plan
@@ -202,7 +203,6 @@ def site_geometry(name: str, watched: CollectedSite) -> GeometryBody:
     return GeometryBody(name=name, kind=site.spec.physics.kind, unit=site.unit, **shape)
 
 
-@lru_cache
 def longer_window(watched: CollectedSite) -> LongerBody:
     """Compute what eight hours of readings reveal, or seven windows where that is longer."""
     claim, cloak = watched.plan.claim, watched.cloak

@@ -7,7 +7,7 @@ const LONGEST_RETRY_MS = 30_000;
 let clock = { time: Date.now(), at: performance.now(), speed: 1, most: Infinity };
 
 /** A response that is not a success; `status` is 0 where there was no response. */
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;

@@ -55,7 +55,11 @@ export function isDark() {
   return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
+let pixels = 0; // until the end of a task: to ask costs a layout
+
 /** Pixels for each pixel of an ordinary screen: symbols grow with the text. */
 export function unit() {
-  return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  if (!pixels) setTimeout(() => (pixels = 0));
+  pixels ||= parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  return pixels;
 }

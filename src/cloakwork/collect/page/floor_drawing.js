@@ -4,7 +4,7 @@ import { h, isDark, s, unit } from "./elements.js";
 import { FloorGrid } from "./floor_grid.js";
 import { number, roundDown } from "./formats.js";
 import { paint } from "./heat_layer.js";
-import { labelSize, sourceMark, sensorDot, trail, truthMark } from "./map_symbols.js";
+import { labelSize, sourceMark, sensorDot, trailPaths, truthMark } from "./map_symbols.js";
 
 const MARGIN = 14; // room for the thickness of walls
 const FOOT = 26; // room for the scale
@@ -14,9 +14,10 @@ export class FloorDrawing {
     this.geometry = geometry;
     this.floor = new FloorGrid(geometry);
     this.canvas = h("canvas", { "aria-hidden": "true" });
-    this.back = s("svg", { class: "back", "aria-hidden": "true" });
+    this.back = s("svg", { "aria-hidden": "true" });
     this.front = s("svg", { class: "front", "aria-hidden": "true" });
-    this.elements = [this.back, this.canvas, this.front];
+    this.dots = s("svg", { "aria-hidden": "true" });
+    this.elements = [this.back, this.canvas, this.dots, this.front];
     this.span = Math.hypot(this.floor.width, this.floor.height);
     this.ready = false;
   }
@@ -33,14 +34,10 @@ export class FloorDrawing {
     this.x0 = (width - this.scale * floor.width) / 2;
     this.y0 = (height - foot + margin - this.scale * floor.height) / 2;
     this.size = { width, height };
-    const cells = [
-      this.px([floor.left, floor.bottom + floor.rows * floor.dy]),
-      [floor.columns * floor.dx, floor.rows * floor.dy],
-    ];
-    const [[left, top], [wide, high]] = cells;
-    Object.assign(this.canvas.style, { left: `${left}px`, top: `${top}px` });
-    Object.assign(this.canvas.style, { width: `${wide * this.scale}px`, height: `${high * this.scale}px` });
-    for (const svg of [this.back, this.front]) svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const [left, top] = this.px([floor.left, floor.bottom + floor.rows * floor.dy]);
+    const box = { left, top, width: floor.columns * floor.dx * this.scale, height: floor.rows * floor.dy * this.scale };
+    for (const [name, value] of Object.entries(box)) this.canvas.style[name] = `${value}px`;
+    for (const svg of [this.back, this.dots, this.front]) svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this._fixed();
     this.ready = true;
   }
@@ -58,7 +55,7 @@ export class FloorDrawing {
   _fixed() {
     const { floor, geometry } = this;
     this.back.replaceChildren(s("path", { class: "floor", d: this._cells(floor.grid.keys()) }));
-    this.names = s("g", null, ...(geometry.zones).map((zone) => this._name(zone)));
+    this.names = s("g", null, ...geometry.zones.map((zone) => this._name(zone)));
     this.below = s("g");
     this.above = s("g");
     const weight = Math.max(2, Math.min(6 * unit(), 0.12 * this.scale));
@@ -131,41 +128,41 @@ export class FloorDrawing {
     return [s("path", { class: "region", d: this._cells(inside) }), this._line(edges, { class: "vicinity" })];
   }
 
-  /** The way on foot between two points, in metres. */
-  way(from, to) {
-    return this.floor.way(from, to);
-  }
-
   draw(frame) {
     const { layers } = frame;
     this.canvas.hidden = !(frame.map && layers.heat !== false);
     if (!this.canvas.hidden) paint(this.canvas, this.floor, frame.map, frame.top, isDark());
-    const sensors = layers.sensors === false ? [] : this.geometry.sensors;
-    const dots = sensors
-      .filter((one) => one.at?.length === 2)
-      .map((one) => sensorDot(this.px(one.at), one, frame.sensors.get(one.id)));
+    this._sensors(layers.sensors === false ? [] : this.geometry.sensors, frame.sensors);
     const regions = frame.marks
       .filter(({ doubt }) => !doubt)
       .map((mark) => s("g", { class: mark.radius > this.span / 5 ? "wide" : null }, ...this._vicinity(mark)));
-    this.below.replaceChildren(...dots, ...regions, ...this._trails(frame));
+    this.below.replaceChildren(...regions, ...this._trails(frame));
     this.above.replaceChildren(
       ...frame.truth.map((one) => truthMark(this.px(one.at), one.label)),
       ...this._labels(frame),
     );
   }
 
+  /** Sensors, drawn again only where one has changed. */
+  _sensors(sensors, known) {
+    const drawn = [this.scale, ...sensors.map(({ id }) => known.get(id)?.text)].join();
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    this.dots.replaceChildren(...sensors.map((one) => sensorDot(this.px(one.at), one, known.get(one.id))));
+  }
+
   /** Trails change with a new frame only, not while marks move. */
   _trails({ trails, time, span }) {
     if (this.trailsOf !== trails || this.trailScale !== this.scale) {
       const way = ({ at: from }, { at: to }) =>
-        from.every((v, k) => v === to[k]) ? [] : this.way(from, to).map((corner) => this.px(corner));
-      this.trailParts = [...trails.values()].flatMap((points) => trail(points, way, time, span));
+        from.every((v, k) => v === to[k]) ? [] : this.floor.way(from, to).map((corner) => this.px(corner));
+      this.trailParts = trailPaths(trails, way, time, span);
       Object.assign(this, { trailsOf: trails, trailScale: this.scale });
     }
     return this.trailParts;
   }
 
-  /** Marks with their labels beside them, so that no label covers another label or mark. */
+  /** Marks, and beside them labels that cover no other label or mark: where there is no room, there is none. */
   _labels({ marks, label }) {
     const u = unit();
     const { width, height } = this.size;
@@ -181,9 +178,9 @@ export class FloorDrawing {
         Math.abs(p - width / 2) < (width - wide) / 2 &&
         Math.abs(q - height / 2) < (height - high) / 2 &&
         !taken.some(([a, b, w, h]) => Math.abs(a - p) < (w + wide) / 2 && Math.abs(b - q) < (h + high) / 2);
-      const [spot] = [...spots.map(([across, down]) => [x + across, y + down]).filter(free), [x, y + line]];
-      taken.push([...spot, wide, high]);
-      return sourceMark([x, y], source, text, spot);
+      const spot = text && spots.map(([across, down]) => [x + across, y + down]).find(free);
+      if (spot) taken.push([...spot, wide, high]);
+      return sourceMark([x, y], source, spot ? text : "", spot);
     });
   }
 }

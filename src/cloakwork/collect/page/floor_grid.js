@@ -1,6 +1,5 @@
 // A floor of cells, walls and doors: walking distances and ways between cells.
 
-const MOST_CELLS = 60_000; // beyond, ways are straight
 const TINY = 1e-9;
 
 /** Cells of a floor plan or of a plane, numbered like the collector's places. */
@@ -21,13 +20,11 @@ export class FloorGrid {
     const [right, top] = [this.left + this.columns * this.dx, this.bottom + this.rows * this.dy];
     const around = [[this.left, this.bottom], [right, this.bottom], [right, top], [this.left, top]];
     this.walls = geometry.walls.length ? geometry.walls : around.map((corner, k) => [corner, around[(k + 1) % 4]]);
-    this.doors = geometry.doors;
-    this.small = places.length <= MOST_CELLS;
     this.grid = new Int32Array(this.columns * this.rows).fill(-1);
     places.forEach(([x, y], place) => {
       this.grid[this.column(x) + this.columns * this.row(y)] = place;
     });
-    this._open();
+    this._openSides();
   }
 
   column(x) {
@@ -44,55 +41,32 @@ export class FloorGrid {
     return this.grid[column + this.columns * row];
   }
 
-  /** Whether a cell is open to the one on its right (`up` = 0) or above it (`up` = 1). */
-  passes(column, row, up) {
-    return this._pass[2 * (column + this.columns * row) + up] > 0;
+  /** Whether a cell and one beside it are floor, without a wall between them. */
+  open(c, r, toC, toR) {
+    return this._pass[this._between(Math.min(c, toC), Math.min(r, toR), r === toR ? 0 : 1)] > 0 && this.at(toC, toR) >= 0;
   }
 
-  _open() {
-    this._pass = new Uint8Array(2 * this.grid.length);
-    for (let row = 0; row < this.rows; row += 1) {
-      for (let column = 0; column < this.columns; column += 1) {
-        const here = this.at(column, row);
-        for (const up of [0, 1]) {
-          const there = this.at(column + 1 - up, row + up);
-          if (here >= 0 && there >= 0) this._pass[2 * (column + this.columns * row) + up] = 1;
-        }
-      }
-    }
-    if (!this.small) return;
-    for (const wall of this.walls) this._across(wall, 0);
-    // a door may be a part of a wall, or the gap between two
-    for (const door of this.doors) this._across(door, 1);
+  /** The number of the side of a cell on its right (`up` = 0) or above it (`up` = 1). */
+  _between(column, row, up) {
+    return column < 0 || row < 0 ? -1 : 2 * (column + this.columns * row) + up;
   }
 
-  _across(segment, passes) {
-    const [[ax, ay], [bx, by]] = segment;
-    const columns = [this.column(Math.min(ax, bx)) - 1, this.column(Math.max(ax, bx)) + 1];
-    const rows = [this.row(Math.min(ay, by)) - 1, this.row(Math.max(ay, by)) + 1];
-    for (let row = Math.max(0, rows[0]); row <= Math.min(this.rows - 1, rows[1]); row += 1) {
-      for (let column = Math.max(0, columns[0]); column <= Math.min(this.columns - 1, columns[1]); column += 1) {
-        for (const up of [0, 1]) {
-          const [here, there] = [this.at(column, row), this.at(column + 1 - up, row + up)];
-          if (here < 0 || there < 0 || !crosses(this.places[here], this.places[there], segment)) continue;
-          this._pass[2 * (column + this.columns * row) + up] = passes;
-        }
-      }
+  /** The sides of cells that walls leave open; the collector's walls run along them, and end at doors. */
+  _openSides() {
+    this._pass = new Uint8Array(2 * this.grid.length).map((_, side) => this.grid[side >> 1] >= 0);
+    for (const [[ax, ay], [bx, by]] of this.walls) {
+      const up = ax === bx ? 0 : 1;
+      const [line, low, high] = up ? [ay - this.bottom, ax, bx] : [ax - this.left, ay, by];
+      const across = Math.round(line / (up ? this.dy : this.dx)) - 1;
+      const along = (at) => Math.round(up ? (at - this.left) / this.dx : (at - this.bottom) / this.dy);
+      for (let k = Math.max(0, along(low)); k < along(high); k += 1)
+        this._pass[this._between(...(up ? [k, across] : [across, k]), up)] = 0;
     }
   }
 
   /** Walkable neighbours as [column, row]. */
-  *_neighbours(column, row) {
-    const steps = [
-      [column + 1, row, column, row, 0],
-      [column - 1, row, column - 1, row, 0],
-      [column, row + 1, column, row, 1],
-      [column, row - 1, column, row - 1, 1],
-    ];
-    for (const [toColumn, toRow, c, r, up] of steps) {
-      if (this.at(toColumn, toRow) < 0 || c < 0 || r < 0) continue;
-      if (this.passes(c, r, up)) yield [toColumn, toRow];
-    }
+  _neighbours(c, r) {
+    return [[c + 1, r], [c - 1, r], [c, r + 1], [c, r - 1]].filter(([toC, toR]) => this.open(c, r, toC, toR));
   }
 
   /** The cell of a point. */
@@ -104,8 +78,7 @@ export class FloorGrid {
   clear(from, to) {
     const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     const steps = Math.ceil((4 * Math.hypot(dx, dy)) / Math.min(this.dx, this.dy));
-    const step = (c, r, toC, toR) =>
-      (c === toC && r === toR) || this.passes(Math.min(c, toC), Math.min(r, toR), r === toR ? 0 : 1);
+    const step = (c, r, toC, toR) => (c === toC && r === toR) || this.open(c, r, toC, toR);
     let [column, row] = [this.column(from[0]), this.row(from[1])];
     for (let k = 1; k <= steps; k += 1) {
       const [c, r] = [this.column(from[0] + (k / steps) * dx), this.row(from[1] + (k / steps) * dy)];
@@ -119,7 +92,7 @@ export class FloorGrid {
 
   /** The corners of a way on foot between two points, never through a wall. */
   way(from, to) {
-    if (!this.small || this.clear(from, to)) return [from, to];
+    if (this.clear(from, to)) return [from, to];
     const [start, end] = [this.cell(from), this.cell(to)];
     const before = new Map([[start, null]]);
     for (const here of before.keys()) {
@@ -149,16 +122,6 @@ function clamp(value, count) {
 function spacing(values, cell) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
-  const distinct = [...new Set(values.map((value) => Math.round(value * 1e6)))].sort((a, b) => a - b);
-  let step = cell ?? Infinity;
-  if (!cell)
-    for (let k = 1; k < distinct.length; k += 1) step = Math.min(step, (distinct[k] - distinct[k - 1]) / 1e6);
-  return { low, high, step: Number.isFinite(step) ? step : 1 };
-}
-
-/** Whether the line between two centres touches a wall; the model has the same rule. */
-function crosses(start, end, [a, b]) {
-  const side = (p, q, r) => (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
-  if (side(start, end, a) * side(start, end, b) > 1e-12) return false;
-  return side(a, b, start) >= -1e-12 !== side(a, b, end) >= -1e-12;
+  const distinct = new Set(values.map((value) => value.toFixed(6))).size;
+  return { low, high, step: cell ?? ((high - low) / (distinct - 1) || 1) };
 }

@@ -1,6 +1,7 @@
 // Numbers, times and lengths as people write them.
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const NUMBER = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 6, useGrouping: "min2" });
 const DAY = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric", month: "short" });
 const UNITS = [
   ["day", 86_400],
@@ -17,7 +18,7 @@ export function number(value, digits = 2) {
   const rounded = Number(value.toPrecision(digits));
   return Math.abs(rounded) >= 1e6 || (rounded !== 0 && Math.abs(rounded) < 1e-3)
     ? rounded.toExponential().replace("e+", "e")
-    : rounded.toLocaleString("en-GB", { maximumFractionDigits: 6, useGrouping: Math.abs(rounded) >= 10_000 });
+    : NUMBER.format(rounded);
 }
 
 /** The largest 1, 2 or 5 times a power of ten that is not above a number. */
@@ -97,8 +98,15 @@ export function size(radius, { kind, cell }) {
 const isNetwork = (kind) => kind === "graph" || kind === "matrix";
 export const isFloor = (kind) => kind === "floorplan";
 
+const held = new WeakMap(); // the zones of each place, by the list of all zones
+
 /** The zones of a site that hold a place, the smallest first. */
 export function zonesOf({ place }, { zones, labels }) {
-  const index = labels ? labels.indexOf(place) : Number(place);
-  return zones.filter(({ places }) => places.includes(index)).sort((a, b) => a.places.length - b.places.length);
+  if (!held.has(zones)) {
+    const of = new Map();
+    for (const zone of [...zones].sort((a, b) => a.places.length - b.places.length))
+      for (const one of zone.places) of.set(one, [...(of.get(one) ?? []), zone]);
+    held.set(zones, of);
+  }
+  return held.get(zones).get(labels ? labels.indexOf(place) : Number(place)) ?? [];
 }

@@ -4,6 +4,8 @@ import { fill, h, setText } from "./elements.js";
 import { ago, count, duration, moment, number, rough } from "./formats.js";
 import { few } from "./texts.js";
 
+const MOST_ROWS = 200; // of the table
+const NAMES = new Intl.Collator("en", { numeric: true });
 const MANY_WAITING = 10; // frames that wait before a warning
 // the states of a device that sends a constant
 const CANNOT_MEASURE = ["failing", "invalid", "slow"];
@@ -77,8 +79,9 @@ export function summary(sensors) {
     [having("wait"), "waiting"],
     [having("unknown"), "without a reading yet"],
   ].filter(([k]) => k > 0);
-  const good = `${having("good")} of ${count(sensors.length, "sensor")} working`;
-  return parts.length ? `${good}; ${parts.map(([k, what]) => `${k} ${what}`).join(", ")}.` : `${good}.`;
+  const all = [`${having("good")} of ${count(sensors.length, "sensor")} working`, parts.map((part) => part.join(" ")).join(", ")];
+  const first = sensors.length > MOST_ROWS ? ` The table has the first ${MOST_ROWS}.` : "";
+  return `${all.filter(Boolean).join("; ")}.${first}`;
 }
 
 /** The table of sensors; rows stay in the document, so focus and reading position do too. */
@@ -91,7 +94,7 @@ export class SensorTable {
     this.heads = COLUMNS.map((column) => {
       const button = h(
         "button",
-        { type: "button", onclick: () => this._sortBy(column.key) },
+        { onclick: () => this._sortBy(column.key) },
         column.name,
         h("span", { class: "arrow", "aria-hidden": "true" }),
       );
@@ -112,22 +115,19 @@ export class SensorTable {
   }
 
   show(sensors, now, unit, onlyBad) {
-    this.sensors = sensors;
-    const ids = new Set(sensors.map((sensor) => sensor.id));
-    for (const [id, row] of this.rows) {
-      if (ids.has(id)) continue;
-      row.remove();
-      this.rows.delete(id);
-    }
-    for (const sensor of sensors) {
-      const row = this.rows.get(sensor.id) ?? this._addRow(sensor);
-      row.hidden = onlyBad && (sensor.level === "good" || sensor.level === "wait");
-      row.dataset.level = sensor.level;
-      COLUMNS.forEach((column, k) =>
-        setText(k === 1 ? row.cells[k].lastChild : row.cells[k], column.text(sensor, now, unit)),
-      );
-    }
+    const fine = onlyBad ? ["good", "wait"] : [];
+    this.sensors = sensors.filter(({ level }) => !fine.includes(level));
+    Object.assign(this, { now, unit });
     this._order();
+  }
+
+  _row(sensor) {
+    const row = this.rows.get(sensor.id) ?? this._addRow(sensor);
+    row.dataset.level = sensor.level;
+    COLUMNS.forEach((column, k) =>
+      setText(k === 1 ? row.cells[k].lastChild : row.cells[k], column.text(sensor, this.now, this.unit)),
+    );
+    return row;
   }
 
   _addRow({ id }) {
@@ -150,13 +150,11 @@ export class SensorTable {
     const sign = this.sort.down ? -1 : 1;
     const compare = (a, b) => {
       const [p, q] = [rank(a), rank(b)];
-      return (
-        sign * (typeof p === "string" ? p.localeCompare(q, "en", { numeric: true }) : p - q) ||
-        a.id.localeCompare(b.id, "en", { numeric: true })
-      );
+      return sign * (typeof p === "string" ? NAMES.compare(p, q) : p - q) || NAMES.compare(a.id, b.id);
     };
-    const rows = [...this.sensors].sort(compare).map((sensor) => this.rows.get(sensor.id));
-    if (rows.some((row, k) => this.body.children[k] !== row)) this.body.replaceChildren(...rows);
+    const rows = [...this.sensors].sort(compare).slice(0, MOST_ROWS).map((sensor) => this._row(sensor));
+    const old = [...this.body.children];
+    if (rows.length !== old.length || rows.some((row, k) => old[k] !== row)) this.body.replaceChildren(...rows);
   }
 }
 

@@ -4,7 +4,7 @@ const RAMPS = {
   light: [[255, 214, 140], [245, 150, 60], [205, 66, 28]],
   dark: [[110, 52, 22], [214, 104, 34], [255, 196, 112]],
 };
-const SMOOTH_PIXELS = 900;
+const PIXELS = 90_000; // to paint: fewer a cell on a large floor
 
 /** The value with the full colour: a map that is spread over the whole floor stays pale. */
 export function topOf(map) {
@@ -28,16 +28,15 @@ export function tint(share, dark) {
 
 /** Paints a map of a floor onto a canvas that covers its cells. */
 export function paint(canvas, floor, map, top, dark) {
-  const fine = Math.max(1, Math.min(8, Math.round(SMOOTH_PIXELS / Math.max(floor.columns, floor.rows))));
+  const fine = Math.max(1, Math.min(8, Math.round(Math.sqrt(PIXELS / floor.grid.length))));
   const [width, height] = [floor.columns * fine, floor.rows * fine];
-  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+  Object.assign(canvas, { width, height });
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   const tints = Array.from({ length: 256 }, (_, k) => tint(k / 255, dark));
   for (let row = 0; row < floor.rows; row += 1) {
     for (let column = 0; column < floor.columns; column += 1) {
-      const place = floor.at(column, row);
-      if (place >= 0) block(image, floor, map, column, row, fine, top, tints);
+      if (floor.at(column, row) >= 0) block(image, floor, map, column, row, fine, top, tints);
     }
   }
   context.putImageData(image, 0, 0);
@@ -47,25 +46,16 @@ export function paint(canvas, floor, map, top, dark) {
 function block(image, floor, map, column, row, fine, top, tints) {
   const value = (c, r) => map[floor.at(c, r)] ?? 0;
   const here = value(column, row);
-  const [height, width] = [image.height, image.width];
-  const side = (sign, up) => {
-    const [c, r] = up ? [column, row + sign] : [column + sign, row];
-    if (floor.at(c, r) < 0) return false;
-    return up ? floor.passes(column, row + Math.min(sign, 0), 1) : floor.passes(column + Math.min(sign, 0), row, 0);
-  };
-  const open = { left: side(-1, 0), right: side(1, 0), down: side(-1, 1), up: side(1, 1) };
+  const { height, width } = image;
   const corner = (dc, dr) => {
-    const besides = dc < 0 ? open.left : open.right;
-    const above = dr < 0 ? open.down : open.up;
-    const [a, b] = [besides ? value(column + dc, row) : here, above ? value(column, row + dr) : here];
-    const round = besides && above && floor.at(column + dc, row + dr) >= 0;
-    const passes =
-      round &&
-      floor.passes(column + Math.min(dc, 0), row + dr, 0) &&
-      floor.passes(column + dc, row + Math.min(dr, 0), 1);
-    return [a, b, passes ? value(column + dc, row + dr) : (a + b) / 2];
+    const [c, r] = [column + dc, row + dr];
+    const [beside, above] = [floor.open(column, row, c, row), floor.open(column, row, column, r)];
+    const [a, b] = [beside ? value(c, row) : here, above ? value(column, r) : here];
+    const around = beside && above && floor.open(column, r, c, r) && floor.open(c, row, c, r);
+    return [a, b, around ? value(c, r) : (a + b) / 2];
   };
   const corners = [corner(-1, -1), corner(1, -1), corner(-1, 1), corner(1, 1)];
+  if (Math.max(here, ...corners.flat()) < top / 510) return; // no colour
   for (let j = 0; j < fine; j += 1) {
     for (let i = 0; i < fine; i += 1) {
       const [u, v] = [(i + 0.5) / fine - 0.5, (j + 0.5) / fine - 0.5];
@@ -75,7 +65,7 @@ function block(image, floor, map, column, row, fine, top, tints) {
       const colour = tints[Math.min(255, Math.round((255 * mixed) / top))];
       // rows of the floor count upwards, rows of an image downwards
       const at = 4 * ((height - 1 - (row * fine + j)) * width + column * fine + i);
-      for (let k = 0; k < 4; k += 1) image.data[at + k] = colour[k];
+      image.data.set(colour, at);
     }
   }
 }

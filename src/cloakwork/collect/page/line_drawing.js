@@ -1,7 +1,7 @@
 // The drawing of a line: expected sources as an area, vicinities as bars, sensors as dots.
 
 import { s, unit } from "./elements.js";
-import { labelSize, sourceMark, sensorDot, trail, truthMark, vicinityBar } from "./map_symbols.js";
+import { labelSize, sourceMark, sensorDot, trailPaths, truthMark, vicinityBar } from "./map_symbols.js";
 import { number, roundDown } from "./formats.js";
 
 const SIDE = 26;
@@ -55,7 +55,7 @@ export class LineDrawing {
     for (const one of frame.truth) parts.push(truthMark([this.x(one.at[0]), base], one.label));
     const way = ({ at: [from] }, { at: [to] }) =>
       from === to ? [] : [from, to].map((value) => [this.x(value), base]);
-    for (const points of frame.trails.values()) parts.push(...trail(points, way, frame.time, frame.span));
+    parts.push(...trailPaths(frame.trails, way, frame.time, frame.span));
     for (const mark of frame.marks) if (!mark.doubt) parts.push(this._bar(mark));
     parts.push(...this._marks(frame));
     this.svg.replaceChildren(...parts);

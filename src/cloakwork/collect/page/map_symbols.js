@@ -24,14 +24,7 @@ export function sourceMark([x, y], mark, text = "", spot = [x, y]) {
   if (text) {
     const { wide, high } = labelSize(text);
     group.append(
-      s("rect", {
-        x: spot[0] - wide / 2,
-        y: spot[1] - high / 2,
-        width: wide,
-        height: high,
-        rx: high / 2,
-        class: "label",
-      }),
+      s("rect", { x: spot[0] - wide / 2, y: spot[1] - high / 2, width: wide, height: high, rx: high / 2, class: "label" }),
       s("text", { x: spot[0], y: spot[1] + 4.4 * u, class: "label-text" }, text),
     );
   }
@@ -45,16 +38,18 @@ export function vicinityBar(left, right, y) {
   return s("path", { class: "vicinity bar", d: `M${left} ${y}H${right}${ends}` });
 }
 
-/** The way of a track, fading with age; `way` gives corners in pixels between points. */
-export function trail(points, way, now, span) {
-  const moves = points.slice(1).map((point, k) => [points[k], point]);
-  return moves.flatMap(([from, to]) => {
-    const corners = way(from, to);
-    if (corners.length < 2) return [];
-    const d = `M${corners.map((corner) => corner.map((v) => v.toFixed(1)).join(" ")).join("L")}`;
-    const fade = 0.08 + 0.72 * Math.max(0, 1 - (now - to.time) / span);
-    return [s("path", { class: "trail", d, "stroke-opacity": fade.toFixed(2) })];
-  });
+/** The ways of tracks, fading with age; `way` gives corners in pixels between points. Those of one age are one path. */
+export function trailPaths(tracks, way, now, span) {
+  const paths = new Map();
+  for (const points of tracks.values())
+    points.slice(1).forEach((to, k) => {
+      const corners = way(points[k], to);
+      if (corners.length < 2) return;
+      const d = `M${corners.map((corner) => corner.map((v) => v.toFixed(1)).join(" ")).join("L")}`;
+      const fade = (0.08 + 0.72 * Math.max(0, 1 - (now - to.time) / span)).toFixed(1);
+      paths.set(fade, (paths.get(fade) ?? "") + d);
+    });
+  return [...paths].map(([fade, d]) => s("path", { class: "trail", d, "stroke-opacity": fade }));
 }
 
 /** The true position of a simulated source: a diamond. */
@@ -69,13 +64,13 @@ export function truthMark([x, y], label) {
 export function sensorDot([x, y], sensor, health) {
   const state = health?.level ?? "unknown";
   const r = 3 * unit();
+  const circle = (radius) => s("circle", { cx: x, cy: y, r: radius });
   const shapes = {
-    good: () => s("circle", { cx: x, cy: y, r }),
-    wait: () => s("circle", { cx: x, cy: y, r: 1.2 * r }),
-    unknown: () => s("circle", { cx: x, cy: y, r }),
+    wait: () => circle(1.2 * r),
     bad: () => s("path", { d: `M${x - r} ${y - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}` }),
     alarm: () => s("path", { d: `M${x} ${y - 1.7 * r}l${1.8 * r} ${3 * r}h${-3.6 * r}z` }),
   };
+  const shape = shapes[state]?.() ?? circle(r);
   const title = health ? `${sensor.id}: ${health.text}` : sensor.id;
-  return s("g", { class: `sensor ${state}`, "data-sensor": sensor.id }, shapes[state](), s("title", null, title));
+  return s("g", { class: `sensor ${state}`, "data-sensor": sensor.id }, shape, s("title", null, title));
 }

@@ -7,6 +7,7 @@ import { LineDrawing } from "./line_drawing.js";
 import { NetworkDrawing } from "./network_drawing.js";
 
 const MOVE_MS = 700;
+const MOST_WALKING = 6000; // places of a map that is painted at each step; on a larger one marks jump
 const LEAST = 300;
 
 /** The drawing for places with no, one or two coordinates. */
@@ -80,7 +81,7 @@ export class MapView {
     if (this._running && from.time === to.time) return; // the walk goes on, to the same places
     cancelAnimationFrame(this._running);
     this._running = null;
-    const same = from.map && to.map && from.map.length === to.map.length;
+    const same = to.map?.length <= MOST_WALKING && from.map?.length === to.map.length;
     if (prefersLessMotion() || !same || from.time === to.time || document.hidden) {
       this._draw(to);
       return;
@@ -99,7 +100,7 @@ export class MapView {
   _route(from, { id, label, at }) {
     const old = from.marks.find((mark) => mark.id === id);
     if (!old || label === undefined || label === null || !at.length) return null;
-    return this.drawing.way ? this.drawing.way(old.at, at) : [old.at, at];
+    return this.drawing.floor?.way(old.at, at) ?? [old.at, at];
   }
 
   _draw(frame) {

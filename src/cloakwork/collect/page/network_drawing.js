@@ -2,7 +2,7 @@
 
 import { isDark, s, unit } from "./elements.js";
 import { tint } from "./heat_layer.js";
-import { sourceMark, sensorDot, trail, truthMark } from "./map_symbols.js";
+import { sourceMark, sensorDot, trailPaths, truthMark } from "./map_symbols.js";
 
 const MOST_NODES = 400;
 const ROUNDS = 260;
@@ -18,7 +18,6 @@ export class NetworkDrawing {
     this.place = new Map(this.names.map((name, k) => [name, k]));
     this.listed = this.names.length > MOST_NODES || !this.pairs.length;
     this.spots = this.listed ? [] : springs(this.names.length, this.pairs);
-    this.span = Math.max(4, this.names.length);
     this.svg = s("svg", { class: "front", "aria-hidden": "true" });
     this.elements = [this.svg];
     this.ready = false;
@@ -60,21 +59,16 @@ export class NetworkDrawing {
       if (at[k]) parts.push(s("circle", { class: "halo", cx: at[k][0], cy: at[k][1], r: size + 6 }));
     at.forEach(([x, y], k) => {
       const share = frame.map && frame.layers.heat !== false ? frame.map[k] / frame.top : 0;
-      const [r, g, b, a] = tint(share, isDark());
-      const warm = {
-        cx: x,
-        cy: y,
-        r: size,
-        fill: `rgb(${r.toFixed(0)} ${g.toFixed(0)} ${b.toFixed(0)} / ${(a / 255).toFixed(2)})`,
-      };
-      parts.push(s("circle", { class: "node", cx: x, cy: y, r: size }), s("circle", warm));
+      const [r, g, b, a] = tint(share, isDark()).map(Math.round);
+      const circle = { cx: x, cy: y, r: size };
+      parts.push(s("circle", { class: "node", ...circle }), s("circle", { fill: `rgb(${r} ${g} ${b} / ${a / 255})`, ...circle }));
       if (this.names.length <= 80)
         parts.push(s("text", { class: "small middle", x, y: y + size + 14 * unit() }, this.names[k]));
     });
     parts.push(...this._sensors(frame, at, size));
     for (const one of frame.truth) if (at[this._index(one)]) parts.push(truthMark(at[this._index(one)], one.label));
     const way = (from, to) => this._way(this._index(from), this._index(to)).map((node) => at[node]);
-    for (const points of frame.trails.values()) parts.push(...trail(points, way, frame.time, frame.span));
+    parts.push(...trailPaths(frame.trails, way, frame.time, frame.span));
     for (const mark of frame.marks) {
       const spot = at[this._index(mark)];
       const text = mark.doubt ? "" : frame.label(mark);
@@ -107,10 +101,7 @@ export class NetworkDrawing {
 
   _bars(frame) {
     const map = frame.map ?? [];
-    const heaviest = [...map.keys()]
-      .sort((a, b) => map[b] - map[a])
-      .slice(0, LISTED)
-      .filter((k) => map[k] > 0);
+    const heaviest = [...map.keys()].filter((k) => map[k] > 0).sort((a, b) => map[b] - map[a]).slice(0, LISTED);
     const high = (this.size.height - 30) / LISTED;
     const text = `The heaviest of ${this.names.length.toLocaleString("en-GB")} places`;
     const bars = heaviest.flatMap((k, row) => {
@@ -125,21 +116,17 @@ export class NetworkDrawing {
 
 /** Positions from 0 to 1: edges pull, nodes push, from a circle at the start. */
 function springs(count, pairs) {
-  const at = Array.from({ length: count }, (_, k) => [
-    Math.cos((2 * Math.PI * k) / count),
-    Math.sin((2 * Math.PI * k) / count),
-  ]);
+  const at = Array.from({ length: count }, (_, k) => [Math.cos, Math.sin].map((turn) => turn((2 * Math.PI * k) / count)));
   const ideal = 1.6 / Math.sqrt(Math.max(1, count));
   for (let round = 0; round < ROUNDS; round += 1) {
     const force = at.map(() => [0, 0]);
     const push = (a, b, size) => {
-      const [dx, dy] = [at[a][0] - at[b][0], at[a][1] - at[b][1]];
-      const far = Math.hypot(dx, dy) || 1e-3;
-      const strength = size(far) / far;
-      force[a][0] += dx * strength;
-      force[a][1] += dy * strength;
-      force[b][0] -= dx * strength;
-      force[b][1] -= dy * strength;
+      const apart = [0, 1].map((axis) => at[a][axis] - at[b][axis]);
+      const far = Math.hypot(...apart) || 1e-3;
+      apart.forEach((value, axis) => {
+        force[a][axis] += (value * size(far)) / far;
+        force[b][axis] -= (value * size(far)) / far;
+      });
     };
     for (let a = 0; a < count; a += 1) for (let b = 0; b < a; b += 1) push(a, b, (far) => (ideal * ideal) / far);
     for (const [a, b] of pairs) push(a, b, (far) => (-far * far) / ideal);

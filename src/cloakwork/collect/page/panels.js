@@ -1,7 +1,7 @@
 // The panels around the map. Nothing here makes requests.
 
 import { $, fill, h, s, setText, setVisible, unit } from "./elements.js";
-import { sensorDot, sourceMark, trail, truthMark, vicinityBar } from "./map_symbols.js";
+import { sensorDot, sourceMark, trailPaths, truthMark, vicinityBar } from "./map_symbols.js";
 import { moment } from "./formats.js";
 import * as texts from "./texts.js";
 
@@ -28,10 +28,7 @@ export function showKey(layers, { kind, odds, marks, trails, sensors }) {
   const vicinity = kind === "line" ? vicinityBar(-r, r, 0) : square;
   const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
   const doubts = marks.some(({ doubt }) => doubt);
-  const way = [
-    [-r, r / 2],
-    [r, -r / 2],
-  ];
+  const way = [[-r, r / 2], [r, -r / 2]];
   const found = new Set(layers.sensors ? sensors.map(({ level }) => level) : []);
   const dots = Object.entries(SENSORS)
     .filter(([level]) => found.has(level))
@@ -40,7 +37,7 @@ export function showKey(layers, { kind, odds, marks, trails, sensors }) {
     keyItem(odds ? "source, more likely than not" : "source found", sample(false)),
     keyItem(odds ? "where it is, with about 90\u00a0%" : "roughly where it is", vicinity),
     doubts && keyItem("possible, but less likely than not", sample(true)),
-    trails.size > 0 && keyItem("its way, fading", ...trail([{ time: 0 }, { time: 1 }], () => way, 1, 1)),
+    trails.size > 0 && keyItem("its way, fading", ...trailPaths(new Map([[0, [{ time: 0 }, { time: 1 }]]]), () => way, 1, 1)),
     layers.heat && h("li", null, ramp, odds ? "fewer to more sources expected" : "less to more weight"),
     kind === "floorplan" && keyItem("door", s("path", { class: "door", d: `M${-r} 0h${2 * r}` })),
     ...dots,

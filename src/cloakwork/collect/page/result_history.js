@@ -6,6 +6,7 @@ const MOST = 3000; // without their maps
 const MOST_WHOLE = 300;
 const TRAIL_MS = 600_000;
 const TRAIL_FRAMES = [10, 300]; // at least and at most
+const TRAIL_POINTS = 3000; // of all tracks together
 
 /** Neighbouring results without their maps, from a time to another. */
 class Stretch {
@@ -70,40 +71,46 @@ export class ResultHistory {
     return result;
   }
 
-  /** The results around a time, with the trails that lead there. */
-  async _around(time) {
+  /** The stretch that holds a period, if it is loaded. */
+  _holding(from, to) {
+    return [this.recent, this.past].find((stretch) => stretch.has(from, to));
+  }
+
+  /** Loads the results around a time, with the trails that lead there; gives whether they are new. */
+  async surround(time) {
     const [from, to] = [Math.max(0, time - this.trail), time + this.trail];
-    if (this.recent.has(from, to)) return this.recent.items;
-    if (!this.past.has(from, to)) {
-      const items = await api.getResults(this.name, { since: Math.floor(from), until: Math.ceil(to) });
-      this.past = new Stretch(items, from, to);
-    }
-    return this.past.items;
+    if (this._holding(from, time)) return false;
+    const items = await api.getResults(this.name, { since: Math.floor(from), until: Math.ceil(to) });
+    this.past = new Stretch(items, from, to);
+    return true;
   }
 
   /** The result nearest to a time; in a gap the last one before it, or the first one. */
   async nearest(time) {
     const far = (result) => Math.abs(result.time - time);
-    const items = await this._around(time);
-    if (!items.length) return (await this._before(time)) ?? this._after(time);
+    const items = this._holding(time - this.period, time + this.period)?.items ?? [];
+    if (!items.length) {
+      const slot = Math.round(time / this.period) * this.period; // at which devices measure
+      return (await this.get(slot)) ?? (await this._before(time)) ?? this._after(time);
+    }
     return items.reduce((best, result) => (far(best) <= far(result) ? best : result));
   }
 
   /** The result so many frames after the one of a time. */
   async step(time, by) {
-    const items = await this._around(time);
+    const items = this._holding(time, time)?.items ?? [];
     const at = items.findIndex((result) => result.time === time);
     if (at >= 0 && items[at + by]) return items[at + by];
-    return by < 0 ? this._before(time - 1) : this._after(time);
+    return by < 0 ? this._before(time + (by + 1) * this.period - 1) : this._after(time + (by - 1) * this.period);
   }
 
   async _before(time) {
-    return (await api.getResults(this.name, { until: Math.floor(time) + 1, limit: 10 })).at(-1);
+    return (await api.getResults(this.name, { until: Math.floor(time) + 1, limit: 1 })).at(-1);
   }
 
   /** The next result after a gap, which is searched in ever longer spans. */
   async _after(time) {
-    for (let span = this.trail; time + span / 8 < this.newest?.time; span *= 8) {
+    for (let span = 2 * this.period; time + span / 8 < this.newest?.time; span *= 8) {
       const [first] = await api.getResults(this.name, { since: time + 1, until: Math.ceil(time + span) });
       if (first) return first;
     }
@@ -114,12 +121,12 @@ export class ResultHistory {
   trails(result) {
     const there = result.tracks.filter(({ probability }) => probability >= 0.5);
     const points = new Map(there.map(({ label }) => [label, []]));
-    const { items } = this.recent.has(result.time - this.trail, result.time) ? this.recent : this.past;
-    for (const { time, tracks, settled } of items) {
+    for (const { time, tracks, settled } of this._holding(result.time - this.trail, result.time)?.items ?? []) {
       if (time <= result.time - this.trail || time > result.time) continue;
       if (this.late && !settled && time < result.time) continue;
       for (const track of tracks) points.get(track.label)?.push({ ...track, time });
     }
-    return points;
+    const most = Math.max(TRAIL_FRAMES[0], TRAIL_POINTS / there.length);
+    return new Map([...points].map(([label, all]) => [label, all.slice(-most)]));
   }
 }

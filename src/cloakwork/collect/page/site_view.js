@@ -12,6 +12,7 @@ import * as texts from "./texts.js";
 import { TruthLayer } from "./truth_layer.js";
 
 const HEALTH_MS = 10_000;
+const [REST_MS, SOON_MS] = [500, 1000]; // until a slider rests, and that the map waits for its lanes
 const TIMELINE_MS = 3000; // between two requests for the lanes
 const NO_HEALTH = { sensors: [], problems: [], alarms: [], faults: [], broker: null, store: null, lag: null };
 
@@ -19,7 +20,7 @@ const NO_HEALTH = { sensors: [], problems: [], alarms: [], faults: [], broker: n
 export class SiteView {
   constructor(info, geometry, page) {
     Object.assign(this, { info, geometry, page, kind: geometry.kind, name: info.name });
-    Object.assign(this, { health: NO_HEALTH, sensors: [], shown: null, latest: null, alone: null, solved: 0 });
+    Object.assign(this, { health: NO_HEALTH, sensors: [], sensorsById: new Map(), shown: null, latest: null, alone: null, solved: 0 });
     this.history = new ResultHistory(info);
     this.open = true;
     this.mapView = new MapView($("plan"), geometry);
@@ -52,7 +53,8 @@ export class SiteView {
     this.timer = setInterval(() => this._poll(), HEALTH_MS);
     this._setLoading(true);
     this.drawHealth();
-    await Promise.all([this.loadResults(), this.loadHealth(), this.loadTimeline()]);
+    const soon = new Promise((done) => setTimeout(done, SOON_MS));
+    await Promise.all([this.loadResults(), this.loadHealth(), Promise.race([this.loadTimeline(), soon])]);
     if (!this.open) return;
     this._setLoading(false);
     this.redraw();
@@ -76,18 +78,18 @@ export class SiteView {
     this.open = false;
     this.events?.close();
     clearInterval(this.timer);
-    clearTimeout(this.laneTimer);
+    for (const timer of [this.laneTimer, this.resting]) clearTimeout(timer);
     this.mapView.close();
     this.attacker.mapView.close();
   }
 
-  /** Loads everything again, after a time without connection or in the background. */
+  /** Loads everything again, after a time away. */
   async refresh() {
     await this.loadHealth();
     await Promise.all([this.loadResults(), this.loadTimeline()]);
   }
 
-  /** Runs requests that may fail; errors that arrive after the site was closed are ignored. */
+  /** Runs requests that may fail; a closed site ignores errors. */
   async attempt(work) {
     try {
       return await work();
@@ -173,13 +175,36 @@ export class SiteView {
   /** Shows a moment of the timeline: "live", "settled", or the frame nearest to a time. */
   async show(asked) {
     this.requested = asked;
+    this._restSoon();
+    this.showing ??= this.attempt(() => this._showRequested()).finally(() => {
+      this.showing = null;
+    });
+    await this.showing;
+  }
+
+  _restSoon() {
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.attempt(() => this._rest()), REST_MS);
+  }
+
+  /** Loads the trails of a moment that stays in view, once the slider is let go. */
+  async _rest() {
+    if ($("slider").matches(":active")) return this._restSoon();
+    await this.showing;
+    if (this.shown && (await this.history.surround(this.shown.time)) && this.open) this.redraw();
+  }
+
+  /** Shows moments until the last one asked for: a slider asks faster than the collector answers. */
+  async _showRequested() {
     const { history } = this;
-    await this.attempt(async () => {
+    for (let asked = null; this.open && asked !== this.requested;) {
+      asked = this.requested;
       const known = { live: this.latest, settled: history.settled };
       const found = asked in known ? known[asked] : await history.nearest(asked);
       const result = found?.map ? found : found && (await history.get(found.time));
-      if (this.open && this.requested === asked) await this._render(result ?? null);
-    });
+      const passed = asked !== this.requested && this.requested in known;
+      if (this.open && !passed) await this._render(result ?? null);
+    }
   }
 
   /** Shows the frame so many frames later; gives whether there is one. */
@@ -200,14 +225,14 @@ export class SiteView {
     await this.compare();
   }
 
-  /** Draws the result shown with all that can be compared with it. */
+  /** Draws the result shown, and what is compared with it. */
   async compare() {
     this.redraw();
     this.attacker.show();
     await Promise.all([this.truth.load(), this.loadAlone()]);
   }
 
-  /** Recovers the frame shown alone, where an expert has asked for that. */
+  /** Recovers the frame shown alone, where asked for. */
   loadAlone() {
     const time = this.shown?.time;
     if (!this.layers.alone || !time || this.alone?.time === time) return null;
@@ -249,7 +274,7 @@ export class SiteView {
     return layers.alone && shown && alone?.time === shown.time ? alone : shown;
   }
 
-  /** Draws the current result again: layers, sensors or the theme changed. */
+  /** Draws the current result again. */
   redraw() {
     const { drawn: result, geometry: space, layers } = this;
     const { mode } = this.page.timeline;
@@ -265,7 +290,7 @@ export class SiteView {
       span: this.history.trail,
       truth,
       layers,
-      sensors: new Map(this.sensors.map((sensor) => [sensor.id, sensor])),
+      sensors: this.sensorsById,
       label: (mark) => texts.brief(mark, odds, space),
     };
     const where = (mark) => this.where(mark, result);
@@ -306,6 +331,7 @@ export class SiteView {
   drawHealth() {
     const now = api.now();
     this.sensors = assessSensors(this.health, this.geometry, this.info, now);
+    this.sensorsById = new Map(this.sensors.map((sensor) => [sensor.id, sensor]));
     this.page.table.show(this.sensors, now, this.info.unit, $("only-bad").checked);
     setText($("sensors-summary"), summary(this.sensors));
     showService($("service"), this.health);

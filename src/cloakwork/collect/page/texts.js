@@ -4,11 +4,20 @@ import { ago, count, distance, duration, inEvery, isFloor, isOneUnit } from "./f
 import { moment, number, percent, rough, size, windowName, zonesOf } from "./formats.js";
 
 const NAMED = 4;
+const MOST_ROOMS = 12; // in a headline; of more, only some are named
 const UNCLEAR = "room unclear";
 const [WHOLE, PART] = [0.8, 0.1]; // shares of a vicinity with which it is in one zone, or may be in another
 
+const spots = new WeakMap(); // by the vicinity of a mark: a large floor has hundreds
+
 /** The `zone` of a mark, where it is in one; a `name` of its whereabouts; and whether its vicinity is as `wide`. */
 function spotOf(mark, space) {
+  const key = mark.vicinity ?? mark;
+  if (!spots.has(key)) spots.set(key, findSpot(mark, space));
+  return spots.get(key);
+}
+
+function findSpot(mark, space) {
   const around = zonesOf(mark, space);
   const vicinity = new Set(mark.vicinity);
   const share = ({ places }) => places.filter((place) => vicinity.has(place)).length / vicinity.size;
@@ -74,7 +83,8 @@ export function headline(result, { kind, zones: named }) {
   const fits = many.reduce((sum, k) => sum + k, 0) <= high; // else a room in doubt has someone who counts elsewhere
   const rooms = there.map(({ id }, k) => `${labels.get(id) ?? id}${fits && many[k] > 1 ? ` (${many[k]})` : ""}`);
   const unclear = low && zones?.length && p !== null ? UNCLEAR : "";
-  const place = rooms.join(rooms.length > high ? " or " : ", ") || unclear;
+  const listed = rooms.length > MOST_ROOMS ? few(rooms) : rooms.join(rooms.length > high ? " or " : ", ");
+  const place = listed || unclear;
   const sure = p === null ? "this method gives no probabilities" : `${percent(p)} sure of the number`;
   return { title: `${howMany(low, high, kind)}${place && `: ${place}`}`, sure };
 }

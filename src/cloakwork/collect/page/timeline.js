@@ -51,6 +51,7 @@ export class Timeline {
     this.pause();
     this.show(null, "No history yet");
     $("lanes").replaceChildren();
+    this.rows = new Map();
   }
 
   /** The length of the range in milliseconds; null for everything that is stored. */
@@ -167,13 +168,13 @@ export class Timeline {
 
   /** The row of a zone, or of the count, whose id is empty. */
   _row(id) {
-    const found = [...$("lanes").children].find((row) => row.dataset.id === id);
-    if (found) return found;
+    if (this.rows.has(id)) return this.rows.get(id);
     const shape = h("span", { class: "shape", "aria-hidden": "true" });
     const lane = h("span", { class: "lane", "aria-hidden": "true" });
     const name = h("span", { class: "name" }, shape, h("strong"));
     const row = h("li", { "data-id": id }, name, lane, h("span", { class: "say" }));
     $("lanes").append(row);
+    this.rows.set(id, row);
     return row;
   }
 

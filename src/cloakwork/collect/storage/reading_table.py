@@ -88,12 +88,21 @@ class ReadingTable:
         with self._database.reading() as connection:
             return {row[0]: row[1] for row in connection.execute(query)}
 
-    def newest(self, site: str, sensors: Sequence[str], until: int) -> dict[str, int]:
-        """Return the time of the last reading of each sensor before `until`; sensors without one are left out."""
-        query = sa.select(sa.func.max(_TABLE.time)).where(_TABLE.site == site, _TABLE.time < until)
+    def newest(self, site: str, sensors: Sequence[str], until: int, *, recent: int | None = None) -> dict[str, int]:
+        """Return the time of the last reading of each sensor before `until`; sensors without one are left out.
+
+        Most have one from the time `recent` on: a single query finds all of these.
+        """
+        last = sa.func.max(_TABLE.time)
+        period = (_TABLE.site == site, *queries.within(_TABLE.time, until if recent is None else recent, until))
+        many = sa.select(_TABLE.sensor, last).where(*period).group_by(_TABLE.sensor)
+        one = sa.select(last).where(_TABLE.site == site, _TABLE.time < until)
         with self._database.reading() as connection:
-            times = {name: connection.execute(query.where(_TABLE.sensor == name)).scalar() for name in sensors}
-        return {name: time for name, time in times.items() if time is not None}
+            known: dict[str, int | None] = {row[0]: row[1] for row in connection.execute(many)}
+            for name in sensors:
+                if name not in known:
+                    known[name] = connection.execute(one.where(_TABLE.sensor == name)).scalar()
+        return {name: time for name in sensors if (time := known[name]) is not None}
 
     def alarms(self, site: str, *, limit: int = 1000) -> list[Alarm]:
         """Return sequence numbers that arrived with two values, the newest first."""
@@ -146,6 +155,13 @@ class FrameTable:
             for time, sensor, value in connection.execute(query.where(queries.among(connection, table.time, values))):
                 values[time][sensor] = value
         return values
+
+    def present(self, site: str, times: Sequence[int]) -> dict[str, int]:
+        """Return at how many of these times each sensor has a reading; sensors without one are left out."""
+        query = sa.select(_TABLE.sensor, sa.func.count(_TABLE.time.distinct())).where(_TABLE.site == site)
+        with self._database.reading() as connection:
+            query = query.where(queries.among(connection, _TABLE.time, times)).group_by(_TABLE.sensor)
+            return {row[0]: row[1] for row in connection.execute(query)}
 
     def times(
         self,
