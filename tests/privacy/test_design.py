@@ -93,7 +93,7 @@ def test_the_guarantee_is_used_to_the_full_and_less_noise_is_refused(name: str) 
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("scope", list(Scope))
+@pytest.mark.parametrize("scope", [Scope.NETWORK, Scope.SENSOR])
 def test_the_error_is_never_above_that_of_equal_noise(name: str, scope: Scope) -> None:
     own, same = designed(MODELS[name], scope=scope), Cloak(MODELS[name], **CLAIM, scope=scope)
     report = own.design_report
@@ -244,7 +244,7 @@ def test_a_sensor_that_sees_nothing_gets_finite_noise(rng: np.random.Generator) 
     values = rng.normal(size=(4, 10))
     values[2] = 0.0
     values[1] *= 1e-4
-    for scope in Scope:
+    for scope in (Scope.NETWORK, Scope.SENSOR):
         cloak = designed(Matrix(values, Space.line(10)), scope=scope)
         assert np.isfinite(cloak.sigmas).all()
         assert cloak.sigmas[1] < 0.01 * cloak.sigmas[0]
@@ -316,7 +316,7 @@ def test_the_rule_of_thumb_counts_the_noise_that_the_steps_take() -> None:
     assert "e+" not in str(coarse.explain())
 
 
-@pytest.mark.parametrize("scope", list(Scope))
+@pytest.mark.parametrize("scope", [Scope.NETWORK, Scope.SENSOR])
 def test_finer_steps_do_not_go_below_the_bound(scope: Scope) -> None:
     cloak = designed(MODELS["line"], scope=scope)
     finer = 0.9915 * cloak.sigmas

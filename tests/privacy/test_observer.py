@@ -33,8 +33,10 @@ def brute(model: Physics, seen: int, sigma: Any = 1.0) -> float:
 def test_sensitivity_is_the_largest_over_all_subsets(model: Physics, seen: int) -> None:
     cloak = cw.Cloak(model, alpha=0.3, scope=seen, **CLAIM)
     assert cloak.observed == seen
+    assert cloak.scope is (Scope.SENSOR if seen == 1 else Scope.SOME)
     assert cloak.sensitivity == pytest.approx(0.3 * brute(model, seen), rel=1e-9)
     assert cloak.sensitivity >= 0.3 * brute(model, seen) * (1 - 1e-14)
+    assert cw.sensitivity(model, alpha=0.3, scope=seen) == cloak.sensitivity
 
 
 @pytest.mark.parametrize("model", [LINE, CHAIN])
@@ -79,7 +81,10 @@ def test_later_times_and_other_models_are_covered() -> None:
 
 
 def test_explanation_names_who_may_look_and_who_may_not() -> None:
-    told = cw.Cloak(LINE, alpha=0.05, scope=3, **CLAIM).explain()
+    cloak = cw.Cloak(LINE, alpha=0.05, scope=3, **CLAIM)
+    told = cloak.explain()
+    assert "scope=3" in repr(cloak)
+    assert any("same instant" in line for line in told.hidden)
     assert "any 3 sensors, and no others" in told.hidden[0]
     assert any("more than 3 sensors" in line for line in told.not_hidden)
 
@@ -98,6 +103,7 @@ def test_where_it_is_not_known_it_is_refused() -> None:
         {"scope": 0},
         {"scope": 7},
         {"scope": True},
+        {"scope": "some"},
         {"scope": 3, "design": "least-error"},
         {"scope": 3, "design": "shared"},
         {"scope": 3, "covariance": np.eye(6)},

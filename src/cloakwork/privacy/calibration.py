@@ -13,7 +13,7 @@ from cloakwork.physics import Drift, Family, FloorPlan, Physics, Steady, Toleran
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
-from cloakwork.privacy.observer import Scope
+from cloakwork.privacy.observer import Scope, stated_observer
 from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
 from cloakwork.privacy.shared import SharedNoise
 from cloakwork.privacy.variance import mean_variance
@@ -24,15 +24,15 @@ _WHITENING = 1e-12  # rounding error of a product with W, relative to the readin
 _DIVISION = 1 + 2.0**-19  # covers the margin that `exposure` adds to a step
 
 
-def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope = Scope.NETWORK) -> float:
+def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope | str | int = Scope.NETWORK) -> float:
     """How far a move of size `alpha` can shift the readings (same unit as the readings), rounded outward.
 
     Notes
     -----
     alpha * max ||M_i - M_j||_2 / d(i, j) over adjacent places i, j (Gilbert and McMillan, Proposition 5); with
-    scope "sensor" the largest |M_ki - M_kj| / d(i, j) of any sensor k instead. Over a continuum of places it is
-    the largest directional derivative. For a `Family` with a `Timing`, sources move between the readings of a frame
-    (`Family.frame_slope`).
+    scope "sensor" the largest |M_ki - M_kj| / d(i, j) of any sensor k instead, and with a number the largest norm of
+    any so many. Over a continuum of places it is the largest directional derivative. For a `Family` with a `Timing`,
+    sources move between the readings of a frame (`Family.frame_slope`).
 
     Examples
     --------
@@ -42,9 +42,12 @@ def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope = Scope
     """
     positive("alpha", alpha, error=CalibrationError)
     family = physics if isinstance(physics, Family) else Family(physics)
-    if Scope(scope) is Scope.NETWORK:
-        return alpha * family.frame_slope() * (1 + 1e-15)
-    return alpha * float(family.sensor_slopes().max()) * (1 + 1e-15)
+    observer = stated_observer(scope, family.physics.sensors)
+    if observer.scope is Scope.SENSOR:
+        return alpha * float(family.sensor_slopes().max()) * (1 + 1e-15)
+    if observer.scope is Scope.SOME:
+        family = replace(family, observed=observer.sensors)
+    return alpha * family.frame_slope() * (1 + 1e-15)
 
 
 def refuse_nothing_to_hide(physics: Physics, slope: float) -> None:

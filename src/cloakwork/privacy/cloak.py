@@ -43,8 +43,7 @@ class Cloak(Immutable):
     alpha
         Distance within which a unit source is hidden, in units of the space.
     scope
-        Whom the source is hidden from: an observer of all sensors (`network`), of one sensor (`sensor`), or of so many,
-        a number, whichever they are.
+        Whom the source is hidden from: an observer of all sensors (`network`), of one (`sensor`), or of any number.
     noise
         Its law: `gaussian`; for scope `sensor` also `laplace`, which allows a delta of 0, or `least`, which takes the
         one of the two with the smaller variance.
@@ -135,9 +134,10 @@ class Cloak(Immutable):
         declared = tolerance or Tolerance()
         if physics.pulse and self.readings_per_window > 1:
             declared = replace(declared, later=True)
-        few = 1 < self.observed < physics.sensors
+        few = self.scope is Scope.SOME
+        counted = Scope.NETWORK if few else self.scope  # the steps and draws of all sensors count, which is safe
         self.family = Family(physics, declared, timing, self.observed if few else None)
-        self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
+        self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=counted)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
         if not isinstance(drift, Drift | None):
             raise CalibrationError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
@@ -145,7 +145,7 @@ class Cloak(Immutable):
         sharing = self.design is Design.SHARED or covariance is not None or shared is not None
         self.designed_for = count("designed_for", designed_for, error=CalibrationError) if sharing else 1
         draws = physics.sensors * (3 if sharing else 1)  # with the shared ones, and what their steps show
-        window = (self.epsilon, self.delta, self.readings_per_window, self.scope, draws)
+        window = (self.epsilon, self.delta, self.readings_per_window, counted, draws)
         self._window = WindowClaim(*window, self.calibration, self.family.doubt)
         self.noise = self._window.law(law, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
         self._mu = self._window.frame_mu(self.noise)
@@ -153,7 +153,7 @@ class Cloak(Immutable):
         self._own = stated_own_noise(own_noise, self._resolution, physics.sensors, count=count_own_noise)
         chosen = self._chosen_step(step)
         finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
-        claim = (self.family, self.alpha, self.scope, self._mu, self.readings_per_window, self.sensitivity)
+        claim = (self.family, self.alpha, counted, self._mu, self.readings_per_window, self.sensitivity)
         finer = SHARED_FINER if sharing else finer
         allowance = Allowance(*claim, self._resolution, chosen, self._own, finer, drift=drift)
         levels = self._levels(allowance, sigma, covariance, shared)
@@ -364,7 +364,8 @@ class Cloak(Immutable):
     def __repr__(self) -> str:
         return (
             f"Cloak({type(self.physics).__name__}, epsilon={self.epsilon:g}, delta={self.delta:g}, "
-            f"alpha={self.alpha:g}, scope={self.scope}, readings_per_window={self.readings_per_window})"
+            f"alpha={self.alpha:g}, scope={self.observed if self.scope is Scope.SOME else self.scope}, "
+            f"readings_per_window={self.readings_per_window})"
         )
 
     def _informative(self, allowance: Allowance, sigma: FloatArray) -> FloatArray:

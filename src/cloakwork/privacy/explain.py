@@ -104,7 +104,7 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
     k = cloak.readings_per_window
     window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
     some = "one sensor, and no other," if cloak.observed == 1 else f"any {cloak.observed} sensors, and no others,"
-    sensors = "all sensors" if cloak.scope is Scope.NETWORK and cloak.family.observed is None else some
+    sensors = "all sensors" if cloak.scope is Scope.NETWORK else some
     factor = rounded_up(math.exp(min(cloak.epsilon, 700)), 3)
     right = rounded_up(100 * cloak.over(k).right, 3)
     plus = f", plus {cloak.delta:g}" if cloak.delta else ""
@@ -119,7 +119,7 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         *_stays(cloak),
         *_tables(cloak),
         *_distance(cloak.physics),
-        *((cloak.family.timing.sentence(),) if cloak.scope is Scope.NETWORK else ()),
+        *((cloak.family.timing.sentence(),) if cloak.scope is not Scope.SENSOR else ()),
         *_memory(cloak),
         *_own_noise(cloak),
         *_pulse(cloak),
@@ -233,7 +233,7 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
         lines += _known_shares(cloak)
     if cloak.scope is Scope.SENSOR:
         lines.append("Anything from an observer who combines several sensors.")
-    if cloak.family.observed is not None:
+    if cloak.scope is Scope.SOME:
         lines.append(f"Anything from an observer who combines more than {cloak.observed} sensors: there is no claim.")
     return tuple(lines)
 

@@ -14,6 +14,8 @@ class Scope(StrEnum):
     """Someone who sees the readings of all sensors."""
     SENSOR = "sensor"
     """Someone who sees the readings of one sensor only."""
+    SOME = "some"
+    """Someone who sees the readings of a stated number of sensors, whichever they are."""
 
 
 class StatedObserver(NamedTuple):
@@ -26,14 +28,17 @@ class StatedObserver(NamedTuple):
 def stated_observer(scope: Scope | str | int, sensors: int) -> StatedObserver:
     """The observer of a cloak: a scope by its name, or the number of sensors that are seen, whichever they are.
 
-    >>> stated_observer("sensor", 9).sensors, stated_observer(3, 9).scope
-    (1, <Scope.NETWORK: 'network'>)
+    >>> stated_observer("sensor", 9).sensors, stated_observer(3, 9).scope, stated_observer(9, 9).scope
+    (1, <Scope.SOME: 'some'>, <Scope.NETWORK: 'network'>)
     """
     if isinstance(scope, int) and not isinstance(scope, bool):
         if not 1 <= scope <= sensors:
             raise CalibrationError(
                 f"scope={scope}: give a number of sensors from 1 to {sensors}, or a name.", scope=scope, sensors=sensors
             )
-        return StatedObserver(Scope.SENSOR if scope == 1 else Scope.NETWORK, scope)
+        ends = {sensors: Scope.NETWORK, 1: Scope.SENSOR}
+        return StatedObserver(ends.get(scope, Scope.SOME), scope)
     named = member_of(Scope, "scope", scope)
+    if named is Scope.SOME:
+        raise CalibrationError('scope="some": give the number of sensors instead, such as scope=3.', scope=scope)
     return StatedObserver(named, 1 if named is Scope.SENSOR else sensors)
