@@ -55,7 +55,7 @@ export function isDark() {
   return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-let pixels = 0; // until the end of a task: to ask costs a layout
+let pixels = 0; // for one task: to ask costs a layout
 
 /** Pixels for each pixel of an ordinary screen: symbols grow with the text. */
 export function unit() {

@@ -55,6 +55,7 @@ export class FloorDrawing {
   _fixed() {
     const { floor, geometry } = this;
     this.back.replaceChildren(s("path", { class: "floor", d: this._cells(floor.grid.keys()) }));
+    this.named = []; // boxes of names
     this.names = s("g", null, ...geometry.zones.map((zone) => this._name(zone)));
     this.below = s("g");
     this.above = s("g");
@@ -82,6 +83,7 @@ export class FloorDrawing {
     const fits = ends.find(([left, right]) => (right - left + floor.dx) * this.scale >= wide);
     if (!fits) return s("g");
     const [x, y] = this.px([(fits[0] + fits[1]) / 2, fits[2] + floor.dy / 2]);
+    this.named.push([x, y + 12 * unit(), wide, 16 * unit()]);
     return s("text", { class: "room", x, y: y + 17 * unit() }, label);
   }
 
@@ -143,7 +145,7 @@ export class FloorDrawing {
     );
   }
 
-  /** Sensors, drawn again only where one has changed. */
+  /** Sensors, drawn again if one has changed. */
   _sensors(sensors, known) {
     const drawn = [this.scale, ...sensors.map(({ id }) => known.get(id)?.text)].join();
     if (drawn === this.drawn) return;
@@ -162,12 +164,12 @@ export class FloorDrawing {
     return this.trailParts;
   }
 
-  /** Marks, and beside them labels that cover no other label or mark: where there is no room, there is none. */
+  /** Marks, and beside them labels, where there is room: they cover no name, mark or other label. */
   _labels({ marks, label }) {
     const u = unit();
     const { width, height } = this.size;
     const roomy = width >= 520 * u;
-    const taken = marks.map((mark) => [...this.px(mark.at), 20 * u, 20 * u]);
+    const taken = [...this.named, ...marks.map((mark) => [...this.px(mark.at), 20 * u, 20 * u])];
     return marks.map((source) => {
       const text = roomy && !source.doubt ? label(source) : "";
       const [x, y] = this.px(source.at);

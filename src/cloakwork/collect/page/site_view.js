@@ -67,7 +67,7 @@ export class SiteView {
     $("board").ariaBusy = String(loading);
   }
 
-  /** Loads what no event brings; and results, while there are no events. */
+  /** Loads what no event brings. */
   _poll() {
     if (document.hidden) return;
     this.loadHealth();
@@ -125,7 +125,7 @@ export class SiteView {
     });
   }
 
-  /** Loads the lanes of the timeline, and the tracks that were there. */
+  /** Loads the lanes of the timeline and their tracks. */
   loadTimeline() {
     clearTimeout(this.laneTimer);
     this.laneTimer = null;
@@ -187,7 +187,7 @@ export class SiteView {
     this.resting = setTimeout(() => this.attempt(() => this._rest()), REST_MS);
   }
 
-  /** Loads the trails of a moment that stays in view, once the slider is let go. */
+  /** Loads the trails of a moment, once the slider is let go. */
   async _rest() {
     if ($("slider").matches(":active")) return this._restSoon();
     await this.showing;

@@ -4,7 +4,7 @@ import { ago, count, distance, duration, inEvery, isFloor, isOneUnit } from "./f
 import { moment, number, percent, rough, size, windowName, zonesOf } from "./formats.js";
 
 const NAMED = 4;
-const MOST_ROOMS = 12; // in a headline; of more, only some are named
+const MOST_ROOMS = 12; // in a headline
 const UNCLEAR = "room unclear";
 const [WHOLE, PART] = [0.8, 0.1]; // shares of a vicinity with which it is in one zone, or may be in another
 
