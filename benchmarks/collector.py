@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
+from benchmarks.building import SIZES, office_file
 from cloakwork.collect import Role, Store, open_store
 from cloakwork.physics import sources
 from cloakwork.privacy import Cloak
@@ -26,6 +27,7 @@ from tests.broker import running_broker
 from tests.postgres import running_postgres
 
 SECONDS = 60
+OFFICE_MS, OFFICE_S = 10_000, 120  # between frames, and in all
 SENSORS = 60
 LOADS = {2000: 30, 1000: 60}  # readings a second, with a frame of all sensors every so many milliseconds
 VISIBLE_S = 1.0
@@ -113,7 +115,8 @@ def run() -> tuple[Table, bool]:
                 place = Path(folder) / f"{store}-{rate}"
                 place.mkdir()
                 url = str(place / "store.db") if store == "SQLite" else postgres.emptied()
-                one = measure(place, url, period)
+                frames = _planned(place / "site.toml", SENSORS, period)
+                one = measure(place, url, frames, period)
                 shutil.rmtree(place)
                 good &= one.stored == one.sent and one.end_mb < GROWTH * one.start_mb and one.lag_s < 5
                 good &= rate > 1000 or one.p99 < VISIBLE_S
@@ -136,10 +139,25 @@ def _shown(one: Carried) -> list[str]:
     ]
 
 
-def measure(folder: Path, url: str, period: int) -> Carried:
-    """A minute of load on a collector that was started for it."""
+def run_building() -> tuple[Table, bool]:
+    """An office floor of 5,000 square metres: every reading is stored, and each frame on the page before the next."""
+    table = Table(title=f"Collector: 4,000 sensors of an office floor every 10 s, {OFFICE_S} s, PostgreSQL")
+    names = ("sent", "stored", "stored after", "seen p50", "seen p99", "frames solved", "of", "memory", "at the end")
+    for name in names:
+        table.add_column(name, justify="right")
+    with tempfile.TemporaryDirectory() as folder, running_postgres() as postgres:
+        path = Path(folder) / "site.toml"
+        path.write_text(office_file(*SIZES[5_000]), encoding="utf-8")
+        frames = _frozen(path, _seated)
+        one = measure(Path(folder), postgres.emptied(), frames, OFFICE_MS, OFFICE_S)
+    shown = _shown(one)
+    table.add_row(*shown[:7], *shown[8:])
+    return table, one.stored == one.sent and one.p99 < 10 and one.end_mb < GROWTH * one.start_mb
+
+
+def measure(folder: Path, url: str, frames: Path, period: int, seconds: int = SECONDS) -> Carried:
+    """A load on a collector that was started for it."""
     path = folder / "site.toml"
-    frames = _planned(path, SENSORS, period)
     with open_store(url) as store, ExitStack() as stack:
         token = store.tokens.create(Role.OPERATOR).secret
         broker = stack.enter_context(running_broker(folder / "broker", quiet=True))
@@ -151,7 +169,7 @@ def measure(folder: Path, url: str, period: int) -> Carried:
         weighing = threading.Thread(target=_weigh, args=(collector.pid, seen), daemon=True)
         weighing.start()
         time.sleep(1)
-        command = [sys.executable, "-m", "benchmarks.load", broker.port, frames, "hall", period, SECONDS]
+        command = [sys.executable, "-m", "benchmarks.load", broker.port, frames, "hall", period, seconds]
         load = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
         report = json.loads(load.stdout)
         ended = time.monotonic()
@@ -161,7 +179,7 @@ def measure(folder: Path, url: str, period: int) -> Carried:
         delays = seen.delays(report["begin"], report["frames"], period)
         left = len(store.frames.unsolved("hall", 10_000))
         afterwards = _catch_up(store)
-        start_mb, end_mb = _memory(seen, report["begin"] / 1000)
+        start_mb, end_mb = _memory(seen, report["begin"] / 1000, seconds)
         return Carried(
             sent=report["acknowledged"],
             stored=stored,
@@ -231,12 +249,24 @@ def _taken(address: str, token: str) -> int:
 def _planned(path: Path, sensors: int, period: int) -> Path:
     """Write a site with its plan, and frames for the load."""
     path.write_text(SITE.format(sensors=sensors, period=period), encoding="utf-8")
+    return _frozen(path, _walk)
+
+
+def _frozen(path: Path, walk: Callable[[Site, Cloak], np.ndarray]) -> Path:
     site = load_site(path)
     cloak = site.cloak()
     freeze(site, cloak).write(plan_beside(path))
     frames = path.with_name("frames.npz")
-    np.savez(frames, steps=_walk(site, cloak), names=np.array(site.sensor_ids))
+    np.savez(frames, steps=walk(site, cloak), names=np.array(site.sensor_ids))
     return frames
+
+
+def _seated(site: Site, cloak: Cloak) -> np.ndarray:
+    """Noisy frames of a person per 17 square metres, who sit."""
+    rng, places = np.random.default_rng(1), site.physics.places
+    people = np.bincount(rng.choice(places, places // 68, replace=False), minlength=places)
+    clean = np.tile(site.physics.apply(people.astype(float)) + site.baselines, (20, 1))
+    return np.asarray(cloak.to_steps(cloak.simulate(clean, rng=rng)))
 
 
 def _walk(site: Site, cloak: Cloak) -> np.ndarray:
@@ -275,7 +305,7 @@ def asked(address: str, token: str, path: str, timeout: float = 30) -> Iterator[
 
 
 def await_ready(address: str, token: str) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240  # a large floor takes a while
     while time.monotonic() < end:
         try:
             report = json.loads(b"".join(asked(address, token, "/v1/sites/hall/health")))
@@ -307,10 +337,10 @@ def _weigh(pid: int, seen: Seen) -> None:
         return
 
 
-def _memory(seen: Seen, begin: float) -> tuple[float, float]:
+def _memory(seen: Seen, begin: float, seconds: int) -> tuple[float, float]:
     """Megabytes once it has settled, and the most from the last third of the load on."""
     settled = [size for when, size in seen.memory if 0 <= when - begin - SETTLED_S < 10]
-    later = [size for when, size in seen.memory if when - begin > 2 * SECONDS / 3]
+    later = [size for when, size in seen.memory if when - begin > 2 * seconds / 3]
     return max(settled) / 1024, max(later) / 1024
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from cloakwork.sensor.wire import topic, write_reading
 
 PATIENCE = 30.0
+SOON_MS = 600  # until the first frame, at least
 CONNECTIONS = 4
 PUBACK = 4  # bytes
 
@@ -84,7 +85,7 @@ def main() -> None:
     steps, names = given["steps"].tolist(), given["names"].tolist()
     width = int(period)
     devices = Devices(int(port), [topic(site, name, "reading") for name in names])
-    begin = (int(1000 * time.time()) // width + 20) * width
+    begin = (int(1000 * time.time()) // width + 1 + -(-SOON_MS // width)) * width
     frames = int(1000 * float(seconds)) // width
     late = 0.0
     for number in range(frames):

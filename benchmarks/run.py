@@ -62,6 +62,7 @@ ALL = {
     "recorded-people": recorded_people.run,
     "collector": collector.run,
     "collectors": collector.run_group,
+    "collector-building": collector.run_building,
     "page": page.run,
     "following": following.run,
     "gpu": gpu.run,
