@@ -40,13 +40,29 @@ NAMES = {"calm": "no drift", "modelled": "drift, modelled", "ignored": "drift, i
 PARTICLES = 4000
 
 
+def _example() -> str:
+    return files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+
+
 @cache
 def flat() -> tuple[Site, FloorPlan, Cloak]:
     """The site of `cloakwork init`, its physics and its cloak."""
-    site = parse_site(files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8"))
+    site = parse_site(_example())
     physics = site.physics
     assert isinstance(physics, FloorPlan)
     return site, physics, site.cloak()
+
+
+@cache
+def aware() -> Cloak:
+    """The cloak of the same site with the drift of its comments: the same claim, with noise that knows the drift."""
+    text = _example()
+    begin = text.index("# [drift]")
+    end = text.index("\n\n", begin)
+    stated = "\n".join(line.removeprefix("# ") for line in text[begin:end].splitlines())
+    site = parse_site(text[:begin] + stated + text[end:])
+    assert site.drift == ASSUMED
+    return site.cloak()
 
 
 def weather(times: FloatArray, seed: int) -> FloatArray:
@@ -121,13 +137,13 @@ def day(seed: int) -> Day:
     times = np.arange(0.0, DAY, site.period_ms / 1000)
     truth = simulated_day(physics.space, 3, seed=seed, entrances=site.motion.entrances).places_at(times)
     clean = np.array([physics.matrix[:, row[row >= 0]].sum(axis=1) for row in truth])
-    calm = clean + cloak.sigmas * np.random.default_rng([seed, 1]).standard_normal(clean.shape)
-    wind, learnt = weather(times, seed), []
+    noise, wind, learnt = np.random.default_rng([seed, 1]).standard_normal(clean.shape), weather(times, seed), []
+    calm, windy = clean + cloak.sigmas * noise, clean + aware().sigmas * noise + wind
     every, began = np.arange(len(times)), time.process_time()
     followed: list[Tracked] = []
-    tracker = Tracker(cloak, motion=site.motion, most=4, seed=seed, drift=ASSUMED)
+    tracker = Tracker(aware(), motion=site.motion, most=4, seed=seed, drift=ASSUMED)
     for k in every:
-        followed.append(tracker.step(calm[k] + wind[k], times[k]))
+        followed.append(tracker.step(windy[k], times[k]))
         last = tracker.sampler.frames[-1]
         learnt.append(last.offsets.mean(axis=0) / np.where(last.scale, last.scale, math.inf))
     rate = len(times) / (time.process_time() - began)
@@ -138,7 +154,7 @@ def day(seed: int) -> Day:
         "ignored": judged(_followed(calm + wind, times, some, seed), truth[some]),
     }
     counts = np.array([moment.counts.argmax() for moment in followed])
-    odds, there = particles(tracker, calm + wind, times[1] - times[0], seed), (truth >= 0).sum(axis=1)
+    odds, there = particles(tracker, windy, times[1] - times[0], seed), (truth >= 0).sum(axis=1)
     reference = float((odds.argmax(axis=1) == there).mean()), float(odds.max(axis=1).mean())
     return Day(times, wind, truth, scores, counts, learnt, rate, reference)
 
