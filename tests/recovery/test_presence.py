@@ -57,9 +57,11 @@ def test_presence_is_calibrated() -> None:
         ([0, 1], {"stay": 1.0}),
         ([0, 1], {"stay": 0.1, "share": 0.9}),
         ([0], {"seen": (2, 1)}),
+        ([0], {"stay": "20min"}),
+        ([0], {"flip": 2.0}),
     ],
 )
 def test_impossible_settings_are_refused(reports: list[float], settings: dict[str, float]) -> None:
     flip = cw.Flip(epsilon=1.0, readings_per_window=1)
     with pytest.raises(cw.InputError):
-        cw.presence(reports, flip, **{"stay": 0.9, **settings})  # type: ignore[arg-type]
+        cw.presence(reports, **{"flip": flip, "stay": 0.9, **settings})  # type: ignore[arg-type]

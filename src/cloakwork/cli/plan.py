@@ -272,7 +272,14 @@ def _print_design(cloak: Cloak) -> None:
         return
     table(title, ("", "equal noise", "this plan"), list(zip(names, equal, own, strict=True)))
     if report.bound is not None:
-        say(f"(No noise at this guarantee has a mean variance below {rounded_down(report.bound, 3)}.)\n")
+        least = rounded_down(report.bound, 3)
+        if report.scene_variance is None:
+            say(f"(No noise at this guarantee has a mean variance below {least}.)\n")
+        else:
+            say(
+                f"(The noise is designed for {counted(report.sources, 'source')}: the mean variance of each is then "
+                f"{report.scene_variance:.3g}, and no noise at this guarantee has less than {least}.)\n"
+            )
 
 
 def _choose(site: Site, count: int, *, json: bool) -> None:

@@ -13,7 +13,7 @@ from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import parse_broker
 from cloakwork.physics import FloorPlan
-from cloakwork.site import load_plan, load_site, plan_beside
+from cloakwork.site import Site, load_plan, load_site, plan_beside
 
 FLASH = 64 * 1024
 
@@ -102,4 +102,9 @@ def provision(
     else:
         note(f"on a computer: edit measure.py, then {runs}")
         note(f"on a board: edit measure.py, copy the folder onto it, import check, reset{after}")
+        _advise_a_check(site)
+
+
+def _advise_a_check(site: Site) -> None:
+    if site.spec.privacy.design != "shared":  # a check looks at one sensor
         note("before it starts, check it at rest: give --check to cloakwork sensor, or run check.py in the folder")

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 from scipy import special
 
-from cloakwork._checks import FloatArray, count, positive, rounded_up
+from cloakwork._checks import FloatArray, count, instance_of, positive, rounded_up
 from cloakwork.errors import CalibrationError
 from cloakwork.privacy.flip import Flip, loss_slip, repeated_law, true_reports
 from cloakwork.privacy.gaussian import Profile, log_delta
@@ -23,6 +23,7 @@ _TAIL = 40.0  # the probability of a loss beyond the grid is at most 2 e^-40
 _SLIP = 1e-9  # bounds the relative error of the convolution
 
 
+@runtime_checkable
 class NoisyRelease(Protocol):
     """Readings with Gaussian or Laplace noise, such as those of a cloak."""
 
@@ -64,6 +65,7 @@ class Budget:
 
     def cloak(self, cloak: NoisyRelease, *, windows: int = 1, readings: int | None = None) -> "Budget":
         """Add full windows of a cloak, or so many frames."""
+        instance_of("cloak", cloak, NoisyRelease, "a Cloak")  # type: ignore[type-abstract]
         profile = cloak.profile.times(count("windows", windows))
         if readings is not None:
             profile = cloak.over(count("readings", readings))
@@ -74,6 +76,7 @@ class Budget:
 
     def flip(self, flip: Flip, *, windows: int = 1) -> "Budget":
         """Add full windows of a flip."""
+        instance_of("flip", flip, Flip, "a Flip")
         return self._with(flip.each, count("windows", windows) * flip.readings_per_window * flip.sensors)
 
     def choice(self, epsilon: float, *, times: int = 1) -> "Budget":

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, one_or_each, positive
+from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, instance_of, one_or_each, positive
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
@@ -152,6 +152,8 @@ class Cloak(Immutable):
         self._resolution = None if resolution is None else frozen(per_sensor("resolution", resolution, physics.sensors))
         self._own = stated_own_noise(own_noise, self._resolution, physics.sensors, count=count_own_noise)
         chosen = self._chosen_step(step)
+        if stay is not None:
+            instance_of("stay", stay, Stay, "the claim for sources that stay as a Stay")
         finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
         claim = (self.family, self.alpha, counted, self._mu, self.readings_per_window, self.sensitivity)
         finer = SHARED_FINER if sharing else finer
@@ -276,7 +278,7 @@ class Cloak(Immutable):
     @property
     def other_law(self) -> float:
         """The variance that the other law of noise would have, over that of this one; 1 where there is no choice."""
-        if self.scope is Scope.NETWORK or self._own is not None or self.slow is not None:
+        if self.scope is not Scope.SENSOR or self._own is not None or self.slow is not None:
             return 1.0
         return self._window.other_variance(self.noise)
 

@@ -100,11 +100,14 @@ def explain(cloak: ExplainableCloak, names: Sequence[str]) -> Explanation:
     return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), drivers(cloak, names))
 
 
+def _some_sensors(cloak: ExplainableCloak) -> str:
+    return "one sensor, and no other," if cloak.observed == 1 else f"any {cloak.observed} sensors, and no others,"
+
+
 def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
     k = cloak.readings_per_window
     window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
-    some = "one sensor, and no other," if cloak.observed == 1 else f"any {cloak.observed} sensors, and no others,"
-    sensors = "all sensors" if cloak.scope is Scope.NETWORK else some
+    sensors = "all sensors" if cloak.scope is Scope.NETWORK else _some_sensors(cloak)
     factor = rounded_up(math.exp(min(cloak.epsilon, 700)), 3)
     right = rounded_up(100 * cloak.over(k).right, 3)
     plus = f", plus {cloak.delta:g}" if cloak.delta else ""
@@ -146,9 +149,10 @@ def _stays(cloak: ExplainableCloak) -> tuple[str, ...]:
         return ()
     factor = rounded_up(math.exp(min(stay.epsilon, 700)), 3)
     right = rounded_up(100 * float(special.ndtr(cloak.stay_mu(stay.readings) / 2)), 3)
+    seen = "," if cloak.scope is Scope.NETWORK else f" of {_some_sensors(cloak)}"
     return (
         f"Where a unit source stays, within {cloak.alpha:g}, if it stays there for up to {stay.readings:,} consecutive "
-        "frames, from an observer who keeps all frames, also those before and after: any event is at most "
+        f"frames, from an observer who keeps all frames{seen} also those before and after: any event is at most "
         f"e^{stay.epsilon:g} = {factor} times as likely, plus {stay.delta:g}, and the best test is right in at most "
         f"{right} % of cases. The other sources may move; this one does not, and its readings follow it at once. A "
         "stay may begin and end at any frame. Several stays add up.",

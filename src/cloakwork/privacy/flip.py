@@ -135,7 +135,10 @@ class Flip(Immutable):
         return self._randomised(self._checked(readings), simulated_words(rng))
 
     def shares(self, reports: ArrayLike, *, level: float = 0.95) -> "Shares":
-        """Estimate from reports which share of the readings had each value."""
+        """Estimate from reports which share of the readings had each value.
+
+        Where no share fits the reports at this level, the limits say nothing: 0 and 1.
+        """
         values = self._checked(reports).ravel()
         if not len(values):
             raise InputError("reports is empty: give at least one report.")
@@ -143,9 +146,12 @@ class Flip(Immutable):
             raise InputError(f"level={level!r}: give a number between 0 and 1.", level=level)
         n, seen = len(values), np.bincount(values, minlength=self.values)
         gap = self.truth - self.other
-        limits = np.clip((share_limits(seen, n, level) - self.other) / gap, 0.0, 1.0)
+        limits = (share_limits(seen, n, level) - self.other) / gap
+        limits[(limits[:, 0] > 1) | (limits[:, 1] < 0)] = (0, 1)
         mean = seen / n
-        return Shares(frozen((mean - self.other) / gap), frozen(np.sqrt(mean * (1 - mean) / n) / gap), frozen(limits))
+        likely = np.clip(mean, self.other, self.truth)  # no other mean is possible
+        errors = np.sqrt(likely * (1 - likely) / n) / gap
+        return Shares(frozen((mean - self.other) / gap), frozen(errors), frozen(np.clip(limits, 0.0, 1.0)))
 
     def over(self, readings: int, delta: float) -> float:
         """The epsilon of so many readings together at this delta, rounded up."""

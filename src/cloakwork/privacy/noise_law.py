@@ -50,8 +50,8 @@ class WindowClaim:
             return noise
         if self.scope is Scope.NETWORK:
             raise CalibrationError(
-                f'noise="{noise}" with scope="network": a move shifts many readings a little, and Gaussian noise hides '
-                'that with less. Give scope="sensor", or leave noise out.',
+                f'noise="{noise}" for several sensors together: a move shifts many readings a little, which Gaussian '
+                'noise hides with less. Give scope="sensor", or leave noise out.',
                 noise=str(noise),
             )
         gaussian = {

@@ -4,7 +4,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.design import member_of
 
 
 class Scope(StrEnum):
@@ -38,7 +37,9 @@ def stated_observer(scope: Scope | str | int, sensors: int) -> StatedObserver:
             )
         ends = {sensors: Scope.NETWORK, 1: Scope.SENSOR}
         return StatedObserver(ends.get(scope, Scope.SOME), scope)
-    named = member_of(Scope, "scope", scope)
-    if named is Scope.SOME:
-        raise CalibrationError('scope="some": give the number of sensors instead, such as scope=3.', scope=scope)
+    if scope not in (Scope.NETWORK, Scope.SENSOR):
+        raise CalibrationError(
+            f'scope={scope!r}: give "network", "sensor", or a whole number of sensors such as 3.', scope=scope
+        )
+    named = Scope(scope)
     return StatedObserver(named, 1 if named is Scope.SENSOR else sensors)

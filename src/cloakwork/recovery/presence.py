@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray, IntArray, instance_of
 from cloakwork.errors import InputError
 
 
+@runtime_checkable
 class FlipLike(Protocol):
     """The part of a flip that recovery reads."""
 
@@ -56,7 +57,7 @@ def presence(
     """
     rows = _checked(reports, flip)
     for name, value in (("stay", stay), ("share", share)):
-        if not 0 < value < 1:
+        if not (isinstance(value, int | float) and 0 < value < 1):
             raise InputError(f"{name}={value!r}: give a probability between 0 and 1.", **{name: value})
     come = (1 - stay) * share / (1 - share)
     if come >= 1:
@@ -89,6 +90,7 @@ def _mixed(odds: float, first: float, second: float) -> float:
 
 def _checked(reports: ArrayLike, flip: FlipLike) -> IntArray:
     array = np.asarray(reports)
+    instance_of("flip", flip, FlipLike, "the Flip that released the reports")  # type: ignore[type-abstract]
     if len(flip.likelihood) != 2:
         raise InputError("presence takes a flip with two values.", values=len(flip.likelihood))
     if array.ndim not in (1, 2) or array.dtype.kind not in "biu" or not np.isin(array, (-1, 0, 1)).all():

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from cloakwork._checks import FloatArray, frozen
+from cloakwork._checks import FloatArray, frozen, instance_of
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph, Physics
 from cloakwork.recovery.presence import FlipLike
@@ -128,6 +128,7 @@ def knowing_chances(heard: FloatArray, number: float) -> FloatArray:
 
 def _checked(graph: Physics, answers: ArrayLike, flip: FlipLike) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     bits = np.asarray(answers)
+    instance_of("flip", flip, FlipLike, "the Flip that released the answers")  # type: ignore[type-abstract]
     most = math.inf if isinstance(graph, Graph) else MOST_PLACES
     if graph.sensors != graph.places or not 1 < graph.places <= most:
         raise InputError(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 ONLINE, FAILING, INVALID, SLOW, SKIPPING = "online", "failing", "invalid", "slow", "skipping"
 REASONS = {
     FAILING: "no reading could be taken",
-    INVALID: "read() did not return two whole numbers, the second above 0",
+    INVALID: "read() did not return two whole numbers, the second above 0, or a list of such pairs for several sensors",
     SLOW: "a reading took too long",
 }
 BLOCK = 16  # slots that the status judges together
