@@ -292,12 +292,13 @@ def test_the_collector_finds_a_source_from_shared_noise(
     words = [str(file), "--broker", f"mqtt://localhost:{broker.port}", "--listen", f"127.0.0.1:{client.port}"]
     collector = Collector(fork_server(), words, tmp_path / "log", client, store)
     first, *others = (site.physics.apply(sources(site.physics, [at])) + site.baselines).tolist()
-    found: dict[str, Any] = {}
 
     def located() -> bool:
+        """Whether a frame of all sensors finds the source; the noise of the first frames may put it elsewhere."""
         answer = client.ask("GET", "/v1/sites/studio/latest")
-        found.update(answer.body if answer.status == 200 else {})
-        return found.get("sensors") == 4 and bool(found["sources"])
+        found = answer.body if answer.status == 200 else {"sensors": 0, "sources": ()}
+        near = (np.hypot(*np.subtract(source["at"], at)) < 0.6 for source in found["sources"])
+        return found["sensors"] == 4 and any(near)
 
     collector.start()
     try:
@@ -306,7 +307,6 @@ def test_the_collector_finds_a_source_from_shared_noise(
             until(located)
     finally:
         collector.kill()
-    assert np.hypot(*np.subtract(found["sources"][0]["at"], at)) < 0.6
 
 
 def test_a_backup_that_is_restored_moves_on_past_what_the_broker_knows(plan: Plan, keys: Path, tmp_path: Path) -> None:

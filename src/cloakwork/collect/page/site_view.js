@@ -12,7 +12,7 @@ import * as texts from "./texts.js";
 import { TruthLayer } from "./truth_layer.js";
 
 const HEALTH_MS = 10_000;
-const [REST_MS, SOON_MS] = [500, 1000]; // until a slider rests, and that the map waits for its lanes
+const REST_MS = 500; // until a slider rests
 const TIMELINE_MS = 3000; // between two requests for the lanes
 const NO_HEALTH = { sensors: [], problems: [], alarms: [], faults: [], broker: null, store: null, lag: null };
 
@@ -53,8 +53,7 @@ export class SiteView {
     this.timer = setInterval(() => this._poll(), HEALTH_MS);
     this._setLoading(true);
     this.drawHealth();
-    const soon = new Promise((done) => setTimeout(done, SOON_MS));
-    await Promise.all([this.loadResults(), this.loadHealth(), Promise.race([this.loadTimeline(), soon])]);
+    await Promise.all([this.loadResults(), this.loadHealth(), this.loadTimeline()]);
     if (!this.open) return;
     this._setLoading(false);
     this.redraw();
