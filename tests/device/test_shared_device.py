@@ -296,7 +296,7 @@ def test_the_collector_finds_a_source_from_shared_noise(
     def located() -> bool:
         """Whether a frame of all sensors finds the source; the noise of the first frames may put it elsewhere."""
         answer = client.ask("GET", "/v1/sites/studio/latest")
-        found = answer.body if answer.status == 200 else {"sensors": 0, "sources": ()}
+        found: dict[str, Any] = answer.body if answer.status == 200 else {"sensors": 0, "sources": ()}
         near = (np.hypot(*np.subtract(source["at"], at)) < 0.6 for source in found["sources"])
         return found["sensors"] == 4 and any(near)
 
