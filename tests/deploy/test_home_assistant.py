@@ -282,7 +282,7 @@ def test_a_noisy_reading_is_diagnostic_and_a_lost_sensor_a_problem(home: HomeAss
 
 
 def test_the_device_has_a_model_a_version_and_a_link(home: HomeAssistant, house: House) -> None:
-    home.shows(LIVING, "on", "off")
+    follows(home, house, [], "off")
     facts = {name: home.rendered(f"{{{{ device_attr('{LIVING}', '{name}') }}}}") for name in DEVICE}
     assert facts == DEVICE
 
