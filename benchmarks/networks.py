@@ -222,7 +222,7 @@ def friends(n: int) -> IntArray:
 
 
 def cascade(graph: Graph, start: int, enough: int, rng: np.random.Generator) -> BoolArray:
-    """Who knows a rumour: each who knows tells each neighbour with probability 0.15 a round, until enough know."""
+    """Spread a rumour: in each round it passes to each neighbour with probability 0.15, until enough people know it."""
     knows = np.zeros(graph.places, dtype=np.bool_)
     knows[start] = True
     while knows.sum() < enough:

@@ -41,6 +41,16 @@ def note(text: object) -> None:
     err.print(_wrapped(str(text), err))
 
 
+@contextmanager
+def noting_interrupt(text: str) -> Iterator[None]:
+    """Print a note if the work is interrupted: how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(text)
+        raise
+
+
 def _wrapped(text: str, console: Console) -> str:
     if not console.is_terminal:
         return text

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer
 from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, no_password
 from cloakwork.cli.moments import parse_moment
-from cloakwork.cli.output import bar, note, refuse_input, written
+from cloakwork.cli.output import bar, note, noting_interrupt, refuse_input, written
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.cli.recover_parts import FramesToRecover, PartsOptions, recover_parts
 from cloakwork.cli.recover_report import RecoverySummary, report
@@ -36,6 +36,10 @@ from cloakwork.site import Site, load_site
 
 BATCH = 512
 MOST_SMOOTHED = 1000  # frames that are judged all together
+STOPPED = (
+    "stopped, nothing written. To be able to stop and go on, give --out with the name of a folder: it gets the "
+    "results part by part"
+)
 _DIGITS = {"weight": ".6g", "radius": ".6g", "probability": ".4g", "same": ".4g", "gap": ".3g", "fit": ".3g"}
 
 
@@ -87,7 +91,7 @@ def recover(
             refuse_input(plot, *inputs)
         summary = RecoverySummary(site)
         write = _writer(out, inputs, site, stack)
-        stack.enter_context(_saying_how_to_go_on())
+        stack.enter_context(noting_interrupt(STOPPED))
         for found in _recovered(frames, site, noise.cloak, summary, alone=alone):
             likely = _more_likely_than_not(found)
             summary.add(likely)
@@ -96,18 +100,6 @@ def recover(
         _draw(plot, site, summary, summary.total / summary.frames)
         note(f"wrote the picture to {plot}")
     report(summary, frames.source, out, plan=noise.digest, json=json)
-
-
-@contextmanager
-def _saying_how_to_go_on() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        note(
-            "stopped, nothing written. To be able to stop and go on, give --out with the name of a folder: it gets the "
-            "results part by part"
-        )
-        raise
 
 
 def _check_source(readings: list[Path] | None, from_store: str | None, since: str | None, until: str | None) -> None:

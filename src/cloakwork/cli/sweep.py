@@ -11,7 +11,17 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.output import as_json, bar, counted, note, refuse_input, refuse_unwritable, say, table
+from cloakwork.cli.output import (
+    as_json,
+    bar,
+    counted,
+    note,
+    noting_interrupt,
+    refuse_input,
+    refuse_unwritable,
+    say,
+    table,
+)
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
@@ -68,7 +78,10 @@ def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
         refuse_input(options.kept, path, *site.files.values())
         refuse_unwritable("--kept", options.kept)
     needs = [Need.parse(text) for text in options.need or ()]
-    with _saying_how_to_go_on(options.kept), _progress(on_cluster=options.scheduler is not None) as progress:
+    stopped = "stopped, nothing kept. To be able to stop and go on, give --kept with the name of a file"
+    if options.kept is not None:
+        stopped = f"stopped. Finished simulations are in {options.kept}: run the same command again to go on"
+    with noting_interrupt(stopped), _progress(on_cluster=options.scheduler is not None) as progress:
         found = tradeoff(
             site,
             alpha=_numbers("alpha", options.alpha),
@@ -111,18 +124,6 @@ def _whole(name: str, text: str | None) -> list[int]:
     if any(value != int(value) for value in values):
         raise InputError(f"--{name} {text}: give whole numbers with commas between them, such as 10,20.", text=text)
     return [int(value) for value in values]
-
-
-@contextmanager
-def _saying_how_to_go_on(kept: Path | None) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        if kept is None:
-            note("stopped, nothing kept. To be able to stop and go on, give --kept with the name of a file")
-        else:
-            note(f"stopped. Finished simulations are in {kept}: run the same command again to go on")
-        raise
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def _exponentials(values: Beliefs, result: Beliefs, bits: IntArray) -> None:
 
 @compiled_part
 def _moved(step: Any, values: Beliefs) -> Beliefs:
-    """What comes to each place (chains, n) if `values` (chains, n) walk from the patches of their places.
+    """Let `values` (chains, n) walk from the patches of their places; returns what comes to each place (chains, n).
 
     All chains walk from a patch at once, and from two patches in one loop, so that `reach` is read from memory once.
     """
