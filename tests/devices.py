@@ -27,7 +27,7 @@ def config(**changed: Any) -> dict[str, Any]:
         "generation": GENERATION,
         "plan": "0" * 64,
         "kind": "reading",
-        "scope": "network",
+        "together": True,
         "resolution": [1, 1],
         "unit": "°C",
         "step": [1, 4],

@@ -50,18 +50,18 @@ def test_the_broker_keeps_the_last_reading_and_the_status(folder: Path, broker: 
         assert read_status(late.of("status")[0])[0] == "offline"
 
 
-@pytest.mark.parametrize("scope", ["network", "sensor"])
+@pytest.mark.parametrize("together", [True, False])
 def test_where_sensors_measure_together_an_old_value_in_a_file_is_no_reading(
-    scope: str, folder: Path, broker: Broker, time_server: dict[str, Any], tmp_path: Path
+    together: bool, folder: Path, broker: Broker, time_server: dict[str, Any], tmp_path: Path
 ) -> None:
-    told = make_folder(folder, ratio=RATIO, schedule=SLOW, scope=scope, time=time_server)
+    told = make_folder(folder, ratio=RATIO, schedule=SLOW, together=together, time=time_server)
     (tmp_path / "value").write_text("21.25\n")
     with listening(broker) as listener, working(folder, broker, FileReading(tmp_path / "value")) as notes:
         until(lambda: len(listener.readings()) >= 5)
     found = set(unveiled(listener.readings(), told)[1:])  # the first slot may have begun when the file was written
     assert (85 in found, any("older than the slot" in note for note in notes)) == (
-        scope == "sensor",
-        scope == "network",
+        not together,
+        together,
     )
 
 

@@ -137,11 +137,12 @@ def test_a_day_of_the_whole_site_is_the_sum_of_both_claims(site: Site, plan: Pla
     assert day.epsilon(1e-3) > max(cloak.over(readings).epsilon(1e-3), flip.over(readings, 1e-3))
 
 
-def test_a_claim_for_single_sensors_counts_every_sensor_in_a_budget() -> None:
-    single = parse_site(SITE.replace("alpha = 0.05", 'alpha = 0.05\nscope = "sensor"'))
+@pytest.mark.parametrize(("scope", "groups"), [('"sensor"', 4), ("3", 2), ('"network"', 1)])
+def test_a_claim_for_some_sensors_counts_every_sensor_in_a_budget(scope: str, groups: int) -> None:
+    single = parse_site(SITE.replace("alpha = 0.05", f"alpha = 0.05\nscope = {scope}"))
     cloak = single.cloak()
     hour, readings = freeze(single, cloak).budget(cloak, 3600), single.schedule.most(clock_ms(3600))
-    assert hour.mu2 == pytest.approx(4 * readings * cloak.frame_mu**2)
+    assert hour.mu2 == pytest.approx(groups * readings * cloak.frame_mu**2)
 
 
 def test_a_plan_carries_the_claim_and_refuses_another(site: Site, plan: Plan, tmp_path: Path) -> None:

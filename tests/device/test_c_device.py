@@ -68,7 +68,7 @@ def test_c_and_python_decide_send_and_store_the_same_from_random_states(bench: c
 def test_random_power_cuts_damage_and_messages_pass_the_sanitizers(tmp_path: Path) -> None:
     """The program stops if a number repeats, a window is overspent, or memory is misused."""
     parts.needs("gcc")
-    (tmp_path / "plan.h").write_bytes(plan_header(config(scope="sensor"), CUTS))
+    (tmp_path / "plan.h").write_bytes(plan_header(config(together=False), CUTS))
     made = tmp_path / "fuzz"
     flags = "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DRANDOM_LOOP"
     line = ["gcc", *WARNINGS, *flags, f"-I{SOURCES}", f"-I{tmp_path}", str(HERE / "fuzz.c"), "-o", str(made)]

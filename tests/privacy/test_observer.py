@@ -80,6 +80,42 @@ def test_later_times_and_other_models_are_covered() -> None:
         assert declared >= 1.1 * brute(CHAIN.with_spread(factor), 2)
 
 
+@pytest.mark.parametrize("moved", [0.0, 0.03])
+@pytest.mark.parametrize("seen", [2, 3])
+def test_sources_anywhere_and_sensors_elsewhere_are_covered(seen: int, moved: float) -> None:
+    """Slopes of the heat kernel on a fine grid, each sensor at its worst within `moved`."""
+    line = cw.HeatLine(n=12, m=6, T=0.002, placement="anywhere")
+    plane = cw.HeatPlane(n=(6, 6), m=(3, 3), T=0.01)
+    shifts, fine = np.linspace(-moved, moved, 9), np.linspace(0, 1, 2001)
+    away = (fine[None, :, None] - line.sensor_positions[:, None, None] - shifts).clip(-1, 1)
+    steepest = np.abs(away / (2 * 0.002) * np.exp(-(away**2) / 0.008) / math.sqrt(0.008 * math.pi)).max(axis=2)
+    needed = float(np.sqrt(np.sort(steepest**2, axis=0)[-seen:].sum(axis=0)).max())
+    declared = Family(line, Tolerance(position=moved), observed=seen).joint_slope().value
+    assert needed <= declared <= 1.05 * needed
+    whole = Family(plane, Tolerance(position=moved), observed=seen).joint_slope().value
+    for k in range(plane.sensors - seen + 1):  # a claim about all of fewer sensors
+        few = cw.HeatPlane(n=(6, 6), m=plane.sensor_positions[k : k + seen].tolist(), T=0.01)
+        assert few.joint_slope().value <= whole
+
+
+def test_sources_that_move_between_the_readings_of_a_frame_are_covered() -> None:
+    """Two sources side by side walk along the chain while one sensor after another reads, in any order."""
+    timing = cw.Timing(spread=1.0, speed=2.0)
+    declared = Family(CHAIN, timing=timing, observed=2).frame_slope()
+    assert declared <= Family(CHAIN, timing=timing).frame_slope()
+    assert declared >= Family(CHAIN, observed=2).frame_slope()
+    worst, steps = 0.0, (-1, 0, 1)
+    for start, (k, one), (j, other) in itertools.product(
+        range(2, 5), itertools.product(range(8), steps), itertools.product(range(8), steps)
+    ):
+        if k != j:
+            shifts = [CHAIN.matrix[s, start + at] - CHAIN.matrix[s, start + at + 1] for s, at in ((k, one), (j, other))]
+            worst = max(worst, float(np.linalg.norm(shifts)))
+    assert declared >= worst
+    any_speed = Family(CHAIN, timing=cw.Timing(1.0, "any"), observed=2).frame_slope()
+    assert any_speed == pytest.approx(float(np.linalg.norm(np.sort(CHAIN.sensor_slopes())[-2:])))
+
+
 def test_explanation_names_who_may_look_and_who_may_not() -> None:
     cloak = cw.Cloak(LINE, alpha=0.05, scope=3, **CLAIM)
     told = cloak.explain()
@@ -90,15 +126,9 @@ def test_explanation_names_who_may_look_and_who_may_not() -> None:
 
 
 def test_where_it_is_not_known_it_is_refused() -> None:
-    wide = cw.HeatLine(n=12, m=6, T=0.01, placement="anywhere")
-    unknown: list[dict[str, Any]] = [
-        {"physics": wide},
-        {"physics": LINE, "timing": cw.Timing(spread=1.0, speed=1.0)},
-        {"physics": LINE, "tolerance": cw.Tolerance(position=0.01)},
-    ]
-    for more in unknown:
-        with pytest.raises(PhysicsError):
-            cw.Cloak(alpha=0.05, scope=3, **CLAIM, **more)
+    large = cw.Graph(nx.path_graph(20_000), tau=1.0)
+    with pytest.raises(PhysicsError):
+        cw.Cloak(large, alpha=0.05, scope=3, **CLAIM)
     refused: list[dict[str, Any]] = [
         {"scope": 0},
         {"scope": 7},

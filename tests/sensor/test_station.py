@@ -58,7 +58,7 @@ class Line(Recorder):
 
 
 def test_nothing_leaves_between_measuring_and_the_moment_of_sending(tmp_path: Path) -> None:
-    make_folder(tmp_path, scope="sensor", schedule={"offset_ms": 40, "window_slots": 4, "allowed": 4})
+    make_folder(tmp_path, together=False, schedule={"offset_ms": 40, "window_slots": 4, "allowed": 4})
     line = Line()
     rng = random.Random(3)
 
@@ -80,7 +80,7 @@ def test_nothing_leaves_between_measuring_and_the_moment_of_sending(tmp_path: Pa
 def test_a_device_whose_storage_is_too_slow_for_its_slots_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_folder(tmp_path, scope="sensor", schedule={"late_ms": 10, "window_slots": 4, "allowed": 4, "block": 1})
+    make_folder(tmp_path, together=False, schedule={"late_ms": 10, "window_slots": 4, "allowed": 4, "block": 1})
     now, took = 0, 0
 
     class Slow(Folder):

@@ -6,7 +6,7 @@ from cloakwork.errors import SiteError
 from cloakwork.physics import Metric, Space
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources
 from cloakwork.site import parse_site
-from cloakwork.site.installation import choose_estimator
+from cloakwork.site.build import choose_estimator
 from cloakwork.site.schema import SourcesSpec
 
 SITE = """name = "pipe"

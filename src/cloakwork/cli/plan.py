@@ -28,6 +28,7 @@ from cloakwork.cli.planned_accuracy import (
     print_bits,
     print_over_time,
     reading_sigmas,
+    seen_sensors,
     share_noticed,
     stay_rows,
     stay_values,
@@ -38,7 +39,7 @@ from cloakwork.cli.planned_noise import planning, write_plan
 from cloakwork.cli.sweep import Frames, Kept, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
-from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, SensorChoice
+from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, Scope, SensorChoice
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
 EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
@@ -110,7 +111,7 @@ def plan_values(
         "epsilon": cloak.epsilon,
         "delta": cloak.delta,
         "alpha": cloak.alpha,
-        "scope": str(cloak.scope),
+        "scope": cloak.observed if cloak.scope is Scope.SOME else str(cloak.scope),
         "noise": str(cloak.noise),
         "places": cloak.physics.places,
         "sensors": cloak.physics.sensors,
@@ -179,7 +180,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         ("numerical rank", f"{cloak.physics.rank}"),
         ("hidden distance, alpha", f"{cloak.alpha:g}{length}"),
         (f"claim for {window} (epsilon, delta)", f"({cloak.epsilon:g}, {cloak.delta:g})"),
-        ("observer sees", "all sensors" if cloak.scope == "network" else "one sensor"),
+        ("observer sees", seen_sensors(cloak)),
         (f"readings allowed in {window}", f"{cloak.readings_per_window:,}"),
         ("reading period of a device", duration(plan.schedule.period_ms / 1000)),
         ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),

@@ -9,7 +9,7 @@ from cloakwork._checks import FloatArray, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits, bayes_risk, limits
 from cloakwork.cli.output import say, table
 from cloakwork.physics import Drift, FloorPlan, Physics
-from cloakwork.privacy import Cloak, Flip, NoiseLaw, Profile
+from cloakwork.privacy import Cloak, Flip, NoiseLaw, Profile, Scope
 from cloakwork.recovery import Problem, noticed, samples_locally
 from cloakwork.site import Plan, Schedule, Site, clock_ms
 
@@ -115,6 +115,12 @@ class OverTime:
     stay: float | None = None
 
 
+def seen_sensors(cloak: Cloak) -> str:
+    """The sensors that the observer of the claim sees."""
+    named = {Scope.NETWORK: "all sensors", Scope.SENSOR: "one sensor"}
+    return named.get(cloak.scope, f"any {cloak.observed} sensors")
+
+
 def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | None) -> list[OverTime]:
     """Rows on all readings of a window, and of an hour, eight hours, a day, a week and a year if these are longer."""
     window = site.spec.privacy.window
@@ -159,7 +165,7 @@ def print_over_time(cloak: Cloak, over: list[OverTime]) -> None:
     heads: tuple[str, ...] = (
         "over",
         "readings of a sensor",
-        "epsilon",
+        "epsilon" if cloak.scope is Scope.NETWORK else f"epsilon of {seen_sensors(cloak)}",
         "right place, at most",
         "mean distance, at least",
         "std",

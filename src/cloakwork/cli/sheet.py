@@ -24,6 +24,7 @@ from cloakwork.site import Plan, Site, clock_ms, load_site
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sheet_texts.toml").read_text("utf-8"))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PRINTING_S = 120
+HIDDEN = {Scope.NETWORK: "hidden", Scope.SENSOR: "hidden_sensor", Scope.SOME: "hidden_some"}
 DAY, YEAR = 86_400, 365 * 86_400
 STYLE = """
 @page { size: A4; margin: 16mm 18mm }
@@ -74,11 +75,12 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
         "site": site.name,
         "plan": plan.id,
         "sensors": cloak.physics.sensors,
+        "observed": cloak.observed,
         "unit": f" ({site.unit})" if site.unit else "",
         "period": _duration(plan.schedule.period_ms / 1000, texts),
         "window": _duration(window, texts),
         "alpha": alpha,
-        "right": _right(cloak, cloak.readings_per_window),
+        "right": _percent(cloak.over(cloak.readings_per_window)),
         "bits": len(site.binary_ids),
         "wrong": "" if site.flip is None else f"{math.floor(1000 * site.flip.other) / 10:g}",
     }
@@ -98,7 +100,7 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
     ]
     rows = [(str(name), f"{_right(cloak, count)} %", _located(cloak, count, texts)) for name, count in spans]
     heads = [head.format(**values) for head in texts["time_heads"]]
-    keys = ["hidden" if cloak.scope is Scope.NETWORK else "hidden_sensor"]
+    keys = [HIDDEN[cloak.scope]]
     keys += ["hidden_stay"] if cloak.stay else []
     keys += ["bits_apart"] if site.binary_ids else []
     shown = [*map(escape, texts["shown"]), text("shown_long_stay" if cloak.stay else "shown_stay")]
@@ -125,8 +127,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _right(cloak: Cloak, readings: int) -> str:
-    """How often the best test between staying and moving is right, in percent, rounded up."""
-    return _percent(cloak.over(readings))
+    """How often the best test between staying and moving is right from so many frames, in percent, rounded up.
+
+    It sees all sensors. A claim about some of them holds for each group of so many, and these add up.
+    """
+    return _percent(cloak.over(readings * -(-cloak.physics.sensors // cloak.observed)))
 
 
 def _percent(profile: Profile | LaplaceProfile) -> str:

@@ -108,7 +108,7 @@ class CollectedSite:
         claim = self.plan.claim
         window_ms = math.floor(1000 * claim.window)
         return BudgetRules(
-            window_ms, claim.readings_per_window, self.schedule.period_ms, aligned=claim.scope == "network"
+            window_ms, claim.readings_per_window, self.schedule.period_ms, aligned=claim.scope != "sensor"
         )
 
     @cached_property

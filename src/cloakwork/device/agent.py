@@ -194,7 +194,7 @@ class Agent:
                 extra=_discoveries(config) if self._home_assistant else (),
                 login=(broker.user, broker.password),
             )
-            self._together = device.device if config["scope"] == "network" and config["kind"] == "reading" else None
+            self._together = device.device if config["together"] and config["kind"] == "reading" else None
             try:
                 while not stopped():
                     time.sleep(device.step() / 1000)

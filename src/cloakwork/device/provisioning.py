@@ -103,7 +103,7 @@ def provision(
         "generation": 0,  # known once it is open
         "plan": plan.digest,
         "kind": str(kind),
-        "scope": plan.claim.scope,
+        "together": plan.claim.scope != "sensor",
         "resolution": None if resolution is None else list(resolution.as_integer_ratio()),
         "own_noise": noise.own_noise,
         "unit": unit,

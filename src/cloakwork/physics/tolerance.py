@@ -121,7 +121,8 @@ class Tolerance:
 class Family:
     """A model with its declared errors; computes the steepest slope over the whole set.
 
-    With `observed`, joint slopes are those of any so many sensors together, instead of all.
+    With `observed`, joint slopes are those of any so many sensors together, instead of all. For sources anywhere, or
+    sensors that may be elsewhere, each sensor then counts at its steepest near a point, which is safe.
     """
 
     physics: Physics
@@ -130,19 +131,12 @@ class Family:
     observed: int | None = None
 
     def __post_init__(self) -> None:
-        unknown = {
-            "sources that move between the readings of a frame": self.timing.travel > 0,
-            "a tolerance of position": self.tolerance.position > 0,
-            "sources anywhere": self.physics.covers_the_plane
-            or (isinstance(self.physics, HeatLine) and self.physics.placement is Placement.ANYWHERE),
-            "models too large for a matrix": not self.physics.explicit,
-        }
-        for name, stated in unknown.items():
-            if stated and self.observed is not None:
-                raise PhysicsError(
-                    f"a claim about any {self.observed} sensors is not known for {name}: use the network scope.",
-                    observed=self.observed,
-                )
+        if self.observed is not None and not self.physics.explicit:
+            raise PhysicsError(
+                f"a claim about any {self.observed} sensors needs the matrix of the model, which is too large: use the "
+                "network scope.",
+                observed=self.observed,
+            )
 
     @property
     def members(self) -> tuple[Physics, ...]:
@@ -205,7 +199,8 @@ class Family:
         on a line or plane, and l + 2 D min(share, 1 - share) where shortest paths may jump. So the mean of S over the
         share is a bound that grows with D. The slope at one instant, plus what both paths add before and after it,
         S(l) l/D, is one that falls with D. For any D', the larger of the two at D' therefore holds for all D; the least
-        over some D' counts, or the norm of each sensor's steepest slope anywhere, if that is less.
+        over some D' counts, or the norm of each sensor's steepest slope anywhere, if that is less. All this holds for
+        any fixed sensors, so with `observed` each norm is of the so many largest entries.
         """
         if self.timing.travel == 0:
             return self.joint_slope(weights).value
@@ -220,7 +215,7 @@ class Family:
         return {}
 
     def _steepest_frame(self, weights: FloatArray) -> float:
-        anywhere = float(np.sqrt(((self.sensor_slopes() * weights) ** 2).sum())) * (1 + 1e-12)
+        anywhere = float(largest_norm(self.sensor_slopes() * weights, self.observed)) * (1 + 1e-12)
         if self.timing.travel == np.inf or (self.tolerance.later and not self.physics.convex):
             return anywhere
         steepest = 0.0
@@ -235,14 +230,14 @@ class Family:
         return min(steepest * (1 + self.tolerance.gain), anywhere)
 
     def _frame_slope_of(self, member: Physics, weights: FloatArray) -> float:
-        travel, move = self.timing.travel, self.tolerance.position
+        travel = self.timing.travel
 
         def swept(diameter: float) -> float:
-            return _norm(self._swept_slopes(member, float(diameter)), weights)
+            return _norm(self._swept_slopes(member, float(diameter)), weights, self.observed)
 
         if member.convex:
             return swept(travel)
-        at_once, later = member.joint_slope(weights, displacement=move).value, member.stretch * travel * swept(travel)
+        at_once, later = self._slope_at_once(member, weights).value, member.stretch * travel * swept(travel)
         least, area, before = np.inf, 0.0, 0.0
         for apart in travel * DISTANCES:  # two paths
             area += (apart - before) * swept(travel + apart)
@@ -291,9 +286,14 @@ class Family:
         return Slope(sum(share * slope.value for share, slope in slopes), largest.pair)
 
     def _slope_at_once(self, member: Physics, weights: FloatArray | None) -> Slope:
-        if self.observed is not None:
-            return member.some_slope(self.observed, weights)
-        return member.joint_slope(weights, displacement=self.tolerance.position)
+        if self.observed is None:
+            return member.joint_slope(weights, displacement=self.tolerance.position)
+        at_places = member.some_slope(self.observed, weights)
+        anywhere = isinstance(member, HeatLine) and member.placement is Placement.ANYWHERE
+        if not (self.tolerance.position or anywhere or member.covers_the_plane):
+            return at_places
+        factors = np.ones(member.sensors) if weights is None else weights
+        return Slope(_norm(self._swept_slopes(member, 0.0), factors, self.observed), at_places.pair)
 
     def _later(
         self,
@@ -351,9 +351,12 @@ class Family:
         return np.asarray(steepest * (1 + self.tolerance.gain))
 
 
-def _norm(slopes: CertifiedRows, weights: FloatArray) -> float:
-    """Largest norm of the weighted slopes of all sensors, each at its steepest within one region, rounded up."""
-    squares = weights**2 @ slopes.values**2
+def _norm(slopes: CertifiedRows, weights: FloatArray, observed: int | None) -> float:
+    """Largest norm of the weighted slopes of all or any `observed` sensors, each at its steepest within one region."""
+    if observed is None:
+        squares = weights**2 @ slopes.values**2  # dense or sparse
+    else:
+        squares = largest_norm(slopes.values * weights[:, None], observed) ** 2
     slack = min(
         float(np.sqrt((weights**2).sum())) * slopes.error, float(weights.max(initial=0.0)) * slopes.column_error
     )

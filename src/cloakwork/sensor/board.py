@@ -125,7 +125,7 @@ def _network_time(
 ) -> "NetworkTime | None":
     """The time server, if sensors must measure together; elsewhere time stamps come from the clock, if that is set."""
     config = device.config
-    together = config["scope"] == "network" and config["kind"] == "reading"
+    together = config["together"] and config["kind"] == "reading"
     if not together and sys.implementation.name == "cpython":
         return None
     if datagrams is None:

@@ -194,7 +194,7 @@ class Station:
 
     @property
     def _together(self) -> bool:
-        return bool(self.device.config["scope"] == "network")
+        return bool(self.device.config["together"])
 
     def _measured(self, start: int, time: int) -> "Measured":
         """The reading, or None if it failed or came too late. The device sends a message in any case."""

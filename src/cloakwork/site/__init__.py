@@ -1,6 +1,7 @@
 """A site: its site file, model, schedule, zones and frozen plan."""
 
-from cloakwork.site.installation import EstimatorChoice, Site
+from cloakwork.site.build import EstimatorChoice
+from cloakwork.site.installation import Site
 from cloakwork.site.plan import Plan, freeze, load_plan, plan_beside
 from cloakwork.site.plan_parts import (
     PlannedBits,

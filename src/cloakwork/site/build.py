@@ -1,4 +1,4 @@
-"""Builds the model of a site: physics and sensor names, from a site file and the files that it names."""
+"""Builds the model of a site, from a site file and the files that it names, and chooses its estimator."""
 
 import csv
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from cloakwork.physics import (
     HeatLine,
     HeatPlane,
     Matrix,
+    Metric,
     Physics,
     Placement,
     Pulse,
@@ -29,7 +30,14 @@ from cloakwork.physics import (
     Steady,
     edge_columns,
 )
-from cloakwork.recovery import Motion
+from cloakwork.recovery import (
+    MOST_PATH_PLACES,
+    MOST_SOURCES,
+    BasisPursuit,
+    Estimator,
+    Motion,
+    PointSources,
+)
 from cloakwork.site.schema import (
     MOVING,
     FloorPlanSpec,
@@ -39,10 +47,12 @@ from cloakwork.site.schema import (
     MotionSpec,
     PlaneSpec,
     SiteSpec,
+    SourcesSpec,
 )
 
 SHORTEST_HOLD = 30.0  # seconds
 HELD_PERIODS = 2
+USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 
 @dataclass(frozen=True)
@@ -336,3 +346,37 @@ def _entrance(number: int, spec: SiteSpec, physics: Physics) -> object:
     if space.labels is not None:
         return space.labels[place]
     return tuple(space.places[place].tolist()) if space.places.shape[1] else place
+
+
+@dataclass(frozen=True)
+class EstimatorChoice:
+    """An estimator, and the reason for choosing it."""
+
+    estimator: Estimator
+    reason: str
+
+
+def choose_estimator(sources: SourcesSpec, space: Space, *, local: bool = False) -> EstimatorChoice:
+    """Choose point sources of the stated strengths, or the smallest total that fits if there are too many sources.
+
+    `local` says that the sources of the model are sampled by local moves, of which there may be many.
+    """
+    most = sources.max_count or USUAL_COUNT
+    too_many = ""
+    if local and (sources.alike or isinstance(sources.strength, tuple)):
+        too_many = "the floor is too large for sources of unknown strength"
+    elif most > MOST_SOURCES and not local:
+        too_many = f"{most} sources are too many to compare where each might be"
+    elif space.metric is Metric.PATH and len(space) > MOST_PATH_PLACES and not local:
+        too_many = f"{len(space):,} places are too many to compare where each source might be"
+    if too_many:
+        return EstimatorChoice(BasisPursuit(), too_many)
+    if isinstance(sources.strength, tuple):
+        low, high = sources.strength
+        reason = f"each of up to {most} sources has a strength of its own from {low:g} to {high:g}"
+        return EstimatorChoice(PointSources((low / high, 1.0), most=most), reason)
+    if sources.alike:
+        reason = f"all of up to {most} sources have one strength, not known but at most {sources.strength:g}"
+        return EstimatorChoice(PointSources(None, most=most), reason)
+    reason = f"each of up to {most} sources has the strength {sources.strength:g}"
+    return EstimatorChoice(PointSources(1.0, most=most), reason)

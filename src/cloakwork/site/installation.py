@@ -12,28 +12,32 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
-from cloakwork.physics import Drift, Metric, Physics, Space, Timing, Tolerance
+from cloakwork.physics import Drift, Physics, Timing, Tolerance
 from cloakwork.privacy import Cloak, Flip, NoiseLaw, SensorChoice, SharedNoise, SlowNoise, Stay, choose_sensors
 from cloakwork.recovery import (
     MOST_COARSE,
-    MOST_PATH_PLACES,
-    MOST_SOURCES,
-    BasisPursuit,
-    Estimator,
     Motion,
     PointSources,
     samples_locally,
 )
-from cloakwork.site.build import Model, build, hold_of, make_drift, make_motion
+from cloakwork.site.build import (
+    USUAL_COUNT,
+    EstimatorChoice,
+    Model,
+    build,
+    choose_estimator,
+    hold_of,
+    make_drift,
+    make_motion,
+)
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
-from cloakwork.site.schema import SiteSpec, SourcesSpec
+from cloakwork.site.schema import SiteSpec
 from cloakwork.site.zones import Zone, make_zones
 
 OFTEN_MS = 10_000  # a site that reads more often has less time for each frame
 WALKING_SPEED = 1.5  # metres per second
 _ALONE = ("zone", "motion", "entrance", "drift", "heat", "presence")
 NO_PART_IN_THE_CLAIM: dict[str, Any] = {**dict.fromkeys(_ALONE, True), "sensor": {"__all__": {"zone"}}}
-USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +291,7 @@ class Site:
             if steps is None
             else f"It assumes that the hardware reads in steps of {self._shown(steps)}."
         )
-        together = [self.timing.sentence()] if told.scope == "network" else []
+        together = [self.timing.sentence()] if told.scope != "sensor" else []
         if self.spec.sources.kind == "pulse":
             together.append(
                 "It assumes that all sensors of a frame read a pulse at the same time after its emission, which is the "
@@ -331,14 +335,17 @@ class Site:
         claim = {key: value for key, value in self._claim.items() if key != "noise"}
         return choose_sensors(self.physics, count, **claim, progress=progress)
 
-    def estimator(self) -> "EstimatorChoice":
+    def estimator(self) -> EstimatorChoice:
         """Choose the estimator that suits the site's sources."""
         return choose_estimator(self.spec.sources, self.physics.space, local=self.samples_locally)
 
     def cloak(self) -> Cloak:
         """A new cloak that meets the site's claims, with its budget unspent."""
-        told = self.spec.privacy
-        return Cloak(self.physics, **self._claim, design=told.design, designed_for=told.designed_for, stay=self.stay)
+        designed = {key: getattr(self.spec.privacy, key) for key in ("design", "designed_for")}
+        try:
+            return Cloak(self.physics, **self._claim | designed, stay=self.stay)
+        except CalibrationError as problem:
+            raise CalibrationError(f"{self.source}: {problem}", **problem.values) from None
 
     def cloak_with(
         self,
@@ -352,40 +359,6 @@ class Site:
         """A new cloak with this noise, these steps, slow offsets and shared noise; refused if they miss the claims."""
         stated = {"noise": noise, "sigma": sigmas, "step": steps, "slow": slow, "shared": shared, "stay": self.stay}
         return Cloak(self.physics, **self._claim | stated)
-
-
-@dataclass(frozen=True)
-class EstimatorChoice:
-    """An estimator, and the reason for choosing it."""
-
-    estimator: Estimator
-    reason: str
-
-
-def choose_estimator(sources: SourcesSpec, space: Space, *, local: bool = False) -> EstimatorChoice:
-    """Choose point sources of the stated strengths, or the smallest total that fits if there are too many sources.
-
-    `local` says that the sources of the model are sampled by local moves, of which there may be many.
-    """
-    most = sources.max_count or USUAL_COUNT
-    too_many = ""
-    if local and (sources.alike or isinstance(sources.strength, tuple)):
-        too_many = "the floor is too large for sources of unknown strength"
-    elif most > MOST_SOURCES and not local:
-        too_many = f"{most} sources are too many to compare where each might be"
-    elif space.metric is Metric.PATH and len(space) > MOST_PATH_PLACES and not local:
-        too_many = f"{len(space):,} places are too many to compare where each source might be"
-    if too_many:
-        return EstimatorChoice(BasisPursuit(), too_many)
-    if isinstance(sources.strength, tuple):
-        low, high = sources.strength
-        reason = f"each of up to {most} sources has a strength of its own from {low:g} to {high:g}"
-        return EstimatorChoice(PointSources((low / high, 1.0), most=most), reason)
-    if sources.alike:
-        reason = f"all of up to {most} sources have one strength, not known but at most {sources.strength:g}"
-        return EstimatorChoice(PointSources(None, most=most), reason)
-    reason = f"each of up to {most} sources has the strength {sources.strength:g}"
-    return EstimatorChoice(PointSources(1.0, most=most), reason)
 
 
 def canonical_json(values: object) -> str:

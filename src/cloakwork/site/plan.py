@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from cloakwork.errors import CalibrationError, PlanError, SiteError
-from cloakwork.privacy import CUT_BITS, Budget, Cloak, NoiseLaw, NoiseTable, Scope, flip_table, law_table, table_ratio
+from cloakwork.privacy import CUT_BITS, Budget, Cloak, NoiseLaw, NoiseTable, flip_table, law_table, table_ratio
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.plan_parts import (
@@ -195,11 +195,11 @@ class Plan:
     def budget(self, cloak: Cloak, seconds: float) -> Budget:
         """All readings of the site in so many seconds: each hides a move, and those of binary sensors all they saw.
 
-        A claim for single sensors is about one of them, so those of all sensors add up.
+        A claim for single sensors, or any few, is about those; the claims of all such groups of sensors add up.
         """
         readings = self.schedule.most(clock_ms(seconds))
-        observed = 1 if cloak.scope is Scope.NETWORK else cloak.physics.sensors
-        budget = Budget().cloak(cloak, readings=readings * observed)
+        groups = -(-cloak.physics.sensors // cloak.observed)
+        budget = Budget().cloak(cloak, readings=readings * groups)
         if self.bits is None:
             return budget
         other = int(self.bits.words, 16) / 2.0**CUT_BITS
@@ -335,7 +335,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _first_error(problem: ValidationError) -> tuple[str, str]:
     """Return the key and the message of the first error; an error of the plan as a whole has no key."""
     error = problem.errors(include_url=False, include_input=False)[0]
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
+    parts = (part for part in error["loc"] if isinstance(part, int) or "[" not in part)  # without the types of a union
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).lstrip(".")
     return key, error["msg"].removeprefix("Value error, ").rstrip(".")
 
 

@@ -30,7 +30,7 @@ class SiteClaim:
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
     alpha: Positive
-    scope: Literal["network", "sensor"]
+    scope: Literal["network", "sensor"] | Annotated[int, Field(ge=2)]
     window: Positive
     readings_per_window: Whole
 

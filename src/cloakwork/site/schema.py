@@ -212,6 +212,10 @@ class StaySpec(_Table):
     delta: Annotated[float, Field(gt=0, lt=1)]
 
 
+def _usual_design(stated: dict[str, Any]) -> Literal["equal", "least-error"]:
+    return "equal" if isinstance(stated.get("scope"), int) else "least-error"
+
+
 class PrivacySpec(_Table):
     """`[privacy]`: the claim, for a window, and how often a device reads (by default, evenly over the window)."""
 
@@ -219,9 +223,9 @@ class PrivacySpec(_Table):
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
     alpha: Positive
-    scope: Literal["network", "sensor"] = "network"
+    scope: Literal["network", "sensor"] | Annotated[int, Field(ge=2)] = "network"
     calibration: Literal["exact", "paper"] = "exact"
-    design: Literal["least-error", "equal", "shared"] = "least-error"
+    design: Literal["least-error", "equal", "shared"] = Field(default_factory=_usual_design)
     designed_for: Whole = 2
     resolution: Positive | None = None
     own_noise: NotNegative | None = None

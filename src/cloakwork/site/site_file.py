@@ -22,7 +22,7 @@ _KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(\s*\.\s*[A-Za-z0-9_-]
 
 LARGEST_FILE = 10_000_000
 _KINDS = {"line", "plane", "floorplan", "graph", "matrix"}
-_UNIONS = {*_KINDS, "float", "int", "str", "number", "list"}  # parts of a pydantic location that are no keys
+_UNIONS = {*_KINDS, "float", "int", "constrained-int", "str", "number", "list"}  # parts of a pydantic location that are no keys
 _WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # an error inside is reported for all of it
 _VALUE = re.compile(r"^([^=]*=\s*)([^#\n]*?)(\s*)(#.*)?$")
 
@@ -83,6 +83,8 @@ def _messages(problem: ValidationError) -> dict[str, tuple[KeyPath, str]]:
     """Return where and what is wrong for each key that is; a key with several allowed types is reported once."""
     messages: dict[str, tuple[KeyPath, str]] = {}
     for error in problem.errors(include_url=False):
+        if error["type"] == "default_factory_not_called":  # a key that was left out, beside one that is wrong
+            continue
         path: KeyPath = tuple(
             part for part in error["loc"] if not (isinstance(part, str) and (part in _UNIONS or "[" in part))
         )
@@ -115,7 +117,7 @@ def _message(error: ErrorDetails, path: KeyPath) -> str:
         generic = _GENERIC[error["type"]]
         advice = generic if path[:1] == ("drift",) else _FORMS.get(key, generic)  # its sensor and room are numbers
     if error["type"] == "literal_error":
-        advice = f"give {error['ctx']['expected']}"
+        advice = _FORMS.get(key, f"give {error['ctx']['expected']}")
     if error["type"] in _BOUNDS:
         relation, bound = _BOUNDS[error["type"]]
         advice = f"give a number {relation} {error['ctx'][bound]:g}"
@@ -133,6 +135,7 @@ _FORMS = {
     "sensor": "write [[sensor]], with double brackets, once for each sensor",
     "zone": "write [[zone]], with double brackets, once for each zone",
     "entrance": "write [[entrance]], with double brackets, once for each entrance",
+    "scope": "give 'network', 'sensor', or a number of sensors of at least 2",
     "room": "give [x, y], a point in the room",
     "corners": "give a list of [x, y]: two opposite corners of a rectangle, or all corners of another shape",
     "between": "give [from, to], two positions on the line",

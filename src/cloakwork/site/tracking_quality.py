@@ -13,7 +13,8 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy import Habits, simulated_day
 from cloakwork.physics import FloorPlan, Graph
 from cloakwork.recovery import PointSources, Tracked, Tracker
-from cloakwork.site.installation import USUAL_COUNT, Site
+from cloakwork.site.build import USUAL_COUNT
+from cloakwork.site.installation import Site
 
 BLOCKS = 12  # parts of a simulation, from whose differences the errors come
 PRESENT = 0.5  # a source with this probability counts as found

@@ -46,7 +46,7 @@ class SiteBody(ResponseModel):
     alpha: float = Field(description="Moves of up to this length are hidden.")
     epsilon: float
     delta: float
-    scope: str = Field(examples=["network"])
+    scope: str | int = Field(examples=["network"], description="Or of how many sensors a claim about any few is.")
     window_s: float
     readings_per_window: int
     assumptions: list[str] = Field(description="Assumptions of the claim besides the model, one sentence each.")

@@ -176,14 +176,12 @@ export function doubts(result, marks, where) {
 
 /** The privacy claim in one sentence. */
 export function claim(info, kind) {
-  const from = {
-    network: " from anyone who sees all sensors",
-    sensor: " from anyone who sees one sensor and no other",
-  };
+  const { scope } = info;
+  const seen = { network: "all sensors", sensor: "one sensor and no other" }[scope] ?? `any ${scope} sensors, no others`;
   const figures = `(epsilon ${number(info.epsilon, 3)}, delta ${number(info.delta, 3)})`;
   const who = isFloor(kind) ? "person" : "source";
   const moves = `Moves of up to ${distance(info.alpha, kind)} by one ${who} are hidden`;
-  return `${moves} ${inEvery(info.window_s)}${from[info.scope] ?? ""} ${figures}.`;
+  return `${moves} ${inEvery(info.window_s)}${scope ? ` from anyone who sees ${seen}` : ""} ${figures}.`;
 }
 
 // by the code of a problem, in the singular and the plural
@@ -229,7 +227,7 @@ export function budget(info, sensors) {
 /** An explanation of the claim. */
 export function meaning(info, kind) {
   const window = `${isOneUnit(info.window_s) ? "one " : ""}${windowName(info.window_s)}`;
-  const readings = `the readings of ${info.scope === "sensor" ? "one sensor in " : ""}${window}`;
+  const readings = `the readings of ${info.scope === "sensor" ? "one sensor in " : info.scope > 1 ? `any ${info.scope} sensors in ` : ""}${window}`;
   const factor = number(Math.exp(Math.min(info.epsilon, 700)) * 1.005, 3); // never rounded down
   const [here, there] = isFloor(kind) ? ["someone is here", "they are"] : ["a source is here", "it is"];
   return (
@@ -250,7 +248,8 @@ export function notHidden(info, kind) {
   if (isFloor(kind)) sentences.push("Which side of a wall someone is on.");
   const further = isOneUnit(info.window_s) ? window : `period of ${window}`;
   sentences.push(`The place of anyone who stays for longer: each further ${further} reveals more, until they are found.`);
-  if (info.scope === "sensor") sentences.push("Anything, from anyone who combines several sensors, as this page does.");
+  const more = info.scope === "sensor" ? "several" : info.scope > 1 && `more than ${info.scope}`;
+  if (more) sentences.push(`Anything, from anyone who combines ${more} sensors, as this page does.`);
   sentences.push("Anything, from anyone who holds keys of the devices: they can remove the noise.");
   sentences.push("Anything outside the model: a creaking door, a light in the window.");
   return sentences;
