@@ -58,7 +58,7 @@ def provision(
         folder,
         broker=reached,
         keys=keys,
-        unit=site.unit,
+        unit="" if sensor in site.binary_ids else site.unit,
         resolution=resolution,
         bench=bench,
         period=period,

@@ -68,6 +68,8 @@ def simulate(
         total = cloak.profile.times(windows).epsilon(cloak.delta)
         both = f"{counted(frames, 'frame')} are {counted(windows, 'window')}"
         note(f"{both}, with a total epsilon of {total:.3g} at delta {cloak.delta:g}")
+        if site.flip is not None:
+            note(f"the bits add {site.flip.over(frames, site.flip.delta):.3g} at delta {site.flip.delta:g}")
     if truth is not None:
         with written(truth, *inputs, out) as file:
             _write_truth(file, site, f, frames)

@@ -22,7 +22,8 @@ _KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(\s*\.\s*[A-Za-z0-9_-]
 
 LARGEST_FILE = 10_000_000
 _KINDS = {"line", "plane", "floorplan", "graph", "matrix"}
-_UNIONS = {*_KINDS, "float", "int", "constrained-int", "str", "number", "list"}  # parts of a pydantic location that are no keys
+_TYPES = {"float", "int", "constrained-int", "str", "number", "list"}
+_UNIONS = _KINDS | _TYPES  # parts of a pydantic location that are no keys
 _WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # an error inside is reported for all of it
 _VALUE = re.compile(r"^([^=]*=\s*)([^#\n]*?)(\s*)(#.*)?$")
 
