@@ -151,9 +151,14 @@ def test_a_missing_site_is_refused(
         *("series none.csv", "collect site.toml none.toml", "keys list none.json"),
         "audit readings site.toml none.csv --epsilon 1",
         *("recover site.toml site.toml --plan none.json", "unveil site.toml site.toml --keys=none.json --out x.csv"),
+        *("recover site.toml --from-store none.db", "export hall --out x.csv --store none.db", "token list"),
+        *("calibrate site.toml --walk site.toml --readings none.csv", "series site.toml --filter none.csv"),
     ],
 )
-def test_a_missing_file_is_named_before_anything_heavy_is_imported(words: str, site: Path) -> None:
+def test_a_missing_file_is_named_before_anything_heavy_is_imported(
+    words: str, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLOAKWORK_STORE", "none.db")
     code = (
         "import sys; from cloakwork.cli import main\n"
         f"sys.argv[1:] = {words.split()!r}\n"

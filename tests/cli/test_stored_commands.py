@@ -271,8 +271,8 @@ def test_a_mistyped_store_is_refused_and_not_made(run: Run, case: Case, tmp_path
         ("recover", case.site, "--from-store", wrong),
     ):
         done = run(*words)
-        assert done.code == 1
-        assert f"{wrong}: there is no such store" in done.err
+        assert done.code == 2
+        assert f"{wrong}: No such file or directory. Name the store" in done.err
     assert not wrong.exists()
 
 

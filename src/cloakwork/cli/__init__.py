@@ -26,11 +26,20 @@ _INPUTS = {
     "collect": _ANY,
 }
 # options of every command that name a file to read, and how to get one
+_STORE_HINT = " Name the store that the collector created."
 _INPUT_OPTIONS = {
     **dict.fromkeys(("--walk", "--password-file", "--ca", "--certificate", "--private-key"), ""),
     "--plan": " Write the plan with: cloakwork plan SITE --out FILE",
     "--keys": " Create it with: cloakwork keys new",
+    "--from-store": _STORE_HINT,
 }
+# more options of some commands; those that read a store have one by default
+_OPTIONS_OF = {
+    "calibrate": {"--readings": ""},
+    "series": {"--filter": ""},
+    **dict.fromkeys(("export", "erase", "token list", "token revoke"), {"--store": _STORE_HINT}),
+}
+DEFAULT_STORE = "cloakwork.db"
 
 
 def main() -> None:
@@ -59,15 +68,23 @@ def missing_input(words: Sequence[str]) -> str | None:
     >>> missing_input(["init", "new.toml"])
     """
     inputs: list[tuple[str, str]] = []
+    options = dict(_INPUT_OPTIONS)
     for size in (1, 2):
-        files = words[size : size + _INPUTS.get(" ".join(words[:size]), 0)]
+        command = " ".join(words[:size])
+        files = words[size : size + _INPUTS.get(command, 0)]
         inputs += ((word, "") for word in takewhile(lambda word: not word.startswith("-"), files))
+        options |= _OPTIONS_OF.get(command, {})
+    named = set()
     for word, following in zip(words, [*words, ""][1:], strict=True):
         option, given, value = word.partition("=")
-        if option in _INPUT_OPTIONS and (given or following):
-            inputs.append((value if given else following, _INPUT_OPTIONS[option]))
+        file = value if given else following
+        if option in options and file and (option != "--filter" or file.endswith(".csv")):  # others are no files
+            inputs.append((file, options[option]))
+            named.add(option)
+    if "--store" in options and "--store" not in named and "--help" not in words:
+        inputs.append((os.environ.get("CLOAKWORK_STORE") or DEFAULT_STORE, _STORE_HINT))
     for file, hint in inputs:
-        if not Path(file).exists():
+        if "://" not in file and not Path(file).exists():
             site = file.endswith(".toml") and not (words[0] == "learn" and file == words[1])  # learn reads schedules
             example = " Write an example with: cloakwork init" if site else ""
             return f"{file}: No such file or directory.{hint or example}"

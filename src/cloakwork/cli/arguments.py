@@ -48,4 +48,3 @@ Until = Annotated[str | None, typer.Option(metavar="TIME", help="End of the peri
 Scheduler = Annotated[
     str | None, typer.Option(metavar="URL", help="Work on a Dask cluster: its scheduler, tcp://HOST:8786.")
 ]
-DEFAULT_STORE = "cloakwork.db"

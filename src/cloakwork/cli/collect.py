@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import DEFAULT_STORE, Authority, PasswordFile, StoreUrl
+from cloakwork.cli import DEFAULT_STORE
+from cloakwork.cli.arguments import Authority, PasswordFile, StoreUrl
 from cloakwork.cli.moments import parse_days
 from cloakwork.cli.output import busy, counted, err, note
 from cloakwork.collect import EmbeddedBroker, ListenAddress, Role, Service, Store, load_collected_sites, open_store

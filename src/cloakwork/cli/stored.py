@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import DEFAULT_STORE, Since, SiteName, StoreUrl, Until
+from cloakwork.cli import DEFAULT_STORE
+from cloakwork.cli.arguments import Since, SiteName, StoreUrl, Until
 from cloakwork.cli.moments import parse_moment, shown
 from cloakwork.cli.output import bar, counted, err, form_of, note, written
 from cloakwork.collect import Result, Store, open_store, stored_span

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import DEFAULT_STORE, Json, StoreUrl
+from cloakwork.cli import DEFAULT_STORE
+from cloakwork.cli.arguments import Json, StoreUrl
 from cloakwork.cli.moments import shown
 from cloakwork.cli.output import as_json, note, out, say, table
 from cloakwork.collect import Role, open_store
