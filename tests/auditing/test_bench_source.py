@@ -311,18 +311,37 @@ def test_a_recording_is_never_written_over(broker: Broker, tmp_path: Path) -> No
     assert (tmp_path / "one.csv").read_text(encoding="utf-8") == "mine"
 
 
+def test_an_interrupted_recording_goes_on_after_its_last_whole_line(broker: Broker, tmp_path: Path) -> None:
+    file = tmp_path / "one.csv"
+    file.write_text("time,sensor,seq,steps\n0,s2,1,11\n0,s2,2,12\n0,s2,3,", encoding="utf-8")
+    with BenchListener(reached(broker), site="hall", sensor="s2") as bench, publisher(broker) as publish:
+        with SetupRecording(bench, file, continued=True) as one:
+            for number in (2, 3, 4):
+                publish(number, 0, 10 + number)
+            one.take(2)
+            assert (one.values, one.missing) == ([11, 12, 13, 14], 0), "number 2 was recorded before"
+        assert file.read_text(encoding="utf-8").count("\n") == 5
+        with SetupRecording(bench, file, continued=True) as again:
+            source = BenchSource(np.arange(4), again)
+            assert source(1, 4, np.random.default_rng(0)).tolist() == [11, 12, 13, 14], "none is waited for"
+        for text in ("", "mine\n", "time,sensor,seq,steps\n0,s1,1,11\n", "time,sensor,seq,steps\n0,s2,1\n"):
+            file.write_text(text, encoding="utf-8")
+            with pytest.raises(InputError, match="no recording of s2"):
+                SetupRecording(bench, file, continued=True)
+
+
 def test_the_second_set_up_is_taken_only_as_far_as_the_audit_needs() -> None:
     class Live:
-        taken = 0
+        def __init__(self) -> None:
+            self.values: list[int] = []
 
-        def take(self, size: int, _: object) -> Any:
-            self.taken += size
-            return rng.integers(500, 600, size)
+        def take(self, size: int, _: object) -> None:
+            self.values += rng.integers(500, 600, size).tolist()
 
     rng = np.random.default_rng(1)
     live = Live()
     source = BenchSource(rng.integers(0, 100, 5000), live)  # type: ignore[arg-type]
     found = audit(source, epsilon=0.5, reports=source.ceiling)
     assert found.verdict is Verdict.VIOLATION
-    assert live.taken == found.reports_used < 2000
+    assert len(live.values) == found.reports_used < 2000
     assert json.dumps(found.to_json())

@@ -228,7 +228,7 @@ def test_how_long_it_takes_is_told_by_how_often_the_device_really_reads(
     (site.parent / "value").write_text("20.0", encoding="utf-8")
     settled = []
 
-    def enough(*_: object, settle: float) -> None:
+    def enough(*_: object, settle: float, continued: bool) -> None:
         settled.append(settle)
         raise InputError("enough")
 
@@ -243,7 +243,7 @@ def test_how_long_it_takes_is_told_by_how_often_the_device_really_reads(
     assert int(seen[2]) == pytest.approx(2 * 2000 * period / 60, abs=1)
 
 
-def test_nobody_there_to_change_the_set_up_is_said(
+def test_nobody_there_to_change_the_set_up_is_said_and_the_audit_goes_on_later(
     run: Run, site: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["folder"])
@@ -257,10 +257,20 @@ def test_nobody_there_to_change_the_set_up_is_said(
     monkeypatch.setattr("builtins.input", nobody)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     where = ["--id", "s2", "--broker", f"mqtt://localhost:{broker.port}", "--reports", 300]
+    first, second = (site.parent / "audits" / "s2" / f"setup-{k}.csv" for k in (0, 1))
     with at_work(folder, site.parent / "value", broker):
         done = run("audit", "mqtt", site, *where)
-    assert (done.code, asked, "--between" in done.err) == (2, [1], True), done.err
-    assert len((site.parent / "audits/s2/setup-0.csv").read_text(encoding="utf-8").splitlines()) == 301
+        assert (done.code, asked, "--between" in done.err) == (2, [1], True), done.err
+        assert len(first.read_text(encoding="utf-8").splitlines()) == 301
+        values = np.loadtxt(first, delimiter=",", skiprows=1, usecols=3)
+        drawn = np.random.default_rng(1).normal(values.mean(), values.std(), 291).round()
+        rows = [f"0,s2,{number},{value:.0f}" for number, value in enumerate(drawn)]
+        second.write_text("\n".join(["time,sensor,seq,steps", *rows, ""]), encoding="utf-8")
+        done = run("audit", "mqtt", site, *where, "--between", "false", "--continue", "--json")
+    assert "going on after 300 and 291 recorded readings: the device must be in set-up 1" in done.err
+    assert len(first.read_text(encoding="utf-8").splitlines()) == 301, "set-up 0 is over, and not changed again"
+    assert len(second.read_text(encoding="utf-8").splitlines()) >= 301
+    assert done.values["reports_used"] == 300
 
 
 def test_an_audit_that_is_interrupted_says_how_to_go_on(
@@ -280,6 +290,7 @@ def test_an_audit_that_is_interrupted_says_how_to_go_on(
     done = run("audit", "mqtt", site, *where, "--out", tmp_path / "one")
     assert done.code != 0
     assert "400 and 0 readings are recorded" in done.err
+    assert "with --continue to go on" in done.err
     assert "cloakwork audit readings" not in done.err
     sizes[1] = 310
     done = run("audit", "mqtt", site, *where, "--out", tmp_path / "t w o")

@@ -156,24 +156,30 @@ class SetupRecording:
     ----------
     path
         The file to write, which must not exist yet; it is removed again if no reading came.
+    continued
+        Go on with a file that an earlier recording of this set-up left, if there is one.
     settle
         Seconds to wait first: readings in transit are of the previous set-up. A reading that is stamped earlier is
         dropped whenever it arrives.
     """
 
-    def __init__(self, bench: BenchListener, path: Path, *, settle: float = 0.0) -> None:
+    def __init__(self, bench: BenchListener, path: Path, *, settle: float = 0.0, continued: bool = False) -> None:
         self._bench, self._settle = bench, settle
         self.path = path
         self.values: list[int] = []
         self.dropped = self._again = 0
         self._numbers: list[int] = []
         self._since = self._behind = 0
+        goes_on = continued and path.exists()
+        if goes_on:
+            self._read_earlier()
         try:
-            self._file = path.open("x", newline="", encoding="utf-8")
+            self._file = path.open("a" if goes_on else "x", newline="", encoding="utf-8")
         except FileExistsError:
             raise InputError(f"{path} is there already: give another folder, or move it away.") from None
         self._rows = csv.writer(self._file, lineterminator="\n")
-        self._rows.writerow(HEADER)
+        if not goes_on:
+            self._rows.writerow(HEADER)
 
     def __enter__(self) -> Self:
         self._since = self._bench.clock() + round(1000 * self._settle)
@@ -184,6 +190,26 @@ class SetupRecording:
         self._file.close()
         if not self.values:
             self.path.unlink(missing_ok=True)
+
+    def _read_earlier(self) -> None:
+        """Take over the readings of the file; a last line that was cut off in the middle does not count."""
+        text = self.path.read_text(encoding="utf-8")
+        whole = text[: text.rfind("\n") + 1]
+        rows = list(csv.DictReader(whole.splitlines()))
+        try:
+            readings = [(int(row["seq"]), int(row["steps"])) for row in rows]
+        except (KeyError, TypeError, ValueError):
+            readings = []
+        if not readings or {row["sensor"] for row in rows} != {self._bench.sensor}:
+            raise InputError(
+                f"{self.path}: this is no recording of {self._bench.sensor}. Give another folder.", path=str(self.path)
+            )
+        for number, value in readings:
+            self._bench.replay_check.check(number, value)
+            self._numbers.append(number)
+            self.values.append(value)
+        if whole != text:
+            self.path.write_text(whole, encoding="utf-8")
 
     def take(self, size: int, progress: Callable[[int], None] = lambda _: None) -> IntArray:
         """Wait for `size` more readings, in steps; `progress` receives how many are recorded in all."""
@@ -241,7 +267,7 @@ class SetupRecording:
 
 
 class BenchSource:
-    """Reports for an audit: those of the first set-up as recorded, those of the second as they come.
+    """Reports for an audit: those of the first set-up as recorded, those of the second as they are recorded.
 
     Call it as a mechanism. The audit may stop before the second recording is as long as the first. `progress` receives
     how many readings of the second are recorded.
@@ -251,7 +277,7 @@ class BenchSource:
         self, first: IntArray, second: SetupRecording, progress: Callable[[int], None] = lambda _: None
     ) -> None:
         self._first, self._second, self._progress = first, second, progress
-        self._next = 0
+        self._next = [0, 0]
 
     @property
     def ceiling(self) -> int:
@@ -260,10 +286,13 @@ class BenchSource:
 
     def __call__(self, database: int, size: int, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - the device has its own
         """The next readings of a set-up, in steps."""
-        if database:
-            return self._second.take(size, self._progress)
-        self._next += size
-        return self._first[self._next - size : self._next]
+        start = self._next[database]
+        self._next[database] += size
+        if not database:
+            return self._first[start : start + size]
+        if (more := start + size - len(self._second.values)) > 0:
+            self._second.take(more, self._progress)
+        return np.array(self._second.values[start : start + size], dtype=np.int64)
 
 
 def gaps(numbers: Iterable[int]) -> int:

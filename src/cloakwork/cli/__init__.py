@@ -37,7 +37,7 @@ _INPUT_OPTIONS = {
 _OPTIONS_OF = {
     "calibrate": {"--readings": ""},
     "series": {"--filter": ""},
-    **dict.fromkeys(("export", "erase", "token list", "token revoke"), {"--store": _STORE_HINT}),
+    **{command: {"--store": _STORE_HINT} for command in ("export", "erase", "token list", "token revoke")},
 }
 DEFAULT_STORE = "cloakwork.db"
 

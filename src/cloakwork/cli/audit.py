@@ -170,6 +170,7 @@ def mqtt(
         float | None, typer.Option(min=1.0, metavar="SECONDS", help="Give up after so long without a reading.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for the recordings.")] = None,
+    continued: Annotated[bool, typer.Option("--continue", help="Go on with the recordings in that folder.")] = False,
     html: Html = None,
     seed: Seed = None,
     json: Json = False,
@@ -190,6 +191,7 @@ def mqtt(
         settle=settle,
         patience=patience,
         out=out,
+        continued=continued,
     )
     with naming_options():
         run_mqtt(site, bench, options)

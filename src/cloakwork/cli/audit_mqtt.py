@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -66,6 +67,7 @@ class BenchOptions:
     settle: float | None
     patience: float | None
     out: Path | None
+    continued: bool
 
     def patience_for(self, period: float) -> float:
         """Seconds to wait for a reading of a device that reads this often."""
@@ -96,7 +98,7 @@ def run_mqtt(path: Path, bench: BenchOptions, options: AuditOptions) -> None:
         raise InputError(f"--reports {options.reports}: an audit needs at least {FEWEST_REPORTS} with each set-up.")
     changer = _changer(bench.between)
     folder = bench.out or path.parent / "audits" / bench.sensor
-    files = _files(folder, claim, options)
+    files = _files(folder, claim, options, continued=bench.continued)
     refuse_page(options, path, file)
     _announce_bits(claim, options) if isinstance(claim, BitClaim) else _announce(claim, options)
     try:
@@ -130,26 +132,34 @@ def _record(
         minutes = max(1.0, 2 * options.reports * period / 60)
         note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
         pace = Pace(period, options.reports, note)
-        with SetupRecording(listener, files[0], settle=settle) as zero, bar("set-up 0", options.reports) as show:
-            first = zero.take(options.reports, pace.watching(show))
-        _change(changer)
-        with SetupRecording(listener, files[1], settle=settle) as one:
-            note(f"recording and auditing set-up 1: up to {counted(options.reports, 'reading')}")
+        changed = files[1].exists()  # an audit that goes on, with set-up 1
+        recording = partial(SetupRecording, listener, settle=settle, continued=bench.continued)
+        with recording(files[0]) as zero, bar("set-up 0", options.reports) as show:
+            if not changed:
+                zero.take(max(0, options.reports - len(zero.values)), pace.watching(show))
+            first = np.array(zero.values[: options.reports], dtype=np.int64)
+        if not changed:
+            _change(changer)
+        with recording(files[1]) as one:
+            note(f"recording and auditing set-up 1: up to {counted(len(first), 'reading')}")
             source = BenchSource(first, one, pace.watching())
-            audit = audited(source, claim.epsilon, claim.delta, options, options.reports)
+            audit = audited(source, claim.epsilon, claim.delta, options, len(first))
             return BenchResult(audit, (first, np.array(one.values, dtype=np.int64)), zero.missing + one.missing)
 
 
-def _files(folder: Path, claim: Claim, options: AuditOptions) -> Files:
+def _files(folder: Path, claim: Claim, options: AuditOptions, *, continued: bool) -> Files:
     """The files of the recordings, in a folder that exists and can be written to."""
     files = folder / "setup-0.csv", folder / "setup-1.csv"
-    for file in files:
-        if file.exists():
-            raise InputError(
-                f"{file} exists already: give another folder with --out. To audit recordings that are complete: "
-                f"{_readings_command(files, claim, options)}",
-                path=str(file),
-            )
+    there = [number for number, file in enumerate(files) if file.exists()]
+    if there and not continued:
+        raise InputError(
+            f"{files[there[0]]} exists already: give another folder with --out, or --continue to go on with an "
+            f"interrupted audit. To audit recordings that are complete: {_readings_command(files, claim, options)}",
+            path=str(files[there[0]]),
+        )
+    if there:
+        sizes = " and ".join(f"{_readings_in(file):,}" for file in files)
+        note(f"going on after {sizes} recorded readings: the device must be in set-up {there[-1]} now")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -169,6 +179,8 @@ def _readings_command(files: Files, claim: Claim, options: AuditOptions) -> str:
 def _note_kept(files: Files, claim: Claim, options: AuditOptions) -> None:
     """Say what to do with the recordings of an audit that did not end."""
     sizes = [_readings_in(file) for file in files]
+    if max(sizes):
+        note("run the same command with --continue to go on")
     if min(sizes) >= FEWEST_REPORTS:
         note(f"{sizes[0]:,} and {sizes[1]:,} readings are recorded. To audit them:")
         err.print(_readings_command(files, claim, options))  # in one piece, to be copied
