@@ -7,6 +7,7 @@ import pytest
 
 from cloakwork.collect import open_store
 from cloakwork.collect.storage import Reading
+from cloakwork.fitting.kept_search import KeptSearch
 from cloakwork.site import load_site
 from tests.cli.conftest import Run
 from tests.fitting.test_cloaked_fit import TEXT, cloaked
@@ -80,7 +81,13 @@ def test_a_sensor_that_the_walk_does_not_reach_is_named(run: Run, tmp_path: Path
     assert "s12" in refused.err
 
 
-def test_cloaked_readings_of_a_store_correct_reach_and_strength(run: Run, tmp_path: Path) -> None:
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_cloaked_readings_of_a_store_correct_reach_and_strength(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, store = tmp_path / "flat.toml", str(tmp_path / "store.db")
     stated_there = TEXT.replace("reach = 1.0 ", "reach = 2.0 ").replace(
         "strength = 3.0 ", "max_count = 2\nstrength = 4.0 "
@@ -96,7 +103,12 @@ def test_cloaked_readings_of_a_store_correct_reach_and_strength(run: Run, tmp_pa
                 for sensor, value in zip(site.sensor_ids, frame.steps, strict=True)
             ]
         )
-    found = run("calibrate", path, "--from-store", store, "--write", "--json")
+    fitting = ("calibrate", path, "--from-store", store, "--kept", tmp_path / "fit")
+    with monkeypatch.context() as patch:
+        patch.setattr(KeptSearch, "save", interrupted)
+        stopped = run(*fitting)
+    assert f"The steps so far are in {tmp_path / 'fit'}: run the same command again to go on" in stopped.err
+    found = run(*fitting, "--write", "--json")
     assert found.code == 0, found.err
     assert found.values["told"]
     new = load_site(path)

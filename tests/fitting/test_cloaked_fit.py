@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,6 +130,37 @@ def test_reach_and_strength_that_are_30_percent_off_come_back() -> None:
     assert fit.agree
     assert len(fit.ends) == 2
     assert not replace(fit, ends=(fit.ends[0], (1.3 * fit.reach.high, fit.ends[1][1]))).agree
+
+
+@pytest.mark.parametrize("more", ["", DRIFT])
+def test_an_interrupted_fit_goes_on_to_the_same_result(more: str, tmp_path: Path) -> None:
+    site = stated(1.3, 0.7, 1, more)
+    cloak = site.cloak()
+    frames = cloaked(site, cloak, 70, 1, seed=1)
+    whole, kept, done = fit_cloaked(site, cloak, frames), tmp_path / "fit", []
+
+    def interrupt(step: int, _: int) -> None:
+        done.append(step)
+        if step in {3, 26, 40}:  # in the first search, at its end, in the second
+            raise KeyboardInterrupt
+
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            fit_cloaked(site, cloak, frames, kept=kept, progress=interrupt)
+    parts = fit_cloaked(site, cloak, frames, kept=kept, progress=interrupt)
+    assert done == list(range(1, 53)), "no step is taken twice"
+    assert (parts.reach, parts.strength, parts.offset, parts.ends) == (
+        whole.reach,
+        whole.strength,
+        whole.offset,
+        whole.ends,
+    )
+    assert parts.people == whole.people
+    with pytest.raises(InputError, match="not a file of this fit"):
+        fit_cloaked(site, cloak, frames[1:], kept=kept)
+    kept.write_bytes(kept.read_bytes()[:1000])
+    with pytest.raises(InputError, match="not a file of this fit"):
+        fit_cloaked(site, cloak, frames, kept=kept)
 
 
 def test_readings_that_drift_are_fitted_with_the_offsets_integrated_out() -> None:

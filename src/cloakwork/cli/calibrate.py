@@ -10,7 +10,21 @@ from cloakwork._checks import percent
 from cloakwork.cli.arguments import Json, PlanFile, Since, SiteFile, Until, no_password
 from cloakwork.cli.draw import check_picture
 from cloakwork.cli.moments import parse_moment
-from cloakwork.cli.output import as_json, bar, busy, counted, note, out, program, refuse_input, say, table, written
+from cloakwork.cli.output import (
+    as_json,
+    bar,
+    busy,
+    counted,
+    note,
+    noting_interrupt,
+    out,
+    program,
+    refuse_input,
+    refuse_unwritable,
+    say,
+    table,
+    written,
+)
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.fitting import MOST_FRAMES, CloakedFit, Fitted, WalkFit, fit_cloaked, fit_walk, read_walk, rounded
@@ -32,6 +46,7 @@ def calibrate(
     plan: PlanFile = None,
     target: Annotated[Path | None, typer.Option("--out", help="Site file to write with the fitted values.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Change the site file itself.")] = False,
+    kept: Annotated[Path | None, typer.Option(help="File with which an interrupted fit to a store goes on.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the walk against the model to write.")] = None,
     json: Json = False,
 ) -> None:
@@ -43,12 +58,12 @@ def calibrate(
     if from_store is not None:
         if walk is not None or readings is not None or plot is not None:
             raise InputError("--walk, --readings and --plot go with a walk: leave them out with --from-store.")
-        changes = _from_store(site, path, from_store, (since, until), plan, json=json)
+        changes = _from_store(site, path, from_store, (since, until), plan, kept, json=json)
     elif walk is None or readings is None:
         raise InputError("give --walk and --readings, or --from-store with the address of a collector's store.")
     else:
-        if since is not None or until is not None or plan is not None:
-            raise InputError("--since, --until and --plan go with --from-store: leave them out with a walk.")
+        if any(given is not None for given in (since, until, plan, kept)):
+            raise InputError("--since, --until, --plan and --kept go with --from-store: leave them out with a walk.")
         changes = _from_walk(site, walk, readings, plot, inputs, json=json)
     text = path.read_text(encoding="utf-8")
     new = _new_text(site, text, changes)
@@ -108,10 +123,20 @@ def _from_walk(
 
 
 def _from_store(
-    site: Site, path: Path, url: str, period: tuple[str | None, str | None], plan: Path | None, *, json: bool
+    site: Site,
+    path: Path,
+    url: str,
+    period: tuple[str | None, str | None],
+    plan: Path | None,
+    kept: Path | None,
+    *,
+    json: bool,
 ) -> Changes:
     from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a walk needs no database
 
+    if kept is not None:
+        refuse_input(kept, path, *site.files.values())
+        refuse_unwritable("--kept", kept)
     since, until = parse_moment("--since", period[0]), parse_moment("--until", period[1])
     cloak = planned_noise(site, path, plan).cloak
     with open_store(url, make=False) as store:
@@ -120,8 +145,11 @@ def _from_store(
         frames = list(stored)
     if len(frames) > MOST_FRAMES:
         note(f"the fit takes the last {MOST_FRAMES:,} of {len(frames):,} frames")
-    with bar("fitting reach and strength over all paths", 100) as progress:
-        fit = fit_cloaked(site, cloak, frames, progress=lambda done, total: progress(100 * done // total))
+    stopped = "stopped, nothing kept. To be able to stop and go on, give --kept with the name of a file"
+    if kept is not None:
+        stopped = f"stopped. The steps so far are in {kept}: run the same command again to go on"
+    with noting_interrupt(stopped), bar("fitting reach and strength over all paths", 100) as progress:
+        fit = fit_cloaked(site, cloak, frames, progress=lambda done, total: progress(100 * done // total), kept=kept)
     told = fit.agree and fit.reach.told and fit.strength.told
     changes = _common_changes(fit) if told else {}
     _say_kept(site, changes)

@@ -12,7 +12,7 @@ import typer
 from cloakwork.cli import DEFAULT_STORE
 from cloakwork.cli.arguments import Since, SiteName, StoreUrl, Until
 from cloakwork.cli.moments import parse_moment, shown
-from cloakwork.cli.output import bar, counted, err, form_of, note, written
+from cloakwork.cli.output import bar, counted, err, form_of, note, noting_interrupt, written
 from cloakwork.collect import Result, Store, open_store, stored_span
 from cloakwork.errors import InputError
 from cloakwork.readings import READING_COLUMNS, ReadingScale, Row, table_writer
@@ -57,6 +57,7 @@ def export(
         about = {"site": site, "plans": [vars(period.scale) for period in opened.plans.periods(site)]}
         rows = 0
         with (
+            noting_interrupt("stopped, nothing written. A long store can be exported in parts: --since and --until"),
             written(out, mode=0o600) as file,
             table_writer(file, form_of(out), RESULTS if results else READING_COLUMNS, about) as write,
             bar("exporting", last - first + 1) as progress,

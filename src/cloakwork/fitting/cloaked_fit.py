@@ -3,9 +3,12 @@
 This is post-processing of released readings, so it costs no privacy.
 """
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,7 @@ from scipy import linalg
 from cloakwork._checks import FloatArray
 from cloakwork.errors import ReadingError, SiteError
 from cloakwork.fitting.fitted import COVERED, LEVEL, Fitted, covering, deviations, written_strength
+from cloakwork.fitting.kept_search import KeptSearch
 from cloakwork.fitting.responses import Responses
 from cloakwork.physics import Tolerance
 from cloakwork.privacy import Cloak
@@ -33,6 +37,8 @@ MEMORY = 0.8  # by which earlier draws count for the next step
 LEAST_KNOWN = 0.15  # of the information of known paths: a direction with less is not trusted for a step
 NOTHING = 1e-3  # information that is none, so that an empty flat can be computed with
 SLOPE = 0.01  # of the logarithm of the reach, for its derivative
+KEPT = ("at", "scores", "information", "variance", "people")  # of a search
+DRAWN = ("states", "tracks", "strengths")  # of its paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +83,18 @@ class CloakedFit:
 
 
 def fit_cloaked(
-    site: Site, cloak: Cloak, frames: Sequence[Frame], *, seed: int = 0, progress: Progress | None = None
+    site: Site,
+    cloak: Cloak,
+    frames: Sequence[Frame],
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+    kept: Path | None = None,
 ) -> CloakedFit:
     """Fit reach, strength and a common offset of the baselines to cloaked frames, in order of time.
 
-    `progress` is called with (steps done, steps in total). The sources move as `site.motion` says.
+    `progress` is called with (steps done, steps in total). The sources move as `site.motion` says. With `kept`, the
+    state is in that file after each step: the same call later goes on from there, with the same result.
 
     Notes
     -----
@@ -89,15 +102,22 @@ def fit_cloaked(
     add a source and hardly ever merge two, so each search starts from few strong sources. The likelihood may have
     several maxima: there is a search from either side of the stated reach, and the estimate is the mean of their ends.
     """
-    shown, steps, ends = progress or (lambda *_: None), SEARCH + AVERAGED, []
-    for number, reach in enumerate(REACHES):
-        search = _Search(site, cloak, frames[-MOST_FRAMES:], seed + number, reach)
-        visited = []
-        for step in range(steps):
+    shown, steps, taken = progress or (lambda *_: None), SEARCH + AVERAGED, list(frames[-MOST_FRAMES:])
+    file = None if kept is None else KeptSearch(kept, site, cloak, taken)
+    state = {} if file is None else file.read()
+    ends = list(state.get("ends", ()))
+    for number in range(len(ends), len(REACHES)):
+        search = _Search(site, cloak, taken, seed + number, REACHES[number])
+        visited = list(state.get("visited", ()))
+        search.restore(state) if visited else search.begin()
+        state = {}
+        for step in range(len(visited), steps):
             # an offset would first imitate sources that are still missing
             search.free = 2 if step < SEARCH // 2 else search.most_free
             search.step(*((1, 1.0) if step < SEARCH else (2, 1 / (step - SEARCH + 2))))
             visited.append(search.at)
+            if file is not None:
+                file.save(ends=ends, visited=visited, **search.state())
             shown(number * steps + step + 1, len(REACHES) * steps)
         ends.append(np.mean(visited[SEARCH:], axis=0))
     return search.result(np.array(ends))
@@ -130,8 +150,27 @@ class _Search:
         self.people = 0.0
         for index, frame in enumerate(self._frames()):
             self.sampler.insert(index, frame)
+
+    def begin(self) -> None:
+        """Draw paths for the first time."""
         for _ in range(FIRST_SWEEPS):
             self.sweep()
+
+    def state(self) -> dict[str, object]:
+        """All that the next steps depend on."""
+        own = {name: getattr(self, name) for name in KEPT}
+        drawn = {name: getattr(self.sampler, name) for name in DRAWN}
+        return {**own, **drawn, "rng": json.dumps(self.sampler.rng.bit_generator.state)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+        for name in KEPT:
+            setattr(self, name, state[name])
+        for name in DRAWN:
+            setattr(self.sampler, name, state[name])
+        self.sampler.rng.bit_generator.state = json.loads(str(state["rng"]))
+        self.people = float(self.people)
+        self.sampler.frames[:] = self._frames()
 
     def _frames(self) -> list[WeighedFrame]:
         """The frames as the paths see them, with the parameters as they are now."""
