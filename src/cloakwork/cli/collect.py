@@ -17,7 +17,16 @@ from cloakwork.cli import DEFAULT_STORE
 from cloakwork.cli.arguments import Authority, PasswordFile, StoreUrl
 from cloakwork.cli.moments import parse_days
 from cloakwork.cli.output import busy, counted, err, note
-from cloakwork.collect import EmbeddedBroker, ListenAddress, Role, Service, Store, load_collected_sites, open_store
+from cloakwork.collect import (
+    EmbeddedBroker,
+    ListenAddress,
+    Role,
+    Service,
+    Store,
+    load_alarms,
+    load_collected_sites,
+    open_store,
+)
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
 
@@ -50,8 +59,9 @@ def collect(
         bool, typer.Option("--home-assistant", help="Publish zones and alarms to Home Assistant.")
     ] = False,
     page_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of the page, for a link in Home Assistant.")
+        str | None, typer.Option(metavar="URL", help="Address of the page, for links in Home Assistant and alarms.")
     ] = None,
+    alarms: Annotated[Path | None, typer.Option(help="File that says where alarms go: a webhook, mail.")] = None,
 ) -> None:
     """Collect until stopped."""
     host, port = parse_listen(listen)
@@ -78,6 +88,7 @@ def collect(
             keep_days=keep_days,
             home_assistant=home_assistant,
             page_url=page_url,
+            alarms=None if alarms is None else load_alarms(alarms),
         )
         stopping = Event()
         for number in (signal.SIGTERM, signal.SIGINT):

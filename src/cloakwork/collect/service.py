@@ -11,6 +11,7 @@ from threading import Thread
 
 import uvicorn
 
+from cloakwork.collect.alarm_sender import AlarmSender, AlarmSettings
 from cloakwork.collect.api import (
     AccessControl,
     ApiSettings,
@@ -80,6 +81,8 @@ class Service:
         Older data is removed every hour, as long as the clock is trusted; None keeps everything.
     home_assistant, page_url
         Publish the occupied zones and the alarms to Home Assistant, through the broker, with a link to the page.
+    alarms
+        Send alarms by webhook or mail, with the same link.
     simulation
         The positions of simulated sources, for a demonstration.
     clock, speed
@@ -99,6 +102,7 @@ class Service:
         keep_days: float | None = None,
         home_assistant: bool = False,
         page_url: str | None = None,
+        alarms: AlarmSettings | None = None,
         settings: ApiSettings | None = None,
         simulation: Simulation | None = None,
         clock: Callable[[], int] = unix_ms,
@@ -142,6 +146,7 @@ class Service:
                 clock=clock,
             )
             self.live.listen(self._zones.result)
+        self._alarm_sender = None if alarms is None else AlarmSender(alarms, sites, self._alarms, page_url=page_url)
         app = make_app(
             store,
             sites,
@@ -209,16 +214,18 @@ class Service:
             self._serve(self._socket)
             if self.subscriber is not None:
                 self.subscriber.start()
-            if self._retention is not None:
-                self._retention.start()
+            for thread in (self._retention, self._alarm_sender):
+                if thread is not None:
+                    thread.start()
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
         """Stop in an order that stores everything that was accepted, and acknowledges everything that was stored."""
-        if self._retention is not None:
-            self._retention.stop()
+        for thread in (self._retention, self._alarm_sender):
+            if thread is not None:
+                thread.stop()
         if self.subscriber is not None:
             self.subscriber.stop()
         self._server.should_exit = True

@@ -1,6 +1,6 @@
 """MQTT: broker addresses, the client that stays connected, and the messages for Home Assistant."""
 
-from cloakwork.mqtt.address import BrokerAddress, parse_broker
+from cloakwork.mqtt.address import BrokerAddress, parse_broker, read_password
 from cloakwork.mqtt.client import KEEP_ALIVE, BrokerState, MqttClient
 from cloakwork.mqtt.connection import Connection, MqttMessage
 from cloakwork.mqtt.home_assistant import (
@@ -44,6 +44,7 @@ __all__ = [
     "people_discovery",
     "probability_discovery",
     "problem_discovery",
+    "read_password",
     "sensor_discovery",
     "zone_discovery",
     "zone_state",

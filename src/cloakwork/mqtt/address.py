@@ -51,13 +51,14 @@ def parse_broker(url: str, *, password_file: Path | None = None, authority: Path
     user = None if parts.username is None else unquote(parts.username)
     if user is not None and not _USER.fullmatch(user):
         raise InputError("broker address: a user name has 1 to 128 characters, without /, + and #.", key="user")
-    password = None if password_file is None else _read_password(password_file)
+    password = None if password_file is None else read_password(password_file)
     if password is not None and user is None:
         raise InputError("a password goes with a user: give mqtts://user@host.", key="user")
     return BrokerAddress(parts.hostname, port, tls, user, password, authority)
 
 
-def _read_password(path: Path) -> str:
+def read_password(path: Path) -> str:
+    """The password on the only line of a file."""
     try:
         password = path.read_text(encoding="utf-8").strip("\r\n")
     except (OSError, UnicodeDecodeError):

@@ -13,6 +13,7 @@ from cloakwork.site.plan_parts import (
     SiteClaim,
 )
 from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
+from cloakwork.site.schema import Seconds
 from cloakwork.site.site_file import edited, listed_sensors, load_site, parse_site
 from cloakwork.site.tracking_quality import Estimate, Followed, Quality
 from cloakwork.site.tradeoff import FRAMES, Need, Setting, Tradeoff, TradeoffRow, tradeoff
@@ -33,6 +34,7 @@ __all__ = [
     "PlannedTable",
     "Quality",
     "Schedule",
+    "Seconds",
     "SensorNoise",
     "Setting",
     "Site",
