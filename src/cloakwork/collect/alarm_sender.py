@@ -47,7 +47,7 @@ class Webhook(_Table):
 
     url: Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")]
 
-    def send(self, alarm: "Alarm") -> None:
+    def send(self, alarm: "AlarmMessage") -> None:
         body = json.dumps({**vars(alarm), "title": alarm.title, "text": alarm.text}).encode()
         request = Request(self.url, body, {"Content-Type": "application/json"})  # noqa: S310 - checked above
         with urlopen(request, timeout=TIMEOUT_S):  # noqa: S310
@@ -62,7 +62,7 @@ class Mail(_Table):
     to: Annotated[list[Annotated[str, Field(pattern=r"^[^\s@]+@[^\s@]+$")]], Field(min_length=1)]
     password_file: Path | None = None
 
-    def send(self, alarm: "Alarm") -> None:
+    def send(self, alarm: "AlarmMessage") -> None:
         mail = EmailMessage()
         mail["Subject"], mail["From"], mail["To"] = f"[Cloakwork] {alarm.title}", self.sender, ", ".join(self.to)
         mail.set_content(alarm.text)
@@ -118,7 +118,7 @@ def load_alarms(path: Path) -> AlarmSettings:
 
 
 @dataclass(frozen=True)
-class Alarm:
+class AlarmMessage:
     """One of the `ALARMS` of a site that begins, has new reasons, or ends."""
 
     site: str
@@ -197,7 +197,7 @@ class AlarmSender(Thread):
         return tuple(reasons) if now - self._since.setdefault((site, alarm), now) >= LASTING_S.get(alarm, 0.0) else ()
 
     def _tell(self, site: str, alarm: str, reasons: tuple[str, ...]) -> None:
-        now, message = self._steady(), Alarm(site, alarm, bool(reasons), reasons, self._page)
+        now, message = self._steady(), AlarmMessage(site, alarm, bool(reasons), reasons, self._page)
         for name, channel in self._settings.channels.items():
             last = self._sent.get((name, site, alarm), _Sent())
             news = message.on != last.on or set(reasons) - last.reasons
