@@ -87,6 +87,14 @@ def test_no_noise_is_searched_for(plan: Plan, monkeypatch: pytest.MonkeyPatch) -
     assert isinstance(plan.cloak(site), Cloak)
 
 
+def test_a_new_version_does_not_take_an_unchanged_site_file_for_a_changed_one() -> None:
+    """Its plan would be refused, and all devices would have to be provisioned again."""
+    kept = "9173d046281d58368d3d6e08acdd6e94048634b0d1094f9210d4af35ac1deffd"
+    assert parse_site(LINE).digest == kept
+    assert parse_site(LINE + 'design = "least-error"\n').digest == kept, "the default, stated"
+    assert parse_site(LINE + 'design = "equal"\n').digest != kept
+
+
 def test_the_file_has_the_documented_form(plan: Plan, values: dict[str, Any]) -> None:
     assert list(values) == ["v", "site", "site_digest", "claim", "mu", "schedule", "sensors", "tables", "digest"]
     assert values["v"] == 1

@@ -212,7 +212,8 @@ class StaySpec(_Table):
     delta: Annotated[float, Field(gt=0, lt=1)]
 
 
-def _usual_design(stated: dict[str, Any]) -> Literal["equal", "least-error"]:
+def usual_design(stated: dict[str, Any]) -> Literal["equal", "least-error"]:
+    """The design of a `[privacy]` table that states none."""
     return "equal" if isinstance(stated.get("scope"), int) else "least-error"
 
 
@@ -225,7 +226,7 @@ class PrivacySpec(_Table):
     alpha: Positive
     scope: Literal["network", "sensor"] | Annotated[int, Field(ge=2)] = "network"
     calibration: Literal["exact", "paper"] = "exact"
-    design: Literal["least-error", "equal", "shared"] = Field(default_factory=_usual_design)
+    design: Literal["least-error", "equal", "shared"] = Field(default_factory=usual_design)
     designed_for: Whole = 2
     resolution: Positive | None = None
     own_noise: NotNegative | None = None
