@@ -101,20 +101,23 @@ def filtered(readings: FloatArray) -> tuple[Marks, Marks, FloatArray]:
     return places, [moment.labels for moment in moments], np.array([moment.counts.argmax() for moment in moments])
 
 
-def best_possible(readings: FloatArray) -> Marks:
-    """The exact filter of one person who sits: unlike the tracker, it knows the law of `sitting` and the count.
+def least_distance(scenes: Sequence[Scene]) -> FloatArray:
+    """The mean distance that the exact filter has in each scene of one person who sits, shape (scenes,).
 
-    Each mark has the least expected distance, so no method that has only the readings so far comes nearer on average.
+    Unlike a tracker it knows the law of `sitting`, and that there is one person. Each of its marks has the least
+    expected distance, so no method that has only the readings so far comes nearer on average.
     """
-    columns, sigmas, places = flat().matrix / cloak().sigmas[:, None], cloak().sigmas, flat().places
-    law, marks = np.full(places, 1 / places), []
-    for frame in readings:
+    columns, places = flat().matrix / cloak().sigmas[:, None], flat().places
+    frames = np.stack([noisy(scene, seed) / cloak().sigmas for seed, scene in enumerate(scenes)], axis=1)
+    law = np.full((len(scenes), places), 1 / places)
+    marks = np.empty((len(scenes), len(frames), 1), dtype=int)
+    for number, frame in enumerate(frames):
         law = (1 - SECONDS / CHANGED) * law + SECONDS / CHANGED / places
-        gain = (frame / sigmas) @ columns - (columns**2).sum(axis=0) / 2
-        law = law * np.exp(gain - gain.max())
-        law /= law.sum()
-        marks.append([int(np.argmin(flat().space.distance_table @ law))])
-    return marks
+        gain = frame @ columns - (columns**2).sum(axis=0) / 2
+        law *= np.exp(gain - gain.max(axis=1, keepdims=True))
+        law /= law.sum(axis=1, keepdims=True)
+        marks[:, number, 0] = np.argmin(law @ flat().space.distance_table, axis=1)
+    return np.array([distances(own, scene).mean() for own, scene in zip(marks.tolist(), scenes, strict=True)])
 
 
 def smoothed(readings: FloatArray) -> Marks:

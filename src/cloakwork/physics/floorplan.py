@@ -163,7 +163,7 @@ class FloorPlan(Physics):
         return local_field(self.laplacian, self.diffusion_time, tau, scale, positions, sensors_at)
 
     @cached_property
-    def _local_moves(self) -> sparse.csr_array | None:
+    def local_moves(self) -> sparse.csr_array | None:
         """(M_i - M_j) / d(i, j) of each neighbour pair, shape (p, m); None if M is not local."""
         return None if self.local is None else self.local.moves(self.space.pairs, self.space.lengths)
 
@@ -206,22 +206,22 @@ class FloorPlan(Physics):
         return super().move_error if self.local is None else self.local.move_error(self.space.pairs)
 
     def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
-        if self._local_moves is None:
+        if self.local_moves is None:
             yield from super().pair_columns()
             return
         for which in pieces_of(len(self.space.pairs), self.sensors):
-            yield which, np.ascontiguousarray(self._local_moves[which].toarray().T) * self.space.lengths[which]
+            yield which, np.ascontiguousarray(self.local_moves[which].toarray().T) * self.space.lengths[which]
 
     def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
-        if self._local_moves is None:
+        if self.local_moves is None:
             return super().pair_slopes(weights)
         factors = np.ones(self.sensors) if weights is None else weights
-        return np.asarray(np.sqrt(self._local_moves.power(2) @ factors**2))
+        return np.asarray(np.sqrt(self.local_moves.power(2) @ factors**2))
 
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
-        if self._local_moves is None or displacement > 0:
+        if self.local_moves is None or displacement > 0:
             return super().sensor_slopes(displacement=displacement)
-        steepest = abs(self._local_moves).max(axis=0).toarray().ravel()
+        steepest = abs(self.local_moves).max(axis=0).toarray().ravel()
         return np.asarray((steepest + self._slack(self.move_error)) * (1 + 1e-12))
 
     @cached_property
@@ -296,8 +296,8 @@ class FloorPlan(Physics):
         rows, columns = self.rooms.grid.shape
         ends = self.rooms.grid_positions[self.rooms.pairs]
         along_x = ends[:, 0, 0] == ends[:, 1, 0]
-        if self._local_moves is not None and displacement == 0:
-            return self._local_box_slopes(self._local_moves.tocsc(), squares, ends.min(axis=1), along_x)
+        if self.local_moves is not None and displacement == 0:
+            return self._local_box_slopes(self.local_moves.tocsc(), squares, ends.min(axis=1), along_x)
         slopes = self.sensor_pair_slopes(displacement)
         boxes = np.zeros((self.sensors, rows, columns))
         for chosen, sizes in ((along_x, (squares + 1, squares)), (~along_x, (squares, squares + 1))):

@@ -16,6 +16,7 @@ from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.observer import Scope, stated_observer
 from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
 from cloakwork.privacy.shared import SharedNoise
+from cloakwork.privacy.tiled_design import searched
 from cloakwork.privacy.variance import mean_variance
 from cloakwork.sensor import PARTS
 
@@ -280,7 +281,7 @@ class Allowance:
         """The noise per sensor that locates a lone source best; never worse than equal noise."""
         if self.scope is Scope.SENSOR:
             return self._least_each()
-        best = self.search().run()
+        best = searched(self.search())
         sigma = best.sigma * math.sqrt(self.number)
         if self.own is not None:
             sigma = self.own.added(sigma)
@@ -297,7 +298,7 @@ class Allowance:
         Scaling the noise down by a factor lowers the mean variance by at most the square of that factor.
         """
         if self.rounding is not None:
-            return replace(self, resolution=None, step=None, own=None).search(rounded=0.0).run().optimum.bound
+            return searched(replace(self, resolution=None, step=None, own=None).search(rounded=0.0)).optimum.bound
         return None if bound is None else bound * ((self.mu - self._rounded) / self.mu) ** 2 * (1 - 1e-12)
 
     def variance(self, sigma: FloatArray) -> float:

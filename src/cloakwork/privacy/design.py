@@ -93,18 +93,18 @@ class DesignReport:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The best weights, the moves they were optimised over, and the conditions rows @ w <= 1 that they meet."""
+    """The best weights, the moves they were optimised over, and the conditions rows @ w <= 1, dense or sparse."""
 
     optimum: Optimum
     moves: Moves
-    rows: FloatArray
+    rows: Any
 
     @property
     def sigma(self) -> FloatArray:
         """Noise of each sensor, before scaling; a sensor that is not needed has much noise, but a finite amount."""
         weights = self.optimum.weights
         seeing = sensors_that_see(self.rows)
-        floor = min(FAINTEST, FLOOR_COST / len(weights)) / self.rows[:, seeing].max(axis=0)
+        floor = min(FAINTEST, FLOOR_COST / len(weights)) / _largest_of_each(self.rows)[seeing]
         kept = np.maximum(weights[seeing], floor)
         full = np.full(len(weights), kept.min())
         full[seeing] = kept
@@ -146,14 +146,14 @@ class Search:
         moves = Moves.of(self.family.physics, drift=self.drift)
         few = moves.thinned(MOST_SLOPES)
         slopes, complete = steepest(self.family, equal)
-        share = self._share(slopes, equal)
+        share = self.share(slopes, equal)
         seeing = sensors_that_see(slopes)
         for _ in range(_ROUNDS):
             rows = self.rows(slopes, share)
             optimum = best_weights(few, rows, seeing, enough=ENOUGH if complete else ROUGHLY)
             limit = share * self.reach**2 * (1 + _SLACK)
             more = slopes[:0] if complete else exceeding(self.family, optimum.weights, limit)
-            before, share = share, self._share(slopes, optimum.weights)
+            before, share = share, self.share(slopes, optimum.weights)
             if not len(more) and abs(share - before) < _SLACK:
                 break
             slopes = np.concatenate([slopes, more])
@@ -167,7 +167,7 @@ class Search:
         part = slopes / (share * self.reach**2)
         return part if self.rounding is None else part + self.rounding / ((1 - share) * self.reach**2)
 
-    def _share(self, slopes: FloatArray, weights: FloatArray) -> float:
+    def share(self, slopes: Any, weights: FloatArray) -> float:
         """The best share of the budget for moves."""
         if self.rounding is None:
             return 1.0
@@ -198,9 +198,15 @@ def best_weights(
     return replace(inner, weights=weights)
 
 
-def sensors_that_see(slopes: FloatArray) -> IntArray:
+def _largest_of_each(slopes: Any) -> FloatArray:
+    """The largest value of each column, dense or sparse."""
+    largest = slopes.max(axis=0)
+    return np.asarray(largest if isinstance(largest, np.ndarray) else largest.toarray().ravel())
+
+
+def sensors_that_see(slopes: Any) -> IntArray:
     """The sensors whose reading changes with some move."""
-    steepest_of_each = slopes.max(axis=0)
+    steepest_of_each = _largest_of_each(slopes)
     return np.flatnonzero(steepest_of_each > BLIND**2 * steepest_of_each.max())
 
 

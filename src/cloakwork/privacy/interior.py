@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import linalg, optimize
@@ -10,7 +11,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.privacy.variance import Curve, Moves
 
 _MOST_STEPS = 200
-_PRICED = 1e-6  # fraction of the largest price below which a bound does not bind
+PRICED = 1e-6  # fraction of the largest price below which a bound does not bind
 _INSIDE = 0.9  # fraction of the bounds that the first weights use
 _SHORT = 0.95  # fraction of the way to the boundary that a step may go
 
@@ -135,7 +136,7 @@ def _certified(moves: Moves, rows: FloatArray, now: _State, before: Optimum | No
     """The better of the previous optimum and what the current point proves."""
     full = now.w / float((rows @ now.w).max())
     value = moves.mean(full)
-    bound = _bound(now.curve.value, now.curve.gradient, rows, now.w, now.y)
+    bound = certified_bound(now.curve.value, now.curve.gradient, rows, now.w, now.y)
     if before is None:
         return Optimum(full, value, bound, now.y)
     weights, value = (full, value) if value < before.value else (before.weights, before.value)
@@ -149,15 +150,15 @@ def lower_bound(moves: Moves, rows: FloatArray, weights: FloatArray, prices: Flo
     The prices solve the linear program that the slope gives, over the rows that had a price before.
     """
     gradient = moves.gradient(weights)
-    binding = rows[prices > _PRICED * prices.max()]
+    binding = rows[prices > PRICED * prices.max()]
     program = optimize.linprog(np.ones(len(binding)), A_ub=binding.T / gradient[:, None], b_ub=-np.ones(len(weights)))
     if program.x is None:
         return 0.0
-    return _bound(moves.mean(weights), gradient, binding, weights, np.maximum(program.x, 0.0))
+    return certified_bound(moves.mean(weights), gradient, binding, weights, np.maximum(program.x, 0.0))
 
 
-def _bound(value: float, gradient: FloatArray, rows: FloatArray, weights: FloatArray, prices: FloatArray) -> float:
-    """F(w) - F'(w) w - sum y, with the prices y scaled until rows' y >= -F'(w)."""
-    charged = prices @ rows
+def certified_bound(value: float, gradient: FloatArray, rows: Any, weights: FloatArray, prices: FloatArray) -> float:
+    """F(w) - F'(w) w - sum y, with the prices y scaled until rows' y >= -F'(w); rows are dense or sparse."""
+    charged = rows.T @ prices
     scale = max(0.0, float((-gradient / charged).max()))
     return value - float(gradient @ weights) - scale * float(prices.sum())

@@ -145,6 +145,12 @@ class Moves:
             few = slopes[chosen]
         return Moves(few, self.known[chosen], (self.members.tocsc()[:, chosen] * scale).tocsr(), self.offsets)
 
+    def of_blocks(self, blocks: IntArray) -> "Moves":
+        """Some of the moves only, where each block is a place of its own."""
+        slopes = self.slopes
+        few = tuple(axis[blocks] for axis in slopes) if isinstance(slopes, tuple) else slopes[blocks]
+        return Moves(few, self.known[blocks], self.members[blocks][:, blocks], self.offsets)
+
     def of_sensors(self, sensors: IntArray, scale: FloatArray | float = 1.0) -> "Moves":
         """The same moves seen by some sensors only, with their weights in units of `scale`."""
         if isinstance(self.slopes, tuple):

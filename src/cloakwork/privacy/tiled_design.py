@@ -1,0 +1,147 @@
+"""Noise design on floors with thousands of sensors: tile by tile, with one certificate for the whole."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.errors import CalibrationError
+from cloakwork.physics import Family, FloorPlan, Steady
+from cloakwork.privacy.design import MOST_SLOPES, Search, SearchResult, best_weights
+from cloakwork.privacy.interior import PRICED, Optimum, certified_bound
+from cloakwork.privacy.variance import Moves
+
+MOST_TOGETHER = 1_000  # sensors whose noise is searched for in one piece
+IN_A_TILE = 300  # sensors of a tile, without its margin
+MARGIN = 4.0  # reaches of the field around a tile that its search knows as well
+ENOUGH = 3e-3  # relative gap at which the search of a tile stops
+_ROUNDS, _SLACK = 8, 1e-3  # of adding conditions, and how far one may be exceeded before it is added
+Places = NDArray[np.bool_]
+
+
+def searched(search: Search) -> SearchResult:
+    """The best weights: of all sensors together, or of a large floor tile by tile.
+
+    Notes
+    -----
+    A steady field fades over its reach. So a tile of the floor with a margin of some reaches has nearly the best
+    weights of the whole floor in its middle. Those of all tiles are put together and scaled until they meet every
+    condition of the whole. The lower bound is that of the whole as well: its prices solve one sparse linear program
+    over the conditions that bind in some tile (see `interior`).
+    """
+    physics = search.family.physics
+    if physics.sensors <= MOST_TOGETHER or not isinstance(physics, FloorPlan) or physics.local is None:
+        return search.run()
+    if not isinstance(physics.regime, Steady) or search.family.tolerance.position or search.family.tolerance.memory:
+        raise CalibrationError(
+            f'design="least-error" with {physics.sensors:,} sensors: a floor as large as that takes no tolerance of '
+            'position or memory. Leave it out, or use design="equal".',
+            sensors=physics.sensors,
+        )
+    return _Tiles.of(search, physics).result()
+
+
+@dataclass(frozen=True, eq=False)
+class _Tiles:
+    """The conditions rows @ w <= 1 and moves of a whole floor, both sparse, where the sensors are, and the margin."""
+
+    rows: sparse.csr_array
+    moves: Moves
+    owners: IntArray  # the sensor that each condition concerns most
+    sensors_at: FloatArray
+    places_at: FloatArray
+    margin: float
+
+    @classmethod
+    def of(cls, search: Search, physics: FloorPlan) -> "_Tiles":
+        squares = _squares(search.family)
+        share = search.share(squares, np.ones(physics.sensors))
+        rows = sparse.csr_array(squares / (share * search.reach**2))
+        reach = physics.regime.reach if isinstance(physics.regime, Steady) else 0.0
+        return cls(
+            rows,
+            Moves.of(physics),
+            np.asarray(rows.argmax(axis=1)).ravel(),
+            physics.sensor_positions,
+            physics.space.places,
+            MARGIN * reach + physics.footprint,
+        )
+
+    def result(self) -> SearchResult:
+        """The weights of all tiles, with their bound."""
+        weights, prices = np.zeros(len(self.sensors_at)), np.zeros(self.rows.shape[0])
+        for low, high in _boxes(self.sensors_at, np.full(2, -np.inf), np.full(2, np.inf)):
+            sensors = np.flatnonzero(_within(self.sensors_at, low - self.margin, high + self.margin))
+            places = np.flatnonzero(_within(self.places_at, low - self.margin, high + self.margin))
+            conditions = np.flatnonzero(np.isin(self.owners, sensors))
+            best = _best(self.moves.of_blocks(places).of_sensors(sensors), self.rows[conditions][:, sensors].toarray())
+            core = _within(self.sensors_at[sensors], low, high)
+            weights[sensors[core]] = best.weights[core]
+            owned = np.isin(self.owners[conditions], sensors[core])
+            prices[conditions[owned]] = best.prices[owned]
+        weights /= float((self.rows @ weights).max())
+        return SearchResult(self._certified(weights, prices), self.moves, self.rows)
+
+    def _certified(self, weights: FloatArray, prices: FloatArray) -> Optimum:
+        """The weights, with a bound from prices that are found for all conditions with a price in some tile."""
+        gradient, value = self.moves.gradient(weights), self.moves.mean(weights)
+        binding = self.rows[np.flatnonzero(prices > PRICED * prices.max())]
+        limits = sparse.diags_array(1 / gradient) @ binding.T
+        program = optimize.linprog(np.ones(binding.shape[0]), A_ub=limits, b_ub=-np.ones(len(weights)))
+        if program.x is None:
+            return Optimum(weights, value, 0.0, prices)
+        found = np.maximum(program.x, 0.0)
+        return Optimum(weights, value, certified_bound(value, gradient, binding, weights, found), prices)
+
+
+def _best(moves: Moves, rows: FloatArray) -> Optimum:
+    """The best weights of one tile, from few conditions at first; prices are for all of them."""
+    few = moves.thinned(MOST_SLOPES)
+    each = np.arange(rows.shape[1])
+    steepest = np.argsort(rows.sum(axis=1))[-3 * len(each) :]
+    chosen = np.union1d(steepest, rows.argmax(axis=0))
+    for _ in range(_ROUNDS):
+        optimum = best_weights(few, rows[chosen], each, enough=ENOUGH)
+        shifts = rows @ optimum.weights
+        more = np.setdiff1d(np.flatnonzero(shifts > 1 + _SLACK), chosen)
+        if not len(more):
+            break
+        chosen = np.concatenate([chosen, more[np.argsort(shifts[more])[-len(each) :]]])
+    prices = np.zeros(len(rows))
+    prices[chosen] = optimum.prices
+    return Optimum(optimum.weights, optimum.value, optimum.bound, prices)
+
+
+def _squares(family: Family) -> Any:
+    """The squared slope of every sensor along every move of every model, sparse (moves, m)."""
+    travel, pieces = family.timing.travel, []
+    if travel == math.inf:
+        return sparse.csr_array(family.sensor_slopes()[None] ** 2)
+    for member in family.members:
+        if not isinstance(member, FloorPlan) or member.local_moves is None:
+            raise TypeError("a large floor has local moves")
+        pieces.append(member.swept_slopes(2 * travel).values.T if travel else member.local_moves)
+    return sparse.vstack(pieces, format="csr").power(2)
+
+
+def _boxes(points: FloatArray, low: FloatArray, high: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Cut a box in halves until each has few points; together they cover it."""
+    inside = points[_within(points, low, high)]
+    if len(inside) <= IN_A_TILE:
+        yield low, high
+        return
+    axis = int(np.argmax(np.ptp(inside, axis=0)))
+    middle = float(np.median(inside[:, axis]))
+    below, above = high.copy(), low.copy()
+    below[axis] = above[axis] = middle
+    yield from _boxes(points, low, below)
+    yield from _boxes(points, above, high)
+
+
+def _within(points: FloatArray, low: FloatArray, high: FloatArray) -> Places:
+    return np.asarray(((points >= low) & (points < high)).all(axis=1))
