@@ -23,9 +23,10 @@ from cloakwork.physics import (
     Rooms,
     Space,
     Steady,
+    Timing,
     Tolerance,
 )
-from cloakwork.privacy import Cloak, Design, Scope, largest_mu, mean_variance, place_variances
+from cloakwork.privacy import Cloak, Design, Scope, largest_mu, mean_variance, place_variances, tiled_design
 from cloakwork.privacy import design as search
 from cloakwork.privacy.design import few_ratios
 from cloakwork.privacy.variance import Moves
@@ -324,3 +325,28 @@ def test_finer_steps_do_not_go_below_the_bound(scope: Scope) -> None:
     bound = cloak.design_report.bound
     assert bound is not None
     assert mean_variance(MODELS["line"], finer) >= bound
+
+
+@pytest.mark.parametrize("timing", [Timing(), Timing(spread=0.2, speed=1.0)], ids=["at once", "one after another"])
+def test_tiles_of_a_large_floor_come_near_the_search_for_the_whole_and_prove_it(
+    timing: Timing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walls = [((8.0, 0.0), (8.0, 10.0)), ((0.0, 5.0), (16.0, 5.0))]
+    doors = [((8.0, 2.0), (8.0, 3.0)), ((8.0, 7.0), (8.0, 8.0)), ((3.0, 5.0), (4.0, 5.0))]
+    rooms = Rooms.from_walls((16, 10), cell=0.5, walls=walls, doors=doors)
+    at = [(x + 0.5, y + 0.5) for x in range(16) for y in range(10)]
+    whole = designed(FloorPlan(rooms, at, Steady(0.7), footprint=0.5), timing=timing)
+    monkeypatch.setattr("cloakwork.physics.floorplan.MOST_DENSE", 0)
+    monkeypatch.setattr(tiled_design, "MOST_TOGETHER", 50)
+    monkeypatch.setattr(tiled_design, "IN_A_TILE", 45)
+    tiled = designed(FloorPlan(rooms, at, Steady(0.7), footprint=0.5), timing=timing)
+    assert tiled.frame_mu <= tiled.allowance.mu
+    report = tiled.design_report
+    assert report.variance <= 1.04 * whole.design_report.variance
+    assert report.variance < 0.9 * report.equal_variance
+    if timing.travel == 0:
+        assert report.bound is not None
+        assert report.bound <= whole.design_report.variance
+        assert report.bound >= 0.97 * (whole.design_report.bound or math.inf)
+    with pytest.raises(CalibrationError):
+        designed(tiled.physics, tolerance=Tolerance(position=0.5))

@@ -11,7 +11,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.privacy.variance import Curve, Moves
 
 _MOST_STEPS = 200
-PRICED = 1e-6  # fraction of the largest price below which a bound does not bind
+_PRICED = 1e-6  # fraction of the largest price below which a bound does not bind
 _INSIDE = 0.9  # fraction of the bounds that the first weights use
 _SHORT = 0.95  # fraction of the way to the boundary that a step may go
 
@@ -150,7 +150,7 @@ def lower_bound(moves: Moves, rows: FloatArray, weights: FloatArray, prices: Flo
     The prices solve the linear program that the slope gives, over the rows that had a price before.
     """
     gradient = moves.gradient(weights)
-    binding = rows[prices > PRICED * prices.max()]
+    binding = rows[prices > _PRICED * prices.max()]
     program = optimize.linprog(np.ones(len(binding)), A_ub=binding.T / gradient[:, None], b_ub=-np.ones(len(weights)))
     if program.x is None:
         return 0.0

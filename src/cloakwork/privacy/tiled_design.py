@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, sparse
+from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family, FloorPlan, Steady
 from cloakwork.privacy.design import MOST_SLOPES, Search, SearchResult, best_weights
-from cloakwork.privacy.interior import PRICED, Optimum, certified_bound
+from cloakwork.privacy.interior import Optimum, certified_bound
 from cloakwork.privacy.variance import Moves
 
 MOST_TOGETHER = 1_000  # sensors whose noise is searched for in one piece
 IN_A_TILE = 300  # sensors of a tile, without its margin
 MARGIN = 4.0  # reaches of the field around a tile that its search knows as well
 ENOUGH = 3e-3  # relative gap at which the search of a tile stops
+REDUCTIONS = 20  # rounds in which weights that exceed a condition are reduced
+PRICINGS = 400  # rounds in which the prices of all conditions improve
 _ROUNDS, _SLACK = 8, 1e-3  # of adding conditions, and how far one may be exceeded before it is added
 Places = NDArray[np.bool_]
 
@@ -30,9 +32,10 @@ def searched(search: Search) -> SearchResult:
     Notes
     -----
     A steady field fades over its reach. So a tile of the floor with a margin of some reaches has nearly the best
-    weights of the whole floor in its middle. Those of all tiles are put together and scaled until they meet every
-    condition of the whole. The lower bound is that of the whole as well: its prices solve one sparse linear program
-    over the conditions that bind in some tile (see `interior`).
+    weights of the whole floor in its middle. Those of all tiles are put together, and reduced at the seams until they
+    meet every condition of the whole. The lower bound is that of the whole as well, from prices of its conditions that
+    begin as those of the tiles (see `interior`): any prices prove a bound, and a price grows as long as its sensors are
+    charged too little.
     """
     physics = search.family.physics
     if physics.sensors <= MOST_TOGETHER or not isinstance(physics, FloorPlan) or physics.local is None:
@@ -84,19 +87,29 @@ class _Tiles:
             weights[sensors[core]] = best.weights[core]
             owned = np.isin(self.owners[conditions], sensors[core])
             prices[conditions[owned]] = best.prices[owned]
-        weights /= float((self.rows @ weights).max())
+        weights = self._reduced(weights)
         return SearchResult(self._certified(weights, prices), self.moves, self.rows)
 
+    def _reduced(self, weights: FloatArray) -> FloatArray:
+        """The weights, reduced until they meet all conditions, most for sensors that count most in one exceeded."""
+        for _ in range(REDUCTIONS):
+            parts = self.rows @ sparse.diags_array(weights)
+            excess = np.maximum(0.0, np.asarray(parts.sum(axis=1)).ravel() - 1)
+            largest = np.maximum(parts.max(axis=1).toarray().ravel(), 1e-300)
+            factors = (sparse.diags_array(excess / largest) @ parts).max(axis=0).toarray().ravel()
+            weights = weights / (1 + factors)
+        return np.asarray(weights / float((self.rows @ weights).max()))
+
     def _certified(self, weights: FloatArray, prices: FloatArray) -> Optimum:
-        """The weights, with a bound from prices that are found for all conditions with a price in some tile."""
+        """The weights, with a bound from the prices of the tiles, improved for the whole."""
         gradient, value = self.moves.gradient(weights), self.moves.mean(weights)
-        binding = self.rows[np.flatnonzero(prices > PRICED * prices.max())]
-        limits = sparse.diags_array(1 / gradient) @ binding.T
-        program = optimize.linprog(np.ones(binding.shape[0]), A_ub=limits, b_ub=-np.ones(len(weights)))
-        if program.x is None:
-            return Optimum(weights, value, 0.0, prices)
-        found = np.maximum(program.x, 0.0)
-        return Optimum(weights, value, certified_bound(value, gradient, binding, weights, found), prices)
+        priced = np.flatnonzero(prices)
+        rows, y = self.rows[priced], prices[priced]
+        used = rows @ weights
+        for _ in range(PRICINGS):
+            missing = -gradient / (rows.T @ y)  # above 1 for a sensor that is charged too little
+            y = y * ((rows @ (weights * missing**4)) / used) ** 0.25
+        return Optimum(weights, value, certified_bound(value, gradient, rows, weights, y), prices)
 
 
 def _best(moves: Moves, rows: FloatArray) -> Optimum:
