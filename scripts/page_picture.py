@@ -1,6 +1,7 @@
 """Takes the README's picture of the live page, from the real demonstration: `python -m scripts.page_picture`.
 
 Devices, broker, collector and page run as in `cloakwork demo`, and Chromium shows the page. It takes a few minutes.
+A test of the demonstration takes the same picture, earlier in the day, and compares the layout with the README's.
 """
 
 import io
@@ -8,6 +9,7 @@ import time
 from pathlib import Path
 
 from PIL import Image
+from playwright.sync_api import Browser
 
 from cloakwork.demo import Demonstration, Household, load_flat
 from cloakwork.physics import FloorPlan
@@ -29,13 +31,19 @@ def main() -> None:
         show.wait_for(FRAMES, 900)
         while sum(bool(zone.occupied) for zone in show.wait_for(1, 60).zones or ()) < ROOMS:
             time.sleep(0.2)
-        with running_browser() as browser, visiting(browser, show.invite(), expected=USUAL, viewport=VIEW) as visit:
-            visit.page.wait_for_selector("#board[aria-busy=false]")
-            visit.page.check("#layer-truth")
-            visit.page.wait_for_selector("#plan .truth")
-            picture = visit.page.screenshot()
+        with running_browser() as browser:
+            take(show, browser, PICTURE)
+
+
+def take(show: Demonstration, browser: Browser, file: Path) -> None:
+    """Save a picture of the page of a demonstration as it is now."""
+    with visiting(browser, show.invite(), expected=USUAL, viewport=VIEW) as visit:
+        visit.page.wait_for_selector("#board[aria-busy=false]")
+        visit.page.check("#layer-truth")
+        visit.page.wait_for_selector("#plan .truth")
+        picture = visit.page.screenshot()
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image.quantize(COLOURS, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
+    image.quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 if __name__ == "__main__":

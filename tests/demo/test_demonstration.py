@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 from cloakwork.collect.storage import Reading, ReadingStatus
@@ -20,6 +21,7 @@ from cloakwork.demo import Demonstration, Household, load_flat
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.site import parse_site
 from papers.walks import staying
+from scripts import page_picture
 from tests.browser import running_browser, visiting
 from tests.collect.page_kit import USUAL, marks, until
 from tests.demo.small import SMALL, small_flat
@@ -84,6 +86,18 @@ def test_what_is_stored_is_noisy(show: Demonstration) -> None:
     noise = (steps * show.watched.cloak.steps - true) / show.watched.cloak.sigmas
     assert 0.6 < noise.std() < 1.6
     assert (np.abs(noise) > 0.01).mean() > 0.9
+
+
+def test_the_picture_of_the_readme_is_one_of_this_page(show: Demonstration, tmp_path: Path) -> None:
+    """It was taken by the same program, from the same demonstration, an hour of the flat later."""
+    with running_browser() as browser:
+        page_picture.take(show, browser, tmp_path / "page.png")
+    taken, kept = (Image.open(file) for file in (tmp_path / "page.png", page_picture.PICTURE))
+    assert taken.size == kept.size
+    assert (tmp_path / "page.png").stat().st_size < 150_000
+    same = (0, 60, 850, 210)  # what is above the drawing stays as it is
+    above = [np.asarray(image.convert("L").crop(same), dtype=float) for image in (taken, kept)]
+    assert np.corrcoef(above[0].ravel(), above[1].ravel())[0, 1] > 0.95, "take the README's picture again"
 
 
 def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Demonstration) -> None:
