@@ -12,6 +12,7 @@ import pytest
 
 import cloakwork as cw
 from tests.cli.conftest import Run, run, succeed  # noqa: F401 - fixtures
+from tests.parts import needs
 from tests.test_docs import ROOT, blocks
 
 README, TUTORIAL = ROOT / "README.md", ROOT / "docs" / "tutorial.md"
@@ -38,6 +39,8 @@ def test_the_readme_is_short_and_opens_with_a_picture_and_two_commands() -> None
     assert text.index(picture) < text.index(first)
     for target in targets:
         assert re.search(rf"^{target}: ", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    needs("make")
+    subprocess.run(["make", "--dry-run", *targets], cwd=ROOT, check=True, capture_output=True)  # noqa: S607
 
 
 def test_the_readme_leads_from_an_empty_folder_to_a_map(
