@@ -8,6 +8,7 @@ import pytest
 from cloakwork.collect import open_store
 from cloakwork.collect.storage import Reading
 from cloakwork.fitting.kept_search import KeptSearch
+from cloakwork.readings import ReadingScale
 from cloakwork.site import load_site
 from tests.cli.conftest import Run
 from tests.fitting.test_cloaked_fit import TEXT, cloaked
@@ -116,6 +117,16 @@ def test_cloaked_readings_of_a_store_correct_reach_and_strength(
     assert new.tolerance.diffusion == found.values["tolerance"]["diffusion"]
     for words in (["--walk", path], ["--plot", "a.png"], ["--since", "2030-01-01"]):
         assert run("calibrate", path, "--from-store", store, *words).code == 2
+
+
+def test_readings_made_under_another_plan_are_refused_by_its_id(run: Run, tmp_path: Path) -> None:
+    path, store = tmp_path / "flat.toml", str(tmp_path / "store.db")
+    path.write_text(STATED, encoding="utf-8")
+    with open_store(store) as opened:
+        opened.plans.begin("flat", ReadingScale("0123456789ab", "", {}, {}), 0)
+        opened.readings.add([Reading("flat", "s01", 1, 1_790_000_000_000, 5, 1)])
+    refused = run("calibrate", path, "--from-store", store)
+    assert (refused.code, "received under plan 0123456789ab, not one computed now" in refused.err) == (2, True)
 
 
 def test_an_empty_store_is_called_empty(run: Run, tmp_path: Path) -> None:

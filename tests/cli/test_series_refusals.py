@@ -67,7 +67,7 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     ((*COUNTS, "--filter", "running-sum"), "--filter, --names: two columns would be called running-sum"),
     ((*COUNTS, "--filter", "sum"), "--filter sum"),
     ((*COUNTS, "--filter", "decay:1"), "--filter decay:1"),
-    ((*COUNTS, "--filter", "none.csv"), "--filter none.csv"),
+    ((*COUNTS, "--filter", "none.csv"), "none.csv: No such file"),
     ((*COUNTS, "--filter", "visits.csv"), "visits.csv, line 1"),
     (("visits.csv", *PERSON, "1e30"), "--most-per-person 1e+30"),
     (("visits.csv", *VALUE, "1e300"), "--most-per-event 1e+300"),

@@ -10,6 +10,7 @@ import pytest
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, open_store
+from cloakwork.readings import ReadingScale
 from cloakwork.series import Bins, CountedSeries, mean_levels
 from cloakwork.series.bounded import BoundedSeries
 from cloakwork.series.visits import SAMPLED, visit_slack
@@ -165,8 +166,8 @@ def test_real_results_of_a_real_solver_are_published(
     assert close(read(Path("published.csv")), "entry.window-1", means)
 
 
-def test_a_followed_frame_counts_by_its_own_readings(
-    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_followed_frame_counts_by_its_own_readings_made_under_this_plan(
+    succeed: Run, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A visit shows in the followed results around it, where the claim would not cover it."""
     monkeypatch.chdir(tmp_path)
@@ -186,6 +187,10 @@ def test_a_followed_frame_counts_by_its_own_readings(
     for row, zone in enumerate(("room-1", "room-2")):
         level = np.mean([min(1.0, (result.zones or ())[row].expected) for result in alone])
         assert close(read(Path("published.csv")), f"{zone}.window-1", np.r_[level, np.zeros(23)])
+    with open_store(case.store) as store:
+        store.plans.begin("flat", ReadingScale("0123456789ab", "", {}, {}), 0)
+    refused = run(*case.words, *PERIOD, *CLEAR, "--zone", "room-1")
+    assert (refused.code, "received under plan 0123456789ab" in refused.err) == (2, True)
 
 
 def test_nothing_that_is_said_depends_on_whether_a_result_was_sampled(
@@ -261,7 +266,8 @@ def test_results_of_other_places_count_as_zeros(succeed: Run, case: Case) -> Non
 
 def test_a_site_without_zones_says_what_to_do(run: Run, tmp_path: Path) -> None:
     site = make(tmp_path).name
-    words = ("--from-store", tmp_path / "x.db", "--filter", "window:1", "--zone", "all")
+    with open_store(str(tmp_path / "x.db")):
+        words = ("--from-store", tmp_path / "x.db", "--filter", "window:1", "--zone", "all")
     done = run("series", tmp_path / "site.toml", *PERIOD, *words)
     assert done.code == 2
     assert f"{site} has no zones" in done.err

@@ -51,6 +51,14 @@ def test_readings_of_one_sensor_are_taken_once_each_and_in_order(tmp_path: Path)
     assert both(found) == [[30, 20], [7, 8]]
 
 
+def test_readings_made_under_two_plans_are_refused(tmp_path: Path) -> None:
+    rows = {plan: f"time,sensor,seq,steps,plan\n10,s1,{number},7,{plan}\n" for number, plan in enumerate("ab", 1)}
+    assert both(read_recordings(files(tmp_path, rows["a"], rows["a"].replace(",1,7", ",3,8")))) == [[7], [8]]
+    for pair in ((rows["a"], rows["b"]), (rows["a"] + "20,s1,3,8,b\n", rows["a"])):
+        with pytest.raises(ReadingError, match="under the plan 'b', others under 'a'"):
+            read_recordings(files(tmp_path, *pair))
+
+
 def test_only_so_many_are_read(tmp_path: Path) -> None:
     text = "v\n" + "\n".join(map(str, range(1000))) + "\n"
     assert read_recordings(files(tmp_path, text, text), most=10).lengths == (10, 10)

@@ -28,6 +28,7 @@ from cloakwork.cli.output import (
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.fitting import MOST_FRAMES, CloakedFit, Fitted, WalkFit, fit_cloaked, fit_walk, read_walk, rounded
+from cloakwork.readings import OTHER_PLAN
 from cloakwork.site import Site, edited, listed_sensors, load_site, plan_beside
 
 Changes = dict[tuple[str | int, ...], float]
@@ -138,18 +139,22 @@ def _from_store(
         refuse_input(kept, path, *site.files.values())
         refuse_unwritable("--kept", kept)
     since, until = parse_moment("--since", period[0]), parse_moment("--until", period[1])
-    cloak = planned_noise(site, path, plan).cloak
+    noise = planned_noise(site, path, plan)
     with open_store(url, make=False) as store:
-        stored = StoredFrames(store, site, since, until)
+        stored = StoredFrames(store, site, since, until, plan=noise.id)
         _ = stored.span  # refuses a period without readings
         frames = list(stored)
+    if left_out := stored.problems.counts.get(OTHER_PLAN):
+        note(f"{counted(left_out, 'reading')} made under another plan are left out")
     if len(frames) > MOST_FRAMES:
         note(f"the fit takes the last {MOST_FRAMES:,} of {len(frames):,} frames")
     stopped = "stopped, nothing kept. To be able to stop and go on, give --kept with the name of a file"
     if kept is not None:
         stopped = f"stopped. The steps so far are in {kept}: run the same command again to go on"
     with noting_interrupt(stopped), bar("fitting reach and strength over all paths", 100) as progress:
-        fit = fit_cloaked(site, cloak, frames, progress=lambda done, total: progress(100 * done // total), kept=kept)
+        fit = fit_cloaked(
+            site, noise.cloak, frames, progress=lambda done, total: progress(100 * done // total), kept=kept
+        )
     told = fit.agree and fit.reach.told and fit.strength.told
     changes = _common_changes(fit) if told else {}
     _say_kept(site, changes)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.planned_noise import planned_noise
+from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.collect import Result, Store, StoredFrames, enough_agree, open_store, unpack_map
 from cloakwork.errors import InputError
 from cloakwork.readings import Frame, FrameRecoverer
@@ -49,15 +49,19 @@ class _FramesAlone:
         self._site, self._file = site, site_file
 
     @cached_property
+    def _noise(self) -> PlannedNoise:
+        return planned_noise(self._site, self._file, None)
+
+    @cached_property
     def _recoverer(self) -> FrameRecoverer:
-        return FrameRecoverer(self._site, planned_noise(self._site, self._file, None).cloak)
+        return FrameRecoverer(self._site, self._noise.cloak)
 
     def frames(self, store: Store, results: Sequence[Result]) -> Mapping[int, Frame]:
-        """The frames of a page of results if any of them was followed."""
+        """The frames of a page of results if any of them was followed, without readings made under another plan."""
         if all(result.labels is None for result in results):
             return {}
         ends = results[0].time, results[-1].time + 1
-        return {frame.time: frame for frame in StoredFrames(store, self._site, *ends)}
+        return {frame.time: frame for frame in StoredFrames(store, self._site, *ends, plan=self._noise.id)}
 
     def recover(self, frame: Frame) -> tuple[float, FloatArray]:
         """The expected number of sources of a frame, and its map."""
@@ -84,8 +88,9 @@ def _recovered_frames(
             progress(result.time - bins.start)
             if result.time % site.period_ms and not enough_agree(result.sensors, result.expected):
                 continue
-            if result.labels is not None and result.time in frames:
-                yield RecoveredSources(result.time, *alone.recover(frames[result.time]))
+            if result.labels is not None:
+                frame = frames.get(result.time)
+                yield RecoveredSources(result.time, *((None, None) if frame is None else alone.recover(frame)))
                 continue
             odds = result.counts
             sources = float(len(result.sources) if odds is None else np.dot(np.arange(len(odds)), odds))

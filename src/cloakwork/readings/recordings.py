@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import IntArray, count
 from cloakwork.errors import ReadingError
 from cloakwork.readings.csv_lines import BROKEN_LINE, CsvLines, Header, lines_of, split_cells
-from cloakwork.readings.readings_file import HEADER
+from cloakwork.readings.readings_file import HEADER, PLAN
 from cloakwork.readings.report_values import ReportForm, ReportPart, ReportReader, packed, printable
 
 _BLOCK = 1 << 13
@@ -226,6 +226,7 @@ class _Recording:
         numbers, seqs, values = [], [], []
         names = self._header.names
         places = [names.index(name) for name in ("sensor", "seq", "steps")]
+        planned, known = names.index(PLAN) if PLAN in names else None, self.sequence_numbers
         for number, row in enumerate(rows, start=first):
             if len(row) != len(names):
                 if not row:
@@ -236,6 +237,9 @@ class _Recording:
             if self._sensor is None:
                 self._sensor = sensor
             if sensor == self._sensor:
+                if known is not None and planned is not None and (other := known.other_plan(row[planned].strip())):
+                    problem = self._error(f"made under the plan {row[planned][:12]!r}, others under {other!r}", number)
+                    break
                 numbers.append(number)
                 seqs.append(seq)
                 values.append(value)
@@ -243,8 +247,8 @@ class _Recording:
                 two = f"readings of {self._sensor[:64]!r} and of {sensor[:64]!r}: choose a sensor"
                 problem = self._error(two, number, argument="sensor")
                 break
-        if numbers and self.sequence_numbers is not None:
-            yield self.sequence_numbers.new(self._sensor or "", numbers, seqs, values)
+        if numbers and known is not None:
+            yield known.new(self._sensor or "", numbers, seqs, values)
         if problem is not None:
             raise problem
 
@@ -288,8 +292,14 @@ class _SequenceNumbers:
     def __init__(self, path: Path, earlier: "_SequenceNumbers | None") -> None:
         self.path, self._earlier = path, earlier
         self.sensor: str | None = None
+        self.plan: str = "" if earlier is None else earlier.plan
         self.unusual: dict[str, int] = {} if earlier is None else earlier.unusual
         self._runs: list[tuple[IntArray, IntArray]] = []
+
+    def other_plan(self, plan: str) -> str:
+        """The plan of all readings before if this one is another, else nothing."""
+        self.plan = self.plan or plan
+        return self.plan[:12] if plan and plan != self.plan else ""
 
     def new(self, sensor: str, rows: Sequence[int], numbers: Sequence[str], values: Sequence[str]) -> list[str]:
         """Values of the numbers that are new in this recording; the same reading again is left out.
