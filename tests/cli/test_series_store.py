@@ -1,7 +1,9 @@
 """`series --from-store`: how many are in a zone over time, from what a collector has recovered."""
 
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, open_store
-from cloakwork.readings import ReadingScale
+from cloakwork.readings import FrameRecoverer, ReadingScale
 from cloakwork.series import Bins, CountedSeries, mean_levels
 from cloakwork.series.bounded import BoundedSeries
 from cloakwork.series.visits import SAMPLED, visit_slack
@@ -166,6 +168,18 @@ def test_real_results_of_a_real_solver_are_published(
     assert close(read(Path("published.csv")), "entry.window-1", means)
 
 
+def interrupting(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Interrupt the recovery of the frame after so many."""
+    whole, calls = FrameRecoverer.recover, itertools.count()
+
+    def recover(recoverer: FrameRecoverer, *words: Any, **options: Any) -> Any:
+        if next(calls) == after:
+            raise KeyboardInterrupt
+        return whole(recoverer, *words, **options)
+
+    monkeypatch.setattr(FrameRecoverer, "recover", recover)
+
+
 def test_a_followed_frame_counts_by_its_own_readings_made_under_this_plan(
     succeed: Run, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +201,20 @@ def test_a_followed_frame_counts_by_its_own_readings_made_under_this_plan(
     for row, zone in enumerate(("room-1", "room-2")):
         level = np.mean([min(1.0, (result.zones or ())[row].expected) for result in alone])
         assert close(read(Path("published.csv")), f"{zone}.window-1", np.r_[level, np.zeros(23)])
+    kept = tmp_path / "kept.jsonl"
+    words = (*case.words, *PERIOD, *CLEAR, "--zone", "room-1", "--zone", "room-2", "--kept", kept)
+    with monkeypatch.context() as patch:
+        interrupting(patch, after=2)
+        assert f"The counts so far are in {kept}: run the same command again" in run(*words).err
+    kept.write_text(kept.read_text() + '{"frame": "torn')
+    with monkeypatch.context() as patch:
+        interrupting(patch, after=1)  # the third frame is the only one that is left
+        succeed(*words)
+    assert close(read(Path("published.csv")), "room-2.window-1", np.r_[level, np.zeros(23)])
+    assert kept.read_text().count("\n") == 3
+    assert kept.stat().st_mode & 0o777 == 0o600
+    kept.write_text("mine\n")
+    assert "not a file of counts" in run(*words).err
     with open_store(case.store) as store:
         store.plans.begin("flat", ReadingScale("0123456789ab", "", {}, {}), 0)
     refused = run(*case.words, *PERIOD, *CLEAR, "--zone", "room-1")

@@ -16,7 +16,7 @@ from cloakwork.cli.output import (
     busy,
     counted,
     note,
-    noting_interrupt,
+    noting_kept,
     out,
     program,
     refuse_input,
@@ -148,10 +148,8 @@ def _from_store(
         note(f"{counted(left_out, 'reading')} made under another plan are left out")
     if len(frames) > MOST_FRAMES:
         note(f"the fit takes the last {MOST_FRAMES:,} of {len(frames):,} frames")
-    stopped = "stopped, nothing kept. To be able to stop and go on, give --kept with the name of a file"
-    if kept is not None:
-        stopped = f"stopped. The steps so far are in {kept}: run the same command again to go on"
-    with noting_interrupt(stopped), bar("fitting reach and strength over all paths", 100) as progress:
+    keeping = noting_kept(kept, "The steps so far")
+    with keeping, bar("fitting reach and strength over all paths", 100) as progress:
         fit = fit_cloaked(
             site, noise.cloak, frames, progress=lambda done, total: progress(100 * done // total), kept=kept
         )

@@ -62,6 +62,7 @@ def learn(
         typer.Option(metavar="URL", callback=no_password, help="Learn from a zone in a collector's store instead."),
     ] = None,
     zone: Annotated[str | None, typer.Option(metavar="NAME", help="Of a store: the zone.")] = None,
+    kept: Annotated[Path | None, typer.Option(help="Of a store: file with which it goes on when interrupted.")] = None,
     live: Annotated[
         int | None,
         typer.Option(
@@ -85,6 +86,7 @@ def learn(
         (source is None and live is None, "give a FILE to learn from, --live to play, or both."),
         (live is None and (state or broker), "--state, --broker: these go with --live."),
         (live and json, "--json: this does not go with --live, which prints a line for each round."),
+        (kept and not from_store, "--kept: this goes with --from-store."),
         (live and from_store, "--live takes whole counts, and --from-store gives means: run the two apart."),
         (live and source and most_per_person, "--most-per-person limits a FILE or --live, not both: run them apart."),
     ):
@@ -96,7 +98,7 @@ def learn(
         if start is None or end is None:
             raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
         bins = Bins.between(parse_moment("--from", start), parse_moment("--to", end), every=span)
-        past = _count(source, bins, counts, person, most_per_person, from_store, zone, plan)
+        past = _count(source, bins, counts, person, most_per_person, from_store, zone, kept, plan)
         contexts = plan.contexts(bins.times)
         if from_store is not None:  # rounding may add a step in each round that a visit touches
             steps = _STORE_STEP
@@ -131,6 +133,7 @@ def _count(
     most_per_person: int | None,
     from_store: str | None,
     zone: str | None,
+    kept: Path | None,
     plan: Schedules,
 ) -> CountedSeries:
     """Count the visits of each past round, with the bound on what one visit or person adds."""
@@ -140,7 +143,15 @@ def _count(
 
             zones = () if zone is None else (zone,)
             return count_store(
-                from_store, source, bins, zones=zones, count=None, most=plan.most, visit=bins.every, progress=progress
+                from_store,
+                source,
+                bins,
+                zones=zones,
+                count=None,
+                most=plan.most,
+                visit=bins.every,
+                kept=kept,
+                progress=progress,
             )
         if counts is not None:
             most = most_per_person or 1

@@ -45,6 +45,7 @@ _GOES_WITH = {  # options that need another one
     "count": "from_store",
     "visit": "from_store",
     "most_at_once": "from_store",
+    "kept": "from_store",
     "most_per_event": "value",
     "step": "value",
     "most_per_person": "person",
@@ -159,6 +160,7 @@ def series(
     most_at_once: Annotated[
         float | None, typer.Option(metavar="K", help="Of a store: the most that counts at once; 1 in a zone.")
     ] = None,
+    kept: Annotated[Path | None, typer.Option(help="Of a store: file with which it goes on when interrupted.")] = None,
     out: Annotated[Path, typer.Option("--out", callback=_check_output, help="File to write: .csv or .parquet.")] = Path(
         "published.csv"
     ),
@@ -202,6 +204,7 @@ def series(
                         count=count,
                         most=most_at_once,
                         visit=bins.every if visit is None else parse_span("--visit", visit),
+                        kept=kept,
                         progress=progress,
                     )
                 elif counts is not None:

@@ -16,7 +16,7 @@ from cloakwork.cli.output import (
     bar,
     counted,
     note,
-    noting_interrupt,
+    noting_kept,
     refuse_input,
     refuse_unwritable,
     say,
@@ -78,10 +78,8 @@ def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
         refuse_input(options.kept, path, *site.files.values())
         refuse_unwritable("--kept", options.kept)
     needs = [Need.parse(text) for text in options.need or ()]
-    stopped = "stopped, nothing kept. To be able to stop and go on, give --kept with the name of a file"
-    if options.kept is not None:
-        stopped = f"stopped. Finished simulations are in {options.kept}: run the same command again to go on"
-    with noting_interrupt(stopped), _progress(on_cluster=options.scheduler is not None) as progress:
+    keeping = noting_kept(options.kept, "Finished simulations")
+    with keeping, _progress(on_cluster=options.scheduler is not None) as progress:
         found = tradeoff(
             site,
             alpha=_numbers("alpha", options.alpha),

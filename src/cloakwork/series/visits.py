@@ -25,12 +25,14 @@ _ALL_ZONES = "all"
 class RecoveredSources:
     """A recovered frame: the expected number of sources in all, and at each place.
 
-    `sources` is None if nothing could be recovered, `map` also if it was not asked for.
+    `sources` is None if nothing could be recovered, `map` also if it was not asked for. Where the number of sources for
+    each name was counted before, `levels` has it.
     """
 
     time: int
-    sources: float | None
+    sources: float | None = None
     map: FloatArray | None = None
+    levels: list[float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +84,8 @@ class SourceCount:
 
     def levels(self, frame: RecoveredSources) -> list[float] | None:
         """The number of sources for each name; None if nothing was recovered, or the map is of other places."""
+        if frame.levels is not None:
+            return frame.levels
         if frame.sources is None or (self.zones and frame.map is None):
             return None
         if frame.map is None or not self.zones:
