@@ -88,6 +88,12 @@ def test_a_vicinity_is_drawn_as_its_cells(flat_visit: tuple[Visit, FakeApi]) -> 
 def test_the_claim_and_the_budget_are_shown(flat_visit: tuple[Visit, FakeApi]) -> None:
     page = flat_visit[0].page
     expect(page.locator("#budget-bar")).to_have_attribute("aria-valuenow", "43")
+    expect(page.locator("#budget-bar")).to_have_attribute("data-over", "false")
+    colours = [
+        page.eval_on_selector(part, "bar => getComputedStyle(bar).backgroundColor")
+        for part in ("#budget-bar span", ".needle")
+    ]
+    assert colours[0] == colours[1], "a budget in use is no alarm"
     for fact in ("0.1 m", "every hour", "epsilon 2", "delta 1e-5"):
         assert fact in text(page, "#claim")
     assert text(page, "#budget").startswith("43 of 60 readings")

@@ -133,6 +133,7 @@ def test_over_budget_is_an_alarm_and_withdraws_the_claim(browser: Browser) -> No
         assert "are hidden" not in text(page, ".privacy")
         expect(page.locator("#meaning")).to_be_hidden()
         assert text(page, "#budget").startswith("300 of 60")
+        expect(page.locator("#budget-bar")).to_have_attribute("data-over", "true")
         expect(page.locator("#plan [data-sensor=s12]")).to_have_class("sensor alarm")
         expect(page.locator("#sensors-body tr").first).to_contain_text("over budget")
         expect(page.locator("#problems li").first).to_have_attribute("data-kind", "alarm")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import PlanFile, SiteFile
-from cloakwork.cli.output import bar, counted, form_of, note, written
+from cloakwork.cli.output import bar, counted, form_of, note, noting_interrupt, written
 from cloakwork.errors import InputError
 from cloakwork.keys import PRIVATE, TrueRows, Unveiling, load_unveiling_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, Row, table_writer
@@ -34,6 +34,7 @@ def unveil(
         scale = ReadingScale.of(found, loaded.unit)
         scale = replace(scale, sigmas=dict.fromkeys(scale.sigmas, 0.0))
         with (
+            noting_interrupt("stopped, nothing written. Long readings can be exported and unveiled in parts"),
             written(out, site, readings, keys, chosen, mode=PRIVATE) as file,
             table_writer(file, form_of(out), READING_COLUMNS, {"site": loaded.name, "true readings": True}) as write,
         ):
