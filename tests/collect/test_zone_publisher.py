@@ -299,13 +299,15 @@ def test_nothing_is_published_to_a_broker_that_is_not_trusted(tmp_path: Path) ->
         assert not teller.state.connected
 
 
-def test_a_site_without_odds_is_not_announced(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_site_without_odds_has_alarms_and_no_zones(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     with listening(broker) as listener:
         with telling(broker, flat_site(MANY)) as teller:
-            until(lambda: listener.of(AVAILABLE))
             teller.result(flat_result(flat_site(MANY), now(), zone=0))
+            until(lambda: all(listener.states(alarm) for alarm in ALARMS))
         until(lambda: listener.of(AVAILABLE) == ["online", "offline"])
-    assert {topic for topic, *_ in listener.heard} == {AVAILABLE}
+    told = {f"homeassistant/binary_sensor/cloakwork_flat_{alarm}/config" for alarm in ALARMS}
+    told |= {f"cloakwork/zones/flat/{alarm}" for alarm in ALARMS}
+    assert {topic for topic, *_ in listener.heard} == {AVAILABLE, *told}
     assert "BasisPursuit" in caplog.text
 
 

@@ -55,8 +55,8 @@ def zone_broker(broker: BrokerAddress) -> BrokerAddress:
 class ZonePublisher:
     """Publishes the zones of some sites from `start` to `stop`, whenever the broker can be reached.
 
-    Only the newest result of a site counts, and only until Home Assistant would let it expire. A site whose estimator
-    gives no probabilities is left out.
+    Only the newest result of a site counts, and only until Home Assistant would let it expire. Of a site whose
+    estimator gives no probabilities, there are alarms only.
 
     Parameters
     ----------
@@ -90,7 +90,9 @@ class ZonePublisher:
         self._sites = {site: watched for site, watched in sites.items() if _gives_probabilities(watched)}
         self._clock, self._alarms, self._in_use = clock, alarms, in_use
         availability = f"cloakwork/zones/{name}"
-        self._discovery = _discovery_messages(self._sites, availability, page_url)
+        self._alarmed = tuple(sites)
+        problems = [alarm_discovery(site, alarm, availability, page_url=page_url) for site in sites for alarm in ALARMS]
+        self._discovery = _discovery_messages(self._sites, availability, problems)
         self._lock = Lock()
         self._newest: dict[str, Result] = {}
         self._waiting: set[str] = set()
@@ -156,7 +158,7 @@ class ZonePublisher:
                 connection.publish(zone_topic(result.site, zone.id), state)
 
     def _publish_alarms(self, connection: Connection) -> None:
-        for site in self._sites:
+        for site in self._alarmed:
             with suppress(StoreError):  # the next look says it
                 reasons = self._alarms(site)
                 for alarm in ALARMS:
@@ -180,14 +182,13 @@ def _gives_probabilities(watched: CollectedSite) -> bool:
 
 
 def _discovery_messages(
-    sites: Mapping[str, CollectedSite], availability: str, page_url: str | None
+    sites: Mapping[str, CollectedSite], availability: str, problems: Sequence[tuple[str, bytes]]
 ) -> dict[str, bytes]:
     """Return payloads by topic; refuses two zones that Home Assistant would take for one."""
-    messages: dict[str, bytes] = {}
+    messages = dict(problems)
     for site, watched in sites.items():
         messages |= dict(
             (
-                *(alarm_discovery(site, alarm, availability, page_url=page_url) for alarm in ALARMS),
                 people_discovery(site, watched.schedule, availability),
                 *(probability_discovery(site, zone, watched.schedule, availability) for zone in watched.site.zones),
             )
