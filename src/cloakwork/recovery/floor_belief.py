@@ -25,14 +25,14 @@ from cloakwork.recovery.vicinity import Source, position
 
 CHAINS = 8  # run in parallel, each with random numbers of its own: results do not depend on the number of cores
 HOT, COLD, WARM = 40, 20, 5  # sweeps before the first that counts: from nothing, first hot ones; from the frame before
-SWEEPS = 10  # that count
+SWEEPS = 8  # that count
 GATHERED = 3.0  # metres around the likeliest place of one of the others within which it becomes a track
 BEGUN = 0.2  # expected others there that become a track
 RECYCLED = 0.05  # a track below this probability becomes one of the others
 NEARBY = 4.0  # metres around a track whose places are weighed one by one
 NEGLIGIBLE = 1e-3  # a place this much less likely than the likeliest of a track is left out
 MOST_CELLS = MOST_NEAR // 2  # of the law of a track
-FAINT = 1e-3  # of the noise: a sensor that a source warms by less does not count for it
+FAINT = 3e-3  # of the noise: a sensor that a source warms by less does not count for it
 
 
 @dataclass(frozen=True, eq=False)

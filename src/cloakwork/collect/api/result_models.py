@@ -129,8 +129,13 @@ def _result_fields(result: Result, *, with_map: bool) -> dict[str, Any]:
 
 
 def unpacked(packed: bytes | None) -> list[float] | None:
-    """The numbers of a map, to six digits."""
-    return None if packed is None else [_rounded(number) for number in unpack_map(packed).tolist()]
+    """The numbers of a map, to six digits, and at most 20 after the point."""
+    if packed is None:
+        return None
+    numbers = unpack_map(packed)
+    scale = 10.0 ** (5 - np.floor(np.log10(np.maximum(np.abs(numbers), 1e-15))))
+    rounded: list[float] = (np.rint(numbers * scale) / scale).tolist()
+    return rounded
 
 
 def _zone_body(zone: ZoneState) -> ZoneBody:

@@ -126,7 +126,9 @@ async def timeline(
     zones = [zone.id for zone in context.site(site, caller).site.zones]
     context.access.charge(caller, max(0.0, query.steps / context.settings.rows_per_request - 1.0))
     async with context.access.one_at_a_time(caller, "history"):
-        return await context.workers.read(lambda: json_response(_timeline(_period(context, site, query), zones)))
+        return await context.workers.read(
+            lambda: json_response(_timeline(_period(context, site, query, "tracks"), zones))
+        )
 
 
 @router.get("/tracks", response_model=TracksBody, **_READ)
@@ -137,7 +139,9 @@ async def tracks(
     context.site(site, caller)
     context.access.charge(caller, max(0.0, query.steps / context.settings.rows_per_request - 1.0))
     async with context.access.one_at_a_time(caller, "history"):
-        return await context.workers.read(lambda: json_response(_tracks(_period(context, site, query))))
+        return await context.workers.read(
+            lambda: json_response(_tracks(_period(context, site, query, "sources", "zones")))
+        )
 
 
 @router.get("/presence", response_model=PresenceBody, **_READ)
@@ -161,7 +165,7 @@ def _presence(context: ApiContext, watched: CollectedSite, until: int) -> Presen
     return PresenceBody(since=since, step_ms=watched.schedule.period_ms, zones=lanes)
 
 
-def _period(context: ApiContext, site: str, query: PeriodQuery) -> _Period:
+def _period(context: ApiContext, site: str, query: PeriodQuery, *without: str) -> _Period:
     until = context.clock() + 1 if query.until is None else query.until
     since = query.since
     if since is None:
@@ -170,7 +174,7 @@ def _period(context: ApiContext, site: str, query: PeriodQuery) -> _Period:
     if since >= until:
         raise ApiError(422, "invalid", "query: until is not after since. Give since <= time < until.")
     step = -(-(until - since) // query.steps)
-    found = context.store.results.sampled(site, since, until, step)
+    found = context.store.results.sampled(site, since, until, step, without=without)
     return _Period(since, until, step, {(result.time - since) // step: result for result in found})
 
 

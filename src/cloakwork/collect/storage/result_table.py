@@ -95,11 +95,15 @@ class ResultTable:
             results = [_from_row(row) for row in rows]
         return queries.page(results, limit, str(results[-1].time) if results else "")
 
-    def sampled(self, site: str, since: int, until: int, step: int) -> list[Result]:
-        """Return the last result of each step of a period, without maps, oldest first; failed ones are left out."""
+    def sampled(self, site: str, since: int, until: int, step: int, *, without: Sequence[str] = ()) -> list[Result]:
+        """Return the last result of each step of a period, oldest first, without maps and the columns `without`.
+
+        Failed ones are left out.
+        """
         period = (_TABLE.site == site, *queries.within(_TABLE.time, since, until), _NOT_FAILED)
         last = sa.select(sa.func.max(_TABLE.time)).where(*period).group_by((_TABLE.time - since) // step)
-        query = sa.select(*_columns(maps=False)).where(_TABLE.site == site, _TABLE.time.in_(last)).order_by(_TABLE.time)
+        columns = [column for column in _columns(maps=False) if column.name not in without]
+        query = sa.select(*columns).where(_TABLE.site == site, _TABLE.time.in_(last)).order_by(_TABLE.time)
         with self._database.reading() as connection:
             return [_from_row(row) for row in connection.execute(query)]
 
@@ -224,7 +228,8 @@ def _to_row(result: Result) -> dict[str, object]:
 
 
 def _from_row(row: sa.Row[Any]) -> Result:
-    values = dict(row._mapping)  # noqa: SLF001 (SQLAlchemy's name for a public attribute)
+    left_out = {"sources": "[]", "tracks": "[]", "zones": None, "map": None}
+    values = left_out | dict(row._mapping)  # noqa: SLF001 (SQLAlchemy's name for a public attribute)
     for name in ("gap", "fit", "took_ms"):
         values[name] = math.nan if values[name] is None else values[name]
     values["set_aside"] = tuple(json.loads(values["set_aside"]))
@@ -234,7 +239,7 @@ def _from_row(row: sa.Row[Any]) -> Result:
         values[name] = tuple(kind(**_tuples(record)) for record in json.loads(values[name]))
     zones = values["zones"]
     values["zones"] = None if zones is None else tuple(ZoneState(**zone) for zone in json.loads(zones))
-    return Result(**{"map": None, **values})
+    return Result(**values)
 
 
 def _records(records: Sequence[RecoveredSource | RecoveredTrack | ZoneState]) -> str:
