@@ -29,12 +29,18 @@ class Stretch {
 
 export class ResultHistory {
   constructor({ name, period_ms: period, ahead_ms: ahead, lag, follows }) {
-    const [fewest, most] = TRAIL_FRAMES.map((frames) => frames * period);
     const late = follows ? lag * period : 0; // until a frame is settled
-    Object.assign(this, { name, period, ahead, late, trail: late + Math.min(Math.max(TRAIL_MS, fewest), most) });
+    Object.assign(this, { name, period, ahead, late });
+    this.fit(1);
     this.recent = new Stretch([], Infinity, Infinity);
     this.past = new Stretch([], Infinity, -Infinity);
     this.whole = new Map();
+  }
+
+  /** Sets how far trails go back: not as far with many people. */
+  fit(people) {
+    const frames = Math.max(TRAIL_FRAMES[0], Math.min(TRAIL_MS / this.period, TRAIL_FRAMES[1], TRAIL_POINTS / people));
+    this.trail = this.late + frames * this.period;
   }
 
   /** Loads the newest results, as many as trails need. */
@@ -91,7 +97,7 @@ export class ResultHistory {
     const items = this._holding(time - this.period, time + this.period)?.items ?? [];
     if (!items.length) {
       const slot = Math.round(time / this.period) * this.period; // at which devices measure
-      return (await this.get(slot)) ?? (await this._before(time)) ?? this._after(time);
+      return (await this.get(slot)) ?? (await this.before(time)) ?? this._after(time);
     }
     return items.reduce((best, result) => (far(best) <= far(result) ? best : result));
   }
@@ -101,10 +107,10 @@ export class ResultHistory {
     const items = this._holding(time, time)?.items ?? [];
     const at = items.findIndex((result) => result.time === time);
     if (at >= 0 && items[at + by]) return items[at + by];
-    return by < 0 ? this._before(time + (by + 1) * this.period - 1) : this._after(time + (by - 1) * this.period);
+    return by < 0 ? this.before(time + (by + 1) * this.period - 1) : this._after(time + (by - 1) * this.period);
   }
 
-  async _before(time) {
+  async before(time) {
     return (await api.getResults(this.name, { until: Math.floor(time) + 1, limit: 1 })).at(-1);
   }
 
@@ -126,7 +132,6 @@ export class ResultHistory {
       if (this.late && !settled && time < result.time) continue;
       for (const track of tracks) points.get(track.label)?.push({ ...track, time });
     }
-    const most = Math.max(TRAIL_FRAMES[0], TRAIL_POINTS / there.length);
-    return new Map([...points].map(([label, all]) => [label, all.slice(-most)]));
+    return points;
   }
 }

@@ -53,6 +53,7 @@ export class SiteView {
     this.timer = setInterval(() => this._poll(), HEALTH_MS);
     this._setLoading(true);
     this.drawHealth();
+    await this.attempt(() => this._loadFirst());
     await Promise.all([this.loadResults(), this.loadHealth(), this.loadTimeline()]);
     if (!this.open) return;
     this._setLoading(false);
@@ -96,6 +97,16 @@ export class SiteView {
       if (this.open) this.page.handleError(problem);
       return undefined;
     }
+  }
+
+  /** Shows the newest map before all else. */
+  async _loadFirst() {
+    const newest = await this.history.before(api.now() + this.info.ahead_ms);
+    const whole = newest && (await this.history.get(newest.time));
+    if (!whole || !this.open) return;
+    this.latest = whole;
+    this.history.fit(whole.tracks.length);
+    if (this.page.timeline.live) await this._render(whole);
   }
 
   loadResults() {

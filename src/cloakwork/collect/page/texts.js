@@ -103,8 +103,7 @@ export function headlineText(name, result, info, now) {
 
 /** What the map shows, below its title. */
 export function viewText(result, { mode, alone }, info, now) {
-  const when = mode === "live" ? "Now" : mode === "settled" ? "Settled" : "Past";
-  const time = `${when}, ${moment(result.time, now)}`;
+  const time = `${{ live: "Now", settled: "Settled" }[mode] ?? "Past"}, ${moment(result.time, now)}`;
   if (alone || !info.follows) return `${time}: from this frame alone`;
   if (result.settled) return `${time}: from the readings before and after`;
   return `${time}: from the readings up to then; it can still change`;
@@ -151,37 +150,33 @@ const STATUS = {
 
 /** Reasons to doubt a result, one sentence each. */
 export function doubts(result, marks, where) {
-  const sentences = STATUS[result.status] ? [STATUS[result.status]] : [];
+  const { counts, expected, set_aside: aside } = result;
   const found = marks.filter(({ doubt }) => !doubt).length;
-  const unplaced = result.counts ? likelyCounts(result)[0] - found : 0;
-  if (unplaced > 0) sentences.push(`${unplaced} more, whose place is unclear.`);
+  const unplaced = counts ? likelyCounts(result)[0] - found : 0;
   const possible = marks.filter(({ doubt }) => doubt).map((mark) => `${where(mark)} (${percent(mark.probability)})`);
-  if (possible.length) sentences.push(`Possible, but less likely than not: ${possible.join(", ")}.`);
-  if (!result.counts && !found) sentences.push("This does not prove that no one is there.");
-  const missing = result.expected - result.sensors;
-  if (missing > 0) sentences.push(`${missing} of ${count(result.expected, "sensor")} missing in this frame.`);
-  const aside = result.set_aside;
-  if (aside.length)
-    sentences.push(
-      `Ignored, because no source explains the reading or the device cannot measure: ${aside.join(", ")}.`,
-    );
-  if (result.doubtful) {
-    sentences.push(
+  const missing = expected - result.sensors;
+  return [
+    STATUS[result.status],
+    unplaced > 0 && `${unplaced} more, whose place is unclear.`,
+    possible.length && `Possible, but less likely than not: ${possible.join(", ")}.`,
+    !counts && !found && "This does not prove that no one is there.",
+    missing > 0 && `${missing} of ${count(expected, "sensor")} missing in this frame.`,
+    aside.length && `Ignored, because no source explains the reading or the device cannot measure: ${aside.join(", ")}.`,
+    result.doubtful &&
       `The readings do not fit the model (p = ${number(result.fit, 1)}): the sources differ from those in the site ` +
         "file, or the physics is wrong. Treat this map with caution.",
-    );
-  }
-  return sentences;
+  ].filter(Boolean);
 }
+
+/** The sensors that the observer of a claim sees. */
+const seen = ({ scope }) => ({ network: "all sensors", sensor: "one sensor" })[scope] ?? `any ${scope} sensors`;
 
 /** The privacy claim in one sentence. */
 export function claim(info, kind) {
-  const { scope } = info;
-  const seen = { network: "all sensors", sensor: "one sensor and no other" }[scope] ?? `any ${scope} sensors, no others`;
   const figures = `(epsilon ${number(info.epsilon, 3)}, delta ${number(info.delta, 3)})`;
   const who = isFloor(kind) ? "person" : "source";
   const moves = `Moves of up to ${distance(info.alpha, kind)} by one ${who} are hidden`;
-  return `${moves} ${inEvery(info.window_s)}${scope ? ` from anyone who sees ${seen}` : ""} ${figures}.`;
+  return `${moves} ${inEvery(info.window_s)} from anyone who sees ${seen(info)}${info.scope === "network" ? "" : " and no others"} ${figures}.`;
 }
 
 // by the code of a problem, in the singular and the plural
@@ -227,11 +222,10 @@ export function budget(info, sensors) {
 /** An explanation of the claim. */
 export function meaning(info, kind) {
   const window = `${isOneUnit(info.window_s) ? "one " : ""}${windowName(info.window_s)}`;
-  const readings = `the readings of ${info.scope === "sensor" ? "one sensor in " : info.scope > 1 ? `any ${info.scope} sensors in ` : ""}${window}`;
   const factor = number(Math.exp(Math.min(info.epsilon, 700)) * 1.005, 3); // never rounded down
   const [here, there] = isFloor(kind) ? ["someone is here", "they are"] : ["a source is here", "it is"];
   return (
-    `Any pattern in ${readings} is at most ${factor} times likelier if ${here} than if ${there} ` +
+    `Any pattern in the readings of ${seen(info)} in ${window} is at most ${factor} times likelier if ${here} than if ${there} ` +
     `up to ${distance(info.alpha, kind)} away, plus ${number(info.delta, 3)}. ` +
     "This holds for sources no stronger than the site file says, and if its model is right. " +
     info.assumptions.join(" ")
@@ -239,20 +233,18 @@ export function meaning(info, kind) {
 }
 
 /** What the claim does not hide, one sentence each. */
-export function notHidden(info, kind) {
-  const window = windowName(info.window_s);
-  const sentences = [
+export function notHidden({ alpha, scope, window_s: window }, kind) {
+  const further = `${isOneUnit(window) ? "" : "period of "}${windowName(window)}`;
+  const more = scope === "sensor" ? "several" : scope > 1 && `more than ${scope}`;
+  return [
     "That someone or something is there, how many, and their total strength.",
-    `Moves of more than ${distance(info.alpha, kind)}. Moves of several at once add up.`,
-  ];
-  if (isFloor(kind)) sentences.push("Which side of a wall someone is on.");
-  const further = isOneUnit(info.window_s) ? window : `period of ${window}`;
-  sentences.push(`The place of anyone who stays for longer: each further ${further} reveals more, until they are found.`);
-  const more = info.scope === "sensor" ? "several" : info.scope > 1 && `more than ${info.scope}`;
-  if (more) sentences.push(`Anything, from anyone who combines ${more} sensors, as this page does.`);
-  sentences.push("Anything, from anyone who holds keys of the devices: they can remove the noise.");
-  sentences.push("Anything outside the model: a creaking door, a light in the window.");
-  return sentences;
+    `Moves of more than ${distance(alpha, kind)}. Moves of several at once add up.`,
+    isFloor(kind) && "Which side of a wall someone is on.",
+    `The place of anyone who stays for longer: each further ${further} reveals more, until they are found.`,
+    more && `Anything, from anyone who combines ${more} sensors, as this page does.`,
+    "Anything, from anyone who holds keys of the devices: they can remove the noise.",
+    "Anything outside the model: a creaking door, a light in the window.",
+  ].filter(Boolean);
 }
 
 /** What an attacker who follows people knows, and how well that fits. */
@@ -264,9 +256,8 @@ export function attackText(attack, info, space, now) {
   const all = attack.frames === 1 ? "the only frame" : `all ${attack.frames} frames`;
   const last = `the last ${count(attack.frames, "frame")} (since ${moment(attack.since, now)})`;
   const span = attack.span === "window" ? windowName(info.window_s) : attack.span;
-  const kept = `of the ${span} up to ${moment(attack.time, now)}`;
   const how = info.follows ? `follows ${someone} through them` : "assumes that nothing moved";
-  const who = `Anyone who keeps ${attack.cut ? last : all} ${kept} and ${how} finds ${found}.`;
+  const who = `Anyone who keeps ${attack.cut ? last : all} of the ${span} up to ${moment(attack.time, now)} and ${how} finds ${found}.`;
   const cut = attack.cut ? " More frames would take too long here; they tell more." : "";
   const wrong = "sources do not move as the site file says, or the physics is wrong";
   const fit = `fit it (p = ${number(attack.fit, 1)})`;
@@ -276,11 +267,10 @@ export function attackText(attack, info, space, now) {
 /** What data of a longer time reveal, in the numbers of the plan. */
 export function longerText({ kind, longer: { seconds, epsilon, right_place, radius } }) {
   const length = radius < 1 ? `${number(100 * radius, 1)}\u00a0cm` : `${number(radius)}\u00a0m`;
-  const located = `is located to about ${length}`;
   const named = `is named in up to ${Math.ceil(100 * right_place)}\u00a0% of cases`;
   const who = `${isFloor(kind) ? "Someone who stays" : "A source that stays"} in one place for ${windowName(seconds)}`;
   const kept = `by anyone who keeps every reading (epsilon ${number(epsilon * 1.005, 3)})`;
-  return `${who} ${radius === null ? named : located} ${kept}.`;
+  return `${who} ${radius === null ? named : `is located to about ${length}`} ${kept}.`;
 }
 
 /** That a site's clock is not a real one. */
@@ -290,8 +280,7 @@ export const speedText = (speed) =>
 /** How a source compares with the simulated truth that it is matched to. */
 export function truthText(matched, kind) {
   if (!matched) return "No simulated source matches it.";
-  const where = matched.inside ? "inside" : "outside";
-  return `The simulated truth is ${distance(matched.apart, kind)} away, ${where} the vicinity.`;
+  return `The simulated truth is ${distance(matched.apart, kind)} away, ${matched.inside ? "in" : "out"}side the vicinity.`;
 }
 
 /** Changes between two results, for screen readers: headline, and marks that came, went or moved. */
