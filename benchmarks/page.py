@@ -28,7 +28,7 @@ from tests.browser import PATIENCE_MS, running_browser
 FLOOR = 5_000  # square metres
 PEOPLE, FRAMES = 300, 60
 FIRST_S, PER_SECOND = 3.0, 10.0  # the goals
-VISITS, DRAGS_S = 3, 10.0
+VISITS, DRAGS_S, SWEEP_S = 3, 10.0, 5.0  # six minutes of results to and fro in a sweep
 FIRST_PICTURE = """() => {
   const look = () => {
     const canvas = document.querySelector("#plan canvas");
@@ -109,7 +109,7 @@ def _dragged(page: Page) -> tuple[float, float, float]:
     page.evaluate(COUNT_PICTURES)
     start = time.monotonic()
     while (now := time.monotonic() - start) < DRAGS_S:
-        share = 0.8 + 0.1 * np.cos(2 * np.pi * now / DRAGS_S)  # of half an hour: where there are results
+        share = 0.8 + 0.1 * np.cos(2 * np.pi * now / SWEEP_S)  # of half an hour: where there are results
         page.mouse.move(box["x"] + float(share) * box["width"], y)
         page.wait_for_timeout(15)
     took = time.monotonic() - start

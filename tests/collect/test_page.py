@@ -334,6 +334,7 @@ def test_lines_and_networks_have_drawings_of_their_own(browser: Browser) -> None
             expect(page.locator("#lanes li")).to_have_count(1)
             expect(page.locator("#estimate-sources")).to_contain_text(re.compile(where))
             expect(page.locator("#claim")).to_contain_text("source")
+            expect(page.locator("#board")).to_have_attribute("aria-busy", "false")
             visit.picture(f"site-{site}")
             if site == "hall":  # a vicinity hides nothing of the curve
                 box = "(shape) => (({ y, height }) => [y, height])(shape.getBBox())"

@@ -136,7 +136,7 @@ export class FloorDrawing {
     if (!this.canvas.hidden) paint(this.canvas, this.floor, frame.map, frame.top, isDark());
     this._sensors(layers.sensors === false ? [] : this.geometry.sensors, frame.sensors);
     const regions = frame.marks
-      .filter(({ doubt }) => !doubt)
+      .filter(({ doubt }) => !doubt && !frame.brief)
       .map((mark) => s("g", { class: mark.radius > this.span / 5 ? "wide" : null }, ...this._vicinity(mark)));
     this.below.replaceChildren(...regions, ...this._trails(frame));
     this.above.replaceChildren(
@@ -165,7 +165,7 @@ export class FloorDrawing {
   }
 
   /** Marks, and beside them labels, where there is room: they cover no name, mark or other label. */
-  _labels({ marks, label }) {
+  _labels({ marks, label, brief }) {
     const u = unit();
     const { width, height } = this.size;
     const roomy = width >= 520 * u;
@@ -182,7 +182,7 @@ export class FloorDrawing {
         !taken.some(([a, b, w, h]) => Math.abs(a - p) < (w + wide) / 2 && Math.abs(b - q) < (h + high) / 2);
       const spot = text && spots.map(([across, down]) => [x + across, y + down]).find(free);
       if (spot) taken.push([...spot, wide, high]);
-      return sourceMark([x, y], source, spot ? text : "", spot);
+      return sourceMark([x, y], source, spot ? text : "", spot, brief);
     });
   }
 }

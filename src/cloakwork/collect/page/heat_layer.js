@@ -34,10 +34,14 @@ export function paint(canvas, floor, map, top, dark) {
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   const tints = Array.from({ length: 256 }, (_, k) => tint(k / 255, dark));
-  for (let row = 0; row < floor.rows; row += 1) {
-    for (let column = 0; column < floor.columns; column += 1) {
-      if (floor.at(column, row) >= 0) block(image, floor, map, column, row, fine, top, tints);
-    }
+  const coloured = new Set(); // cells, and those beside them
+  map.forEach((value, place) => {
+    const cell = value < top / 510 ? NaN : floor.cell(floor.places[place]);
+    for (const up of [-1, 0, 1]) for (const k of [-1, 0, 1]) if (cell >= 0) coloured.add(cell + k + up * floor.columns);
+  });
+  for (const cell of coloured) {
+    const [column, row] = [cell % floor.columns, Math.floor(cell / floor.columns)];
+    if (floor.at(column, row) >= 0) block(image, floor, map, column, row, fine, top, tints);
   }
   context.putImageData(image, 0, 0);
 }
@@ -55,7 +59,6 @@ function block(image, floor, map, column, row, fine, top, tints) {
     return [a, b, around ? value(c, r) : (a + b) / 2];
   };
   const corners = [corner(-1, -1), corner(1, -1), corner(-1, 1), corner(1, 1)];
-  if (Math.max(here, ...corners.flat()) < top / 510) return; // no colour
   for (let j = 0; j < fine; j += 1) {
     for (let i = 0; i < fine; i += 1) {
       const [u, v] = [(i + 0.5) / fine - 0.5, (j + 0.5) / fine - 0.5];

@@ -12,6 +12,7 @@ import * as texts from "./texts.js";
 import { TruthLayer } from "./truth_layer.js";
 
 const HEALTH_MS = 10_000;
+const CROWD = 60; // marks
 const REST_MS = 500; // until a slider rests
 const TIMELINE_MS = 3000; // between two requests for the lanes
 const NO_HEALTH = { sensors: [], problems: [], alarms: [], faults: [], broker: null, store: null, lag: null };
@@ -201,7 +202,8 @@ export class SiteView {
   async _rest() {
     if ($("slider").matches(":active")) return this._restSoon();
     await this.showing;
-    if (this.shown && (await this.history.surround(this.shown.time)) && this.open) this.redraw();
+    if (this.shown) await this.history.surround(this.shown.time);
+    if (this.open) this.redraw();
   }
 
   /** Shows moments until the last one asked for: a slider asks faster than the collector answers. */
@@ -292,19 +294,22 @@ export class SiteView {
     const marks = result ? marksOf(result) : [];
     const truth = this.truth.match(result?.time, marks);
     const odds = !result || texts.givesOdds(result);
+    const brief = marks.length > CROWD && $("slider").matches(":active"); // while it is dragged, only the marks
     const frame = {
       time: result?.time,
       marks,
       map: result?.map ?? null,
-      trails: result ? this.history.trails(result) : new Map(),
+      trails: result && !brief ? this.history.trails(result) : new Map(),
       span: this.history.trail,
       truth,
       layers,
       sensors: this.sensorsById,
-      label: (mark) => texts.brief(mark, odds, space),
+      label: (mark) => (brief ? "" : texts.brief(mark, odds, space)),
+      brief,
     };
     const where = (mark) => this.where(mark, result);
-    this.mapView.show(frame, pictureText(result, marks, space, where, now));
+    this.mapView.show(frame, pictureText(result, brief ? [] : marks, space, where, now));
+    if (brief) return this._showMoment();
     const views = [
       { name: "Now", result: this.latest },
       { name: "Settled", result: this.info.follows ? this.history.settled : null },
