@@ -24,7 +24,7 @@ from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.vicinity import Source, position
 
 CHAINS = 8  # run in parallel, each with random numbers of its own: results do not depend on the number of cores
-HOT, COLD, WARM = 40, 20, 5  # sweeps before the first that counts: from nothing, first hot ones; from the frame before
+HOT, COLD, WARM = 30, 15, 5  # sweeps before the first that counts: from nothing, first hot ones; from the frame before
 SWEEPS = 8  # that count
 GATHERED = 3.0  # metres around the likeliest place of one of the others within which it becomes a track
 BEGUN = 0.2  # expected others there that become a track
