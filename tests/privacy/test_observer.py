@@ -10,7 +10,7 @@ import pytest
 
 import cloakwork as cw
 from cloakwork.errors import CalibrationError, PhysicsError
-from cloakwork.physics import Family, Physics, Tolerance
+from cloakwork.physics import Family, Physics, Tolerance, later
 from cloakwork.privacy import Scope
 
 LINE = cw.HeatLine(n=12, m=6, T=0.01)
@@ -78,6 +78,15 @@ def test_later_times_and_other_models_are_covered() -> None:
     declared = Family(CHAIN, Tolerance(gain=0.1, diffusion=0.2), observed=2).joint_slope().value
     for factor in (0.8, 0.93, 1.1, 1.2):
         assert declared >= 1.1 * brute(CHAIN.with_spread(factor), 2)
+
+
+def test_models_of_later_times_that_are_not_kept_are_not_mistaken_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new model may lie where a discarded one was in memory."""
+    edges = [(k, k + 1, {"length": 5.0 if k < 4 else 0.1}) for k in range(7)]
+    chain = cw.Graph(nx.Graph(edges), tau=0.3, sensors=[0, 1, 2], lengths="length")
+    monkeypatch.setattr(later, "MOST_KEPT", 0)
+    declared = Family(chain, Tolerance(later=True, position=0.05), observed=2).joint_slope().value
+    assert declared >= max(brute(chain.with_spread(factor), 2) for factor in np.geomspace(1, 40, 20))
 
 
 @pytest.mark.parametrize("moved", [0.0, 0.03])

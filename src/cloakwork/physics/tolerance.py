@@ -293,7 +293,9 @@ class Family:
         if not (self.tolerance.position or anywhere or member.covers_the_plane):
             return at_places
         factors = np.ones(member.sensors) if weights is None else weights
-        return Slope(_norm(self._swept_slopes(member, 0.0), factors, self.observed), at_places.pair)
+        # not kept by its id: models of later times come and go
+        near = member.swept_slopes(0.0, displacement=self.tolerance.position)
+        return Slope(_norm(near, factors, self.observed), at_places.pair)
 
     def _later(
         self,
