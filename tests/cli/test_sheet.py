@@ -83,6 +83,20 @@ def test_a_sheet_tells_how_well_long_stays_are_hidden(language: str, succeed: Ru
     assert any(right <= float(stated) < right + 0.1 for stated in re.findall(r"([\d.]+) %", page))
 
 
+@pytest.mark.parametrize(("scope", "few"), [('"network"', False), ('"sensor"', True), ("2", True)])
+def test_a_sheet_hides_stays_from_the_observer_of_the_claim_only(
+    scope: str, few: bool, succeed: Run, tmp_path: Path
+) -> None:
+    site, out = tmp_path / "site.toml", tmp_path / "sheet.html"
+    window = f'scope = {scope}\nwindow = "10min"\nreadings_per_window = 10\n'
+    site.write_text(ROOMS + window + '[privacy.stay]\nlength = "8h"\nepsilon = 20.0\ndelta = 1e-5\n')
+    succeed("plan", site, "--out", tmp_path / "site.plan.json")
+    succeed("sheet", site, "--out", out)
+    page = out.read_text(encoding="utf-8")
+    assert ("who sees no more sensors than that, even if they keep every reading of those" in page) == few
+    assert ("without the keys, even if they keep every reading:" in page) != few
+
+
 def test_every_language_has_every_text() -> None:
     for texts in TEXTS.values():
         assert texts.keys() == TEXTS["en"].keys()

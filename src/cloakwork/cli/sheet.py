@@ -101,7 +101,8 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
     rows = [(str(name), f"{_right(cloak, count)} %", _located(cloak, count, texts)) for name, count in spans]
     heads = [head.format(**values) for head in texts["time_heads"]]
     keys = [HIDDEN[cloak.scope]]
-    keys += ["hidden_stay"] if cloak.stay else []
+    if cloak.stay is not None:
+        keys.append("hidden_stay" if cloak.scope is Scope.NETWORK else "hidden_stay_few")
     keys += ["bits_apart"] if site.binary_ids else []
     shown = [*map(escape, texts["shown"]), text("shown_long_stay" if cloak.stay else "shown_stay")]
     return "\n".join(
