@@ -348,5 +348,7 @@ def test_tiles_of_a_large_floor_come_near_the_search_for_the_whole_and_prove_it(
         assert report.bound is not None
         assert report.bound <= whole.design_report.variance
         assert report.bound >= 0.97 * (whole.design_report.bound or math.inf)
+    at_any_speed = designed(tiled.physics, timing=Timing(1.0, "any"))
+    assert at_any_speed.frame_mu <= at_any_speed.allowance.mu
     with pytest.raises(CalibrationError):
         designed(tiled.physics, tolerance=Tolerance(position=0.5))

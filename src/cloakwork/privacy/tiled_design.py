@@ -40,6 +40,8 @@ def searched(search: Search) -> SearchResult:
     physics = search.family.physics
     if physics.sensors <= MOST_TOGETHER or not isinstance(physics, FloorPlan) or physics.local is None:
         return search.run()
+    if search.family.timing.travel == math.inf:  # one condition for all sensors, so there are no tiles
+        return search.run()
     if not isinstance(physics.regime, Steady) or search.family.tolerance.position or search.family.tolerance.memory:
         raise CalibrationError(
             f'design="least-error" with {physics.sensors:,} sensors: a floor as large as that takes no tolerance of '
@@ -133,8 +135,6 @@ def _best(moves: Moves, rows: FloatArray) -> Optimum:
 def _squares(family: Family) -> Any:
     """The squared slope of every sensor along every move of every model, sparse (moves, m)."""
     travel, pieces = family.timing.travel, []
-    if travel == math.inf:
-        return sparse.csr_array(family.sensor_slopes()[None] ** 2)
     for member in family.members:
         if not isinstance(member, FloorPlan) or member.local_moves is None:
             raise TypeError("a large floor has local moves")
