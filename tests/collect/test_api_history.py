@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from cloakwork.collect.api.routes_sites import longer_window
+from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import RecoveredTrack, Result
 from cloakwork.privacy import Profile
-from tests.collect.api_kit import NOW, watched
+from cloakwork.site import freeze, parse_site
+from tests.collect.api_kit import NOW, SITE, watched
 from tests.collect.small_sites import flat_result as zone_result
 from tests.collect.small_sites import flat_site
 from tests.collect.test_api_results import client, get
@@ -82,3 +84,14 @@ def test_eight_hours_locate_a_source_that_stays(tmp_path: Path) -> None:
     steps = np.diff(one.cloak.physics.matrix, axis=1) / np.diff(one.site.physics.space.places, axis=0).T
     information = np.median(((steps.T / one.cloak.sigmas) ** 2).sum(axis=1)) * claim.readings_per_window * windows
     assert longer.radius == pytest.approx(information**-0.5, rel=0.15)
+
+
+def test_eight_hours_of_all_sensors_tell_more_than_a_claim_about_two() -> None:
+    site = parse_site(SITE.format(name="hall").replace("[privacy]\n", "[privacy]\nscope = 2\n"))
+    one = CollectedSite(site, freeze(site, site.cloak()))
+    cloak, readings = one.cloak, one.schedule.most(28_800_000)
+    assert cloak.observed == 2
+    steps = np.diff(cloak.physics.matrix, axis=1) / np.diff(site.physics.space.places, axis=0).T
+    shift = cloak.alpha * np.sqrt(((steps.T / cloak.sigmas) ** 2).sum(axis=1).max() * readings)
+    assert longer_window(one).epsilon >= Profile(float(shift)).epsilon(one.plan.claim.delta)
+    assert longer_window(one).epsilon > cloak.over(readings).epsilon(one.plan.claim.delta)

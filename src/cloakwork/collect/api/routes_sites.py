@@ -80,7 +80,7 @@ class NamedZone(ResponseModel):
 
 
 class LongerBody(ResponseModel):
-    """The knowledge of an attacker who keeps the readings of eight hours, or of seven windows if longer.
+    """The knowledge of an attacker who keeps all readings of eight hours, or of seven windows if longer.
 
     A lone source that stays so long in one typical place can be located with a standard deviation along an axis of
     about `radius` metres (Cramer and Rao). On a network, which has no metres, the best guess of its place is right with
@@ -208,7 +208,8 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     claim, cloak = watched.plan.claim, watched.cloak
     seconds = max(EIGHT_HOURS, 7 * claim.window)
     readings = watched.schedule.most(clock_ms(seconds))
-    epsilon = cloak.over(readings).epsilon(claim.delta)
+    groups = -(-cloak.physics.sensors // cloak.observed)  # the claims of all sensors add up
+    epsilon = cloak.over(readings * groups).epsilon(claim.delta)
     places, noise = cloak.physics.places, cloak.claimed_sigmas
     if cloak.physics.space.places.shape[1] and places > 1:
         radius = typical_std(cloak.physics, noise / math.sqrt(readings))
