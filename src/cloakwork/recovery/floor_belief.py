@@ -6,6 +6,7 @@ filter: Williams, 2015). The posterior of a frame is sampled from all tracks and
 each is kept, and what they say about each other is forgotten.
 """
 
+import itertools
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -133,7 +134,9 @@ class FloorPrior:
     @property
     def arrays(self) -> Any:
         """The prior as the compiled chain takes it."""
-        return (*self.near[:7], self.patch, self.others.sum(axis=0))
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.near[2])
+        return (*self.near[:7], self.patch, self.others.sum(axis=0), logs)
 
 
 def _no_tracks(number: int) -> Any:
@@ -169,7 +172,11 @@ class FloorDraws:
         """What is known after the frame: likely others become tracks, and unlikely tracks become others."""
         sitting = prior.others[0] / np.maximum(prior.others.sum(axis=0), 1e-300)
         others = self.others.mean(axis=0)
-        tracks = [self._track(prior, number) for number in range(len(prior.tracks))]
+        drawn = np.concatenate([np.zeros((0, 2), dtype=np.int64), *self.far])
+        drawn = drawn[np.argsort(drawn[:, 0], kind="stable")]
+        ends = np.searchsorted(drawn[:, 0], np.arange(len(prior.tracks) + 1))
+        far = [drawn[first:last, 1] for first, last in itertools.pairwise(ends)]
+        tracks = [self._track(prior, number, places) for number, places in enumerate(far)]
         kept = [k for k, track in enumerate(tracks) if track.probability >= RECYCLED]
         begun = _begun(others, sitting, motion)
         rest = np.stack([others * sitting, others * (1 - sitting)])
@@ -179,13 +186,12 @@ class FloorDraws:
         states = tuple(_numbered(at, free, kept, claims) for at, free in self.states)
         return FloorBelief((*(tracks[k] for k in kept), *begun), rest, states)
 
-    def _track(self, prior: FloorPrior, number: int) -> FloorTrack:
+    def _track(self, prior: FloorPrior, number: int, far: IntArray) -> FloorTrack:
         core, size, weight, *_, stay = prior.near
         here = slice(size[number])
         cells, law = core[number, here], self.near[:, number, here].mean(axis=0)
         stayed, chance = stay[number, here], np.maximum(weight[number, here], 1e-300)
         sitting = (stayed + prior.settle * (chance - stayed)) / chance
-        far = np.concatenate([drawn[drawn[:, 0] == number, 1] for drawn in self.far])
         jumped = len(far) / self.totals.size
         if len(far):
             places, often = np.unique(far, return_counts=True)
@@ -262,8 +268,8 @@ class FloorField:
             values = columns.data * (self.strength * self.scale(aside, inflation))[columns.indices]
             felt = np.abs(values) >= FAINT
             starts = np.append(0, np.cumsum(felt))[columns.indptr]
-            values, sensors = values[felt], columns.indices[felt].astype(np.int32)
-            squares = np.add.reduceat(np.append(values**2, 0.0), starts[:-1]) * (np.diff(starts) > 0)
+            values, sensors = values[felt].astype(np.float32), columns.indices[felt].astype(np.int32)
+            squares = np.add.reduceat(np.append(values.astype(float) ** 2, 0.0), starts[:-1]) * (np.diff(starts) > 0)
             row, column = (np.ascontiguousarray(axis) for axis in rooms.grid_positions.T)
             self._known.clear()
             self._known[key] = (starts, sensors, values, squares, np.array(rooms.grid), row, column)

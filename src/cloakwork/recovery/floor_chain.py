@@ -10,11 +10,13 @@ process. In a sweep
 - *handing over*: a track leaves its source to the others, or takes one of them, which leaves all readings alike.
 
 `field` is (starts, sensors, values, squares, grid, at_row, at_column): the whitened columns by place, their squares,
-and the cells. `prior` is (core, size, weight, absent, patches, reached, came, patch_of, others): the places near each
-track, sorted, and their probabilities; that of no source; the patches to which a track may walk, sorted, and the
-probability of each place there; and the intensity of the others. `state` is (at, rest, weight, inside, rng, held): the
-places of the tracks, -1 if absent, and then of the others; the readings less their contribution; two scratch arrays;
-random numbers; and how many others and how many sources there are.
+and the cells. `prior` is (core, size, weight, absent, patches, reached, came, patch_of, others, logs): the places near
+each track, sorted, and their probabilities; that of no source; the patches to which a track may walk, sorted, and the
+probability of each place there; the intensity of the others; and the logarithms of the probabilities near each track.
+`state` is (at, rest, weight, inside, rng, held, first, following): the places of the tracks, -1 if absent, and then of
+the others; the readings less their contribution; two scratch arrays; random numbers; how many others and how many
+sources there are; and the sources in each square of the floor as linked lists, so that looking around costs the same on
+any floor.
 """
 
 import math
@@ -24,107 +26,10 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
+from cloakwork.recovery.floor_weights import TILE, add_heat, chance, find, gain, pick, picked, scan_core, scan_tile
 
-TILE = 8  # cells on a side of a tile
 NEAR = 6  # cells between the two sources of a pair, at most
 HOTTEST = 0.1  # the part of the log likelihood that counts in the first sweep from nothing
-
-
-@compiled_part
-def _add(field: Any, rest: FloatArray, place: int, factor: float) -> None:
-    starts, sensors, values = field[0], field[1], field[2]
-    for k in range(starts[place], starts[place + 1]):
-        rest[sensors[k]] += factor * values[k]
-
-
-@compiled_part
-def _gain(field: Any, rest: FloatArray, place: int) -> float:
-    """The log likelihood that a source at a place adds."""
-    starts, sensors, values = field[0], field[1], field[2]
-    total = 0.0
-    for k in range(starts[place], starts[place + 1]):
-        total += values[k] * rest[sensors[k]]
-    return float(total - field[3][place] / 2)
-
-
-@compiled_part
-def find(values: Any, size: int, value: int) -> int:
-    """The index of a value in the first entries of a sorted array, -1 if it is not there."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < size and values[low] == value else -1
-
-
-@compiled_part
-def _chance(prior: Any, i: int, place: int) -> float:
-    """The prior probability of a place for track i, or the intensity of the others there."""
-    if i >= len(prior[1]):
-        return float(prior[8][place])
-    k = find(prior[0][i], prior[1][i], place)
-    if k >= 0:
-        return float(prior[2][i, k])
-    k = find(prior[4][i], prior[5][i], prior[7][place])
-    return float(prior[6][i, k]) if k >= 0 else 0.0
-
-
-@compiled_part
-def _weighed(state: Any, number: int, top: float) -> float:
-    """Turn the logs of the weights of the places scanned into weights relative to exp(top); returns their sum."""
-    weight, total = state[2], 0.0
-    for k in range(number):
-        weight[k] = math.exp(weight[k] - top)
-        total += weight[k]
-    return total
-
-
-@compiled_part
-def _scan_core(field: Any, prior: Any, state: Any, i: int, beta: float) -> tuple[int, float, float]:
-    """Weigh the places near track i: their number, the sum of their weights over exp(top), and top."""
-    weight, inside = state[2], state[3]
-    number, top = 0, math.log(prior[3][i]) if prior[3][i] > 0 else -np.inf
-    for k in range(prior[1][i]):
-        if prior[2][i, k] > 0:
-            inside[number] = k
-            weight[number] = math.log(prior[2][i, k]) + beta * _gain(field, state[1], prior[0][i, k])
-            top = max(top, weight[number])
-            number += 1
-    return number, _weighed(state, number, top), top
-
-
-@compiled_part
-def _scan_tile(field: Any, prior: Any, state: Any, i: int, corner: Any, beta: float) -> tuple[int, float, float]:
-    """Weigh the places of a tile for track i, those near it left out, or for one of the others."""
-    grid, weight, inside = field[4], state[2], state[3]
-    track = i < len(prior[1])
-    number, top = 0, -np.inf if track else 0.0
-    for row in range(max(0, corner[0]), min(grid.shape[0], corner[0] + TILE)):
-        for column in range(max(0, corner[1]), min(grid.shape[1], corner[1] + TILE)):
-            place = grid[row, column]
-            if place < 0 or (track and find(prior[0][i], prior[1][i], place) >= 0):
-                continue
-            chance = _chance(prior, i, place)
-            if chance > 0:
-                inside[number] = place
-                weight[number] = math.log(chance) + beta * _gain(field, state[1], place)
-                top = max(top, weight[number])
-                number += 1
-    return number, _weighed(state, number, top), top
-
-
-@compiled_part
-def _pick(state: Any, number: int, total: float) -> int:
-    """One of the entries scanned, in proportion to its weight."""
-    left = state[4].random() * total
-    for k in range(number):
-        left -= state[2][k]
-        if left < 0:
-            return int(state[3][k])
-    return int(state[3][number - 1])
 
 
 @compiled_part
@@ -140,6 +45,46 @@ def _corner(field: Any, place: int, offset: Any) -> tuple[int, int]:
 
 
 @compiled_part
+def _move(field: Any, state: Any, i: int, place: int) -> None:
+    """Move source i to a place, -1 for nowhere. The readings left are the caller's."""
+    at, first, following = state[0], state[6], state[7]
+    old = at[i]
+    at[i] = place
+    if old >= 0:
+        row, column = field[5][old] // TILE, field[6][old] // TILE
+        if place >= 0 and row == field[5][place] // TILE and column == field[6][place] // TILE:
+            return
+        if first[row, column] == i:
+            first[row, column] = following[i]
+        else:
+            j = first[row, column]
+            while following[j] != i:
+                j = following[j]
+            following[j] = following[i]
+    if place >= 0:
+        row, column = field[5][place] // TILE, field[6][place] // TILE
+        following[i] = first[row, column]
+        first[row, column] = i
+
+
+@compiled_part
+def _within(field: Any, state: Any, begin: int, box: Any, members: IntArray) -> int:
+    """Fill `members` with the sources from number `begin` on in a box (rows, then columns, ends included)."""
+    at, first, following = state[0], state[6], state[7]
+    top, bottom, left, right = box
+    number = 0
+    for row in range(max(0, top) // TILE, min(bottom // TILE + 1, first.shape[0])):
+        for column in range(max(0, left) // TILE, min(right // TILE + 1, first.shape[1])):
+            j = first[row, column]
+            while j >= 0:
+                if j >= begin and top <= field[5][at[j]] <= bottom and left <= field[6][at[j]] <= right:
+                    members[number] = j
+                    number += 1
+                j = following[j]
+    return number
+
+
+@compiled_part
 def _redraw(field: Any, prior: Any, state: Any, i: int, offset: Any, rule: Any, sums: Any) -> None:
     """Draw the place of track i: near where it was or absent if it is there or absent now, else within its tile."""
     at, rest, held = state[0], state[1], state[5]
@@ -147,67 +92,58 @@ def _redraw(field: Any, prior: Any, state: Any, i: int, offset: Any, rule: Any, 
     if old < 0 and held[1] >= most:
         return
     if old >= 0:
-        _add(field, rest, old, 1.0)
+        add_heat(field, rest, old, 1.0)
         held[1] -= 1
     if old >= 0 and find(prior[0][i], prior[1][i], old) < 0:
-        number, total, _ = _scan_tile(field, prior, state, i, _corner(field, old, offset), beta)
-        at[i] = _pick(state, number, total)
+        number, total, _ = scan_tile(field, prior, state, i, _corner(field, old, offset), beta)
+        _move(field, state, i, picked(state, number, total))
         if share > 0 and sums[3][0] < len(sums[2]):
             sums[2][sums[3][0], 0], sums[2][sums[3][0], 1] = i, at[i]
             sums[3][0] += 1
     else:
-        number, total, top = _scan_core(field, prior, state, i, beta)
+        number, (total, top) = prior[1][i], scan_core(field, prior, state, i, beta)
         none = math.exp(math.log(prior[3][i]) - top) if prior[3][i] > 0 else 0.0
         for k in range(number if share > 0 else 0):
-            sums[0][i, state[3][k]] += share * state[2][k] / (total + none)
-        at[i] = -1
-        if state[4].random() * (total + none) >= none:
-            at[i] = prior[0][i, _pick(state, number, total)]
+            sums[0][i, k] += share * state[2][k] / (total + none)
+        stays = state[4].random() * (total + none) >= none
+        _move(field, state, i, prior[0][i, pick(state, number, total)] if stays else -1)
     if at[i] >= 0:
-        _add(field, rest, at[i], -1.0)
+        add_heat(field, rest, at[i], -1.0)
         held[1] += 1
 
 
 @compiled_part
 def _put(field: Any, state: Any, tracks: int, place: int) -> None:
     """Add one of the others."""
-    at, held = state[0], state[5]
-    at[tracks + held[0]] = place
-    _add(field, state[1], place, -1.0)
+    held = state[5]
+    _move(field, state, tracks + held[0], place)
+    add_heat(field, state[1], place, -1.0)
     held[0] += 1
     held[1] += 1
 
 
 @compiled_part
-def _forget(state: Any, tracks: int, j: int) -> None:
+def _forget(field: Any, state: Any, tracks: int, j: int) -> None:
     """Remove one of the others, whose contribution is no longer in the readings left."""
     at, held = state[0], state[5]
     held[0] -= 1
     held[1] -= 1
-    at[j] = at[tracks + held[0]]
-
-
-@compiled_part
-def _in_tile(field: Any, state: Any, tracks: int, corner: Any, members: IntArray) -> int:
-    """Fill `members` with the others of a tile; their number."""
-    count, at = 0, state[0]
-    for j in range(tracks, tracks + state[5][0]):
-        if 0 <= field[5][at[j]] - corner[0] < TILE and 0 <= field[6][at[j]] - corner[1] < TILE:
-            members[count] = j
-            count += 1
-    return count
+    last = tracks + held[0]
+    _move(field, state, j, at[last])
+    _move(field, state, last, -1)
 
 
 @compiled_part
 def _renew_tile(field: Any, prior: Any, state: Any, members: IntArray, corner: Any, rule: Any, sums: Any) -> None:
     """Draw the others of a tile; `members` is scratch."""
     at, rest, held, tracks, (most, beta, share) = state[0], state[1], state[5], len(prior[1]), rule
-    count, stays = _in_tile(field, state, tracks, corner, members), False
+    box = (corner[0], corner[0] + TILE - 1, corner[1], corner[1] + TILE - 1)
+    count, stays = _within(field, state, tracks, box, members), False
     for which in range(max(count, 1)):
         j = members[which] if count > 0 else -1
         if count > 0:
-            _add(field, rest, at[j], 1.0)
-        number, total, top = _scan_tile(field, prior, state, tracks, corner, beta)
+            add_heat(field, rest, at[j], 1.0)
+        number, total, top = scan_tile(field, prior, state, tracks, corner, beta)
         none = math.exp(-top) if count < 2 else 0.0
         if number == 0 or (count == 0 and held[1] >= most):
             return
@@ -215,13 +151,13 @@ def _renew_tile(field: Any, prior: Any, state: Any, members: IntArray, corner: A
             sums[1][state[3][k]] += share * state[2][k] / (total + none)
         stays = state[4].random() * (total + none) >= none
         if stays and count > 0:
-            at[j] = _pick(state, number, total)
-            _add(field, rest, at[j], -1.0)
+            _move(field, state, j, picked(state, number, total))
+            add_heat(field, rest, at[j], -1.0)
         elif stays:
             members[0] = tracks + held[0]
-            _put(field, state, tracks, _pick(state, number, total))
+            _put(field, state, tracks, picked(state, number, total))
         elif count > 0:
-            _forget(state, tracks, j)
+            _forget(field, state, tracks, j)
     if count > 1 or stays:
         _jump(field, prior, state, members, max(count, 1), corner, rule)
 
@@ -231,30 +167,25 @@ def _jump(field: Any, prior: Any, state: Any, members: IntArray, count: int, cor
     """Add one to the others of a tile that has some, or take one of several away."""
     tracks, held, beta = len(prior[1]), state[5], rule[1]
     if state[4].random() < 0.5:
-        number, total, top = _scan_tile(field, prior, state, tracks, corner, beta)
+        number, total, top = scan_tile(field, prior, state, tracks, corner, beta)
         if held[1] < rule[0] and total > 0 and _accept(math.log(total / (count + 1)) + top, state[4]):
-            _put(field, state, tracks, _pick(state, number, total))
+            _put(field, state, tracks, picked(state, number, total))
     elif count > 1:
         j = members[int(state[4].random() * count)]
         place = state[0][j]
-        _add(field, state[1], place, 1.0)
-        _, total, top = _scan_tile(field, prior, state, tracks, corner, beta)
+        add_heat(field, state[1], place, 1.0)
+        _, total, top = scan_tile(field, prior, state, tracks, corner, beta)
         if _accept(math.log(count / total) - top, state[4]):
-            _forget(state, tracks, j)
+            _forget(field, state, tracks, j)
         else:
-            _add(field, state[1], place, -1.0)
+            add_heat(field, state[1], place, -1.0)
 
 
 @compiled_part
-def _near(field: Any, at: IntArray, end: int, i: int, which: int) -> tuple[int, int]:
-    """How many other sources are near source i, and the one of number `which` among them."""
-    number, found, row, column = 0, -1, field[5][at[i]], field[6][at[i]]
-    for j in range(end):
-        if at[j] >= 0 and j != i and abs(row - field[5][at[j]]) <= NEAR and abs(column - field[6][at[j]]) <= NEAR:
-            if number == which:
-                found = j
-            number += 1
-    return number, found
+def _around(field: Any, place: int) -> tuple[int, int, int, int]:
+    """The box of the cells near a place."""
+    row, column = field[5][place], field[6][place]
+    return row - NEAR, row + NEAR, column - NEAR, column + NEAR
 
 
 @compiled_part
@@ -267,68 +198,72 @@ def _stepped(field: Any, place: int, rng: np.random.Generator) -> int:
 
 
 @compiled_part
-def _pair(field: Any, prior: Any, state: Any, i: int, beta: float) -> None:
-    at, rest, rng, end = state[0], state[1], state[4], len(prior[1]) + state[5][0]
-    before = _near(field, at, end, i, -1)[0]
-    if before == 0:
+def _pair(field: Any, prior: Any, state: Any, members: IntArray, i: int, beta: float) -> None:
+    at, rest, rng = state[0], state[1], state[4]
+    before = _within(field, state, 0, _around(field, at[i]), members)
+    j = members[int(rng.random() * before)]  # i is one of them
+    if j == i:
         return
-    j = _near(field, at, end, i, int(rng.random() * before))[1]
     old_i, old_j = at[i], at[j]
     new_i, new_j = _stepped(field, old_i, rng), _stepped(field, old_j, rng)
     if new_i < 0 or new_j < 0:
         return
-    chance = _chance(prior, i, new_i) * _chance(prior, j, new_j)
-    if chance <= 0:
+    likely = chance(prior, i, new_i) * chance(prior, j, new_j)
+    if likely <= 0:
         return
-    _add(field, rest, old_i, 1.0)
-    ratio = -_gain(field, rest, old_i)
-    _add(field, rest, old_j, 1.0)
-    ratio += _gain(field, rest, new_j) - _gain(field, rest, old_j)
-    _add(field, rest, new_j, -1.0)
+    add_heat(field, rest, old_i, 1.0)
+    ratio = -gain(field, rest, old_i)
+    add_heat(field, rest, old_j, 1.0)
+    ratio += gain(field, rest, new_j) - gain(field, rest, old_j)
+    add_heat(field, rest, new_j, -1.0)
     # the gain of the first is that beside the second, before and after
-    ratio = beta * (ratio + _gain(field, rest, new_i))
-    ratio += math.log(chance / (_chance(prior, i, old_i) * _chance(prior, j, old_j)))
-    at[i], at[j] = new_i, new_j
+    ratio = beta * (ratio + gain(field, rest, new_i))
+    ratio += math.log(likely / (chance(prior, i, old_i) * chance(prior, j, old_j)))
+    _move(field, state, i, new_i)
+    _move(field, state, j, new_j)
     far = max(abs(field[5][new_i] - field[5][new_j]), abs(field[6][new_i] - field[6][new_j]))
-    after = _near(field, at, end, i, -1)[0]
+    after = _within(field, state, 0, _around(field, new_i), members)
     if far <= NEAR and _accept(ratio + math.log(before / after), rng):
-        _add(field, rest, new_i, -1.0)
+        add_heat(field, rest, new_i, -1.0)
         return
-    at[i], at[j] = old_i, old_j
-    _add(field, rest, new_j, 1.0)
-    _add(field, rest, old_j, -1.0)
-    _add(field, rest, old_i, -1.0)
+    _move(field, state, i, old_i)
+    _move(field, state, j, old_j)
+    add_heat(field, rest, new_j, 1.0)
+    add_heat(field, rest, old_j, -1.0)
+    add_heat(field, rest, old_i, -1.0)
 
 
 @compiled_part
-def _hand_over(prior: Any, state: Any, i: int) -> None:
-    """Let track i leave its source to the others, or take one of those that it can reach."""
+def _hand_over(field: Any, prior: Any, state: Any, members: IntArray, i: int, box: Any) -> None:
+    """Let track i leave its source to the others, or take one of those near it; `box` has all places near it."""
     at, rng, held, tracks = state[0], state[4], state[5], len(prior[1])
     absent, place = prior[3][i], at[i]
-    if absent <= 0 or held[0] >= len(at) - tracks:
+    if absent <= 0 or held[0] >= len(at) - tracks or (place >= 0 and find(prior[0][i], prior[1][i], place) < 0):
         return
     number, chosen = 0, -1
-    for j in range(tracks, tracks + held[0]):
-        if _chance(prior, i, at[j]) > 0:
+    for k in range(_within(field, state, tracks, box, members)):
+        near = find(prior[0][i], prior[1][i], at[members[k]])
+        if near >= 0 and prior[2][i, near] > 0:
             number += 1
             if rng.random() * number < 1:
-                chosen = j
+                chosen = members[k]
     if place >= 0:
-        ratio = absent * prior[8][place] / (_chance(prior, i, place) * (number + 1))
+        ratio = absent * prior[8][place] / (chance(prior, i, place) * (number + 1))
         if rng.random() < ratio:
-            at[tracks + held[0]] = place
+            _move(field, state, tracks + held[0], place)
+            _move(field, state, i, -1)
             held[0] += 1
-            at[i] = -1
     elif number > 0 and prior[8][at[chosen]] > 0:
         place = at[chosen]
-        if rng.random() < _chance(prior, i, place) * number / (absent * prior[8][place]):
+        if rng.random() < chance(prior, i, place) * number / (absent * prior[8][place]):
             held[0] -= 1
-            at[chosen] = at[tracks + held[0]]
-            at[i] = place
+            _move(field, state, chosen, at[tracks + held[0]])
+            _move(field, state, tracks + held[0], -1)
+            _move(field, state, i, place)
 
 
 @compiled_part
-def _sweep(field: Any, prior: Any, state: Any, members: IntArray, rule: Any, sums: Any) -> None:
+def _sweep(field: Any, prior: Any, state: Any, members: IntArray, boxes: IntArray, rule: Any, sums: Any) -> None:
     tracks, at, rng = len(prior[1]), state[0], state[4]
     offset = (int(rng.random() * TILE), int(rng.random() * TILE))
     for i in range(tracks):
@@ -338,9 +273,21 @@ def _sweep(field: Any, prior: Any, state: Any, members: IntArray, rule: Any, sum
             _renew_tile(field, prior, state, members, (row, column), rule, sums)
     for i in range(tracks + state[5][0]):
         if at[i] >= 0:
-            _pair(field, prior, state, i, rule[1])
+            _pair(field, prior, state, members, i, rule[1])
     for i in range(tracks):
-        _hand_over(prior, state, i)
+        _hand_over(field, prior, state, members, i, boxes[i])
+
+
+@compiled_part
+def _boxes(field: Any, prior: Any) -> IntArray:
+    """The box of the places near each track."""
+    boxes = np.empty((len(prior[1]), 4), dtype=np.int64)
+    for i in range(len(boxes)):
+        cells = prior[0][i, : prior[1][i]]
+        rows, columns = field[5][cells], field[6][cells]
+        boxes[i, 0], boxes[i, 1] = rows.min(), rows.max()
+        boxes[i, 2], boxes[i, 3] = columns.min(), columns.max()
+    return boxes
 
 
 @compiled
@@ -366,22 +313,24 @@ def run_floor_chain(
     """
     most, hot, warm, sweeps = lengths
     tracks, size = len(prior[1]), max(TILE * TILE, prior[0].shape[1])
-    held = np.zeros(2, dtype=np.int64)
-    state = (at, data.copy(), np.empty(size), np.empty(size, dtype=np.int64), rng, held)
-    members, least = np.empty(len(at) + 1, dtype=np.int64), np.inf
-    for i in range(tracks):
-        if at[i] >= 0 and _chance(prior, i, at[i]) <= 0:
-            at[i] = -1  # what was drawn before this frame may be impossible now
-        if at[i] >= 0:
-            _add(field, state[1], at[i], -1.0)
+    held, before = np.zeros(2, dtype=np.int64), at.copy()
+    at[:] = -1
+    first = np.full((field[4].shape[0] // TILE + 1, field[4].shape[1] // TILE + 1), -1)
+    lists = (first, np.full(len(at), -1))
+    state = (at, data.copy(), np.empty(size), np.empty(size, dtype=np.int64), rng, held, *lists)
+    members, boxes, least = np.empty(len(at) + 1, dtype=np.int64), _boxes(field, prior), np.inf
+    for i in range(tracks):  # what was drawn before this frame may be impossible now
+        if before[i] >= 0 and chance(prior, i, before[i]) > 0:
+            _move(field, state, i, before[i])
+            add_heat(field, state[1], at[i], -1.0)
             held[1] += 1
     for i in range(tracks, tracks + others):
-        if prior[8][at[i]] > 0:
-            _put(field, state, tracks, at[i])
+        if prior[8][before[i]] > 0:
+            _put(field, state, tracks, before[i])
     for sweep in range(hot + warm + sweeps):
         beta = HOTTEST ** (1 - sweep / hot) if sweep < hot else 1.0
         rule = (most, beta, 1.0 / sweeps if sweep >= hot + warm else 0.0)
-        _sweep(field, prior, state, members, rule, sums)
+        _sweep(field, prior, state, members, boxes, rule, sums)
         if sweep >= hot + warm:
             totals[sweep - hot - warm] = held[1]
             misfit = (state[1] ** 2).sum()

@@ -10,7 +10,7 @@ from scipy import sparse
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 from cloakwork.physics import FloorPlan
-from cloakwork.recovery.floor_chain import find
+from cloakwork.recovery.floor_weights import find
 from cloakwork.recovery.motion import FARTHEST, MOST_INTERVALS, PATCH, Motion, Transitions, transitions_between
 
 MOST_NEAR = 400  # places near a track that are weighed one by one
