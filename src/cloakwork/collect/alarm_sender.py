@@ -20,7 +20,7 @@ from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from cloakwork.errors import InputError, StoreError
 from cloakwork.mqtt import ALARMS, AWAY, read_password
@@ -38,6 +38,11 @@ log = logging.getLogger(__name__)
 Reasons: TypeAlias = Callable[[str], Mapping[str, Sequence[str]]]
 
 
+def _reachable(address: str) -> str:
+    _ = urlsplit(address).port  # raises if the host or the port cannot be one
+    return address
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,7 +50,7 @@ class _Table(BaseModel):
 class Webhook(_Table):
     """`[webhook]`: an address that takes JSON by POST."""
 
-    url: Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")]
+    url: Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$"), AfterValidator(_reachable)]
 
     def send(self, alarm: "AlarmMessage") -> None:
         body = json.dumps({**vars(alarm), "title": alarm.title, "text": alarm.text}).encode()
@@ -57,7 +62,11 @@ class Webhook(_Table):
 class Mail(_Table):
     """`[mail]`: a mail server, smtps:// or smtp:// with STARTTLS, and who writes to whom."""
 
-    server: Annotated[str, Field(pattern=r"^smtps?://([^\s/@:]+@)?([^\s/@:]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$")]
+    server: Annotated[
+        str,
+        Field(pattern=r"^smtps?://([^\s/@:]+@)?([^\s/@:]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$"),
+        AfterValidator(_reachable),
+    ]
     sender: Annotated[str, Field(alias="from", pattern=r"^[^\s@]+@[^\s@]+$")]
     to: Annotated[list[Annotated[str, Field(pattern=r"^[^\s@]+@[^\s@]+$")]], Field(min_length=1)]
     password_file: Path | None = None
