@@ -121,6 +121,8 @@ class FakeSite:
             "scope": told.scope,
             "window_s": told.window,
             "readings_per_window": told.readings_per_window,
+            "stay": None,
+            "bits": None,
             "assumptions": list(self.site.assumptions),
             "period_ms": self.site.period_ms,
             "ahead_ms": 3 * self.site.period_ms,

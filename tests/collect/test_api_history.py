@@ -12,8 +12,8 @@ from cloakwork.collect.storage import RecoveredTrack, Result
 from cloakwork.privacy import Profile
 from cloakwork.site import freeze, parse_site
 from tests.collect.api_kit import NOW, SITE, watched
+from tests.collect.small_sites import FLAT, flat_site
 from tests.collect.small_sites import flat_result as zone_result
-from tests.collect.small_sites import flat_site
 from tests.collect.test_api_results import client, get
 
 PERIOD = 60_000
@@ -95,3 +95,51 @@ def test_eight_hours_of_all_sensors_tell_more_than_a_claim_about_two() -> None:
     shift = cloak.alpha * np.sqrt(((steps.T / cloak.sigmas) ** 2).sum(axis=1).max() * readings)
     assert longer_window(one).epsilon >= Profile(float(shift)).epsilon(one.plan.claim.delta)
     assert longer_window(one).epsilon > cloak.over(readings).epsilon(one.plan.claim.delta)
+
+
+STAY = '[privacy.stay]\nlength = "8h"\nepsilon = 8.0\ndelta = 1e-5\n'
+
+
+@pytest.mark.parametrize("scope", ["", "scope = 2\n"])
+def test_eight_hours_with_slow_offsets_tell_what_the_claim_for_stays_allows(scope: str) -> None:
+    text = FLAT.format(epsilon=8.0).replace("[privacy]\n", f"[privacy]\n{scope}")
+    plain, still = (
+        CollectedSite(site, freeze(site, site.cloak())) for site in (parse_site(text), parse_site(text + STAY))
+    )
+    before, after = longer_window(plain), longer_window(still)
+    groups = -(-still.cloak.physics.sensors // still.cloak.observed)
+    mu = Profile(still.cloak.stay_mu(still.schedule.most(28_800_000))).times(groups).mu
+    assert after.epsilon == pytest.approx(Profile(mu).epsilon(1e-5), rel=1e-3)
+    assert after.epsilon < before.epsilon / 3
+    if not scope:
+        assert after.epsilon <= 8.0
+    # the mean of all readings has the variance of the offsets left, whose information is at most that of the worth
+    assert before.radius is not None
+    assert after.radius is not None
+    worth = still.cloak.stay_worth(still.schedule.most(28_800_000))
+    sigma = np.median(still.cloak.sigmas / plain.cloak.sigmas)
+    gain = np.sqrt(plain.schedule.most(28_800_000) / worth)
+    assert after.radius / before.radius == pytest.approx(sigma * gain, rel=0.05)
+
+
+def test_a_site_states_its_claims_for_stays_and_bits(tmp_path: Path) -> None:
+    bits = """
+[privacy.binary]
+epsilon = 2.0
+[[zone]]
+id = "left"
+label = "Left"
+room = [1.0, 1.0]
+"""
+    sensor = '[[sensor]]\nid = "{}"\n{}\n'
+    located = sensor.format("a", "at = [1.0, 1.0]") + sensor.format("b", "at = [4.0, 2.0]")
+    seat = sensor.format("seat", 'kind = "binary"\nzone = "left"')
+    text = FLAT.replace("sensors = 12\n", "") + STAY + bits + located + seat
+    with client(tmp_path, flat_site(text)) as (made, _):
+        [told] = made.get("/v1/sites").json()
+    assert told["stay"] == {"seconds": 28_800.0, "epsilon": 8.0, "delta": 1e-5}
+    assert told["bits"] == {"sensors": 1, "shared": 1, "epsilon": 2.0, "delta": 0.0}
+    (tmp_path / "plain").mkdir()
+    with client(tmp_path / "plain", flat_site()) as (made, _):
+        [plain] = made.get("/v1/sites").json()
+    assert (plain["stay"], plain["bits"]) == (None, None)

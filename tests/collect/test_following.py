@@ -2,8 +2,13 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, Store, open_store
+from cloakwork.physics import sources
+from cloakwork.readings import Frame, FrameTracker
+from cloakwork.recovery import DOUBTFUL
 from tests.collect.small_sites import FLAT, LONG, flat_site, give, moment, readings, running, values
 from tests.waiting import until
 
@@ -159,3 +164,32 @@ def test_offsets_that_drift_are_learnt_live(sqlite_store: Store) -> None:
             give(sqlite_store, live, readings(drifting, number, warmer))
             until(lambda number=number: number in stored(sqlite_store))  # type: ignore[misc]
     assert labels(stored(sqlite_store)[7]).keys() == {"room-1"}
+
+
+STAY = '[privacy.stay]\nlength = "8h"\nepsilon = 20.0\ndelta = 1e-5\n'
+
+
+def test_slow_offsets_of_a_claim_for_stays_are_known_and_who_arrives_is_found(sqlite_store: Store) -> None:
+    plain, still = flat_site(FLAT, 14.0), flat_site(FLAT + STAY, 14.0)
+    true = still.site.physics.apply(sources(still.site.physics, [LEFT]))
+    there = (np.arange(16) >= 8)[:, None] * true
+    sent = still.cloak.simulate(there, rng=np.random.default_rng(1))
+    frames = [dict(zip(still.ids, row, strict=True)) for row in still.cloak.to_steps(sent).tolist()]
+    with running(sqlite_store, still, wait=LONG) as (live, told):
+        for number, said in enumerate(frames):
+            give(sqlite_store, live, readings(still, number, said))
+            assert live.settle(LONG)
+    followed = [result for result in told if not result.settled]
+    assert [result.time for result in followed] == [moment(still, k) for k in range(16)]
+    assert min(result.fit for result in followed) > DOUBTFUL
+    assert not any(result.set_aside for result in told)
+    before, after = followed[7].counts, followed[-1].counts
+    assert before is not None
+    assert after is not None
+    assert after[0] < 0.1 < before[0]
+    ignorant = FrameTracker(plain.site, plain.cloak)
+    steps = np.rint(sent / plain.cloak.steps).astype(np.int64)
+    fits = [
+        ignorant.step(Frame(moment(plain, k), row, np.ones(len(row), dtype=bool))).fit for k, row in enumerate(steps)
+    ]
+    assert any(fit.doubtful for fit in fits), "without the offsets, the same readings do not fit"

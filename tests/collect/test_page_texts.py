@@ -17,6 +17,8 @@ HOUR = {
     "delta": 1e-5,
     "scope": "network",
     "window_s": 3600,
+    "stay": None,
+    "bits": None,
     "readings_per_window": 60,
     "follows": True,
     "assumptions": ["It assumes this.", "It assumes that."],
@@ -79,6 +81,22 @@ def test_the_claim_states_its_distance_window_and_observer(
 ) -> None:
     claim = call(page, "texts.js", "claim", HOUR | change, kind)
     assert [fact for fact in facts if fact not in claim] == []
+
+
+def test_claims_for_stays_and_bits_say_what_they_hide_and_what_not(page: Page) -> None:
+    stay = {"seconds": 28_800, "epsilon": 6, "delta": 1e-6}
+    bits = {"sensors": 3, "shared": 2, "epsilon": 2, "delta": 0}
+    both = HOUR | {"stay": stay, "bits": bits}
+    told = call(page, "texts.js", "claim", both, "floorplan")
+    for fact in ("stay of up to 8 hours", "keep every reading (epsilon 6, delta 1e-6)", "2 binary sensors together"):
+        assert fact in told
+    assert "whether someone was there, and when (epsilon 2, delta 0); the other sensors do not" in told
+    alone = call(page, "texts.js", "claim", HOUR | {"bits": bits | {"shared": 1}}, "floorplan")
+    assert "The bits of a binary sensor hide in every hour" in alone
+    assert "stay" not in alone
+    plain, left = (call(page, "texts.js", "notHidden", info, "floorplan") for info in (HOUR, both))
+    extra = " ".join(sentence for sentence in left if sentence not in plain)
+    assert [fact for fact in ("anyone who moves", "longer than 8 hours", "Habits") if fact not in extra] == []
 
 
 def test_a_claim_about_one_sensor_warns_of_this_very_page(page: Page) -> None:

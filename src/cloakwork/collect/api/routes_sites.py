@@ -20,7 +20,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
-from cloakwork.privacy import NoiseLaw
+from cloakwork.privacy import NoiseLaw, Profile
 from cloakwork.site import clock_ms
 
 EIGHT_HOURS = 28_800.0
@@ -28,6 +28,23 @@ log = logging.getLogger(__name__)
 Segment = tuple[tuple[float, float], tuple[float, float]]
 Edge = tuple[int, int, int]  # 0 for vertical or 1 for horizontal, then the line's number and the cell's along it
 router = APIRouter(route_class=GuardedRoute)
+
+
+class StayBody(ResponseModel):
+    """The claim for a source that stays in one place for up to so many `seconds`."""
+
+    seconds: float = Field(examples=[28_800.0])
+    epsilon: float
+    delta: float
+
+
+class BitsBody(ResponseModel):
+    """The claim of the binary sensors for a window; it covers the bits of up to `shared` of them together."""
+
+    sensors: int
+    shared: int
+    epsilon: float
+    delta: float
 
 
 class SiteBody(ResponseModel):
@@ -49,6 +66,8 @@ class SiteBody(ResponseModel):
     scope: str | int = Field(examples=["network"], description="Or of how many sensors a claim about any few is.")
     window_s: float
     readings_per_window: int
+    stay: StayBody | None = Field(description="The claim for long stays, or null.")
+    bits: BitsBody | None = Field(description="The claim of binary sensors, or null where there are none.")
     assumptions: list[str] = Field(description="Assumptions of the claim besides the model, one sentence each.")
     period_ms: int
     ahead_ms: int
@@ -84,7 +103,8 @@ class LongerBody(ResponseModel):
 
     A lone source that stays so long in one typical place can be located with a standard deviation along an axis of
     about `radius` metres (Cramer and Rao). On a network, which has no metres, the best guess of its place is right with
-    at most the probability `right_place`. The one that does not apply is null.
+    at most the probability `right_place`. The one that does not apply is null. Where the site has a claim for stays,
+    `epsilon` is for such a source, at the delta of that claim; else for one that may move in each frame.
     """
 
     seconds: float = Field(examples=[28_800.0])
@@ -157,7 +177,9 @@ async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: Call
 
 def _site_body(name: str, context: ApiContext) -> SiteBody:
     watched = context.sites[name]
-    site, claim = watched.site, watched.plan.claim
+    site, claim, stay, bits = watched.site, watched.plan.claim, watched.plan.stay, watched.plan.bits
+    stays = stay and StayBody(seconds=stay.length, epsilon=stay.epsilon, delta=stay.delta)
+    hidden = bits and BitsBody(sensors=len(bits.ids), shared=bits.shared, epsilon=bits.epsilon, delta=bits.delta)
     return SiteBody(
         name=name,
         kind=site.spec.physics.kind,
@@ -166,6 +188,8 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         unit=site.unit,
         **{name: getattr(claim, name) for name in ("alpha", "epsilon", "delta", "scope", "readings_per_window")},
         window_s=claim.window,
+        stay=stays,
+        bits=hidden,
         assumptions=list(site.assumptions),
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
@@ -209,13 +233,16 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     seconds = max(EIGHT_HOURS, 7 * claim.window)
     readings = watched.schedule.most(clock_ms(seconds))
     groups = -(-cloak.physics.sensors // cloak.observed)  # the claims of all sensors add up
-    epsilon = cloak.over(readings * groups).epsilon(claim.delta)
-    places, noise = cloak.physics.places, cloak.claimed_sigmas
+    if cloak.stay is None:
+        epsilon = cloak.over(readings * groups).epsilon(claim.delta)
+    else:
+        epsilon = Profile(cloak.stay_mu(readings), cloak.family.doubt).times(groups).epsilon(cloak.stay.delta)
+    places, noise, worth = cloak.physics.places, cloak.claimed_sigmas, cloak.stay_worth(readings)
     if cloak.physics.space.places.shape[1] and places > 1:
-        radius = typical_std(cloak.physics, noise / math.sqrt(readings))
+        radius = typical_std(cloak.physics, noise / math.sqrt(worth))
         return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=None)
     known = places > 1 and cloak.noise is NoiseLaw.GAUSSIAN
-    found = bayes_risk(cloak.physics, noise, readings=readings).right_place if known else 1.0
+    found = bayes_risk(cloak.physics, noise, readings=math.ceil(worth)).right_place if known else 1.0
     return LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=found)
 
 

@@ -171,12 +171,22 @@ export function doubts(result, marks, where) {
 /** The sensors that the observer of a claim sees. */
 const seen = ({ scope }) => ({ network: "all sensors", sensor: "one sensor" })[scope] ?? `any ${scope} sensors`;
 
-/** The privacy claim in one sentence. */
+const span = (seconds) => `${isOneUnit(seconds) ? "one " : ""}${windowName(seconds)}`;
+const figures = ({ epsilon, delta }) => `(epsilon ${number(epsilon, 3)}, delta ${number(delta, 3)})`;
+
+/** The privacy claims, one sentence each: for a window, for long stays and for bits. */
 export function claim(info, kind) {
-  const figures = `(epsilon ${number(info.epsilon, 3)}, delta ${number(info.delta, 3)})`;
+  const { alpha, bits, stay, window_s: window } = info;
   const who = isFloor(kind) ? "person" : "source";
-  const moves = `Moves of up to ${distance(info.alpha, kind)} by one ${who} are hidden`;
-  return `${moves} ${inEvery(info.window_s)} from anyone who sees ${seen(info)}${info.scope === "network" ? "" : " and no others"} ${figures}.`;
+  const observer = `anyone who sees ${seen(info)}${info.scope === "network" ? "" : " and no others"}`;
+  const several = bits?.shared > 1 ? `up to ${bits.shared} binary sensors together hide` : "a binary sensor hide";
+  return [
+    `Moves of up to ${distance(alpha, kind)} by one ${who} are hidden ${inEvery(window)} from ${observer} ${figures(info)}.`,
+    stay && `A stay of up to ${span(stay.seconds)} in one place is hidden as far from them, even if they keep every reading ${figures(stay)}.`,
+    bits && `The bits of ${several} ${inEvery(window)} whether someone was there, and when ${figures(bits)}; the other sensors do not.`,
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 // by the code of a problem, in the singular and the plural
@@ -221,11 +231,10 @@ export function budget(info, sensors) {
 
 /** An explanation of the claim. */
 export function meaning(info, kind) {
-  const window = `${isOneUnit(info.window_s) ? "one " : ""}${windowName(info.window_s)}`;
   const factor = number(Math.exp(Math.min(info.epsilon, 700)) * 1.005, 3); // never rounded down
   const [here, there] = isFloor(kind) ? ["someone is here", "they are"] : ["a source is here", "it is"];
   return (
-    `Any pattern in the readings of ${seen(info)} in ${window} is at most ${factor} times likelier if ${here} than if ${there} ` +
+    `Any pattern in the readings of ${seen(info)} in ${span(info.window_s)} is at most ${factor} times likelier if ${here} than if ${there} ` +
     `up to ${distance(info.alpha, kind)} away, plus ${number(info.delta, 3)}. ` +
     "This holds for sources no stronger than the site file says, and if its model is right. " +
     info.assumptions.join(" ")
@@ -233,14 +242,16 @@ export function meaning(info, kind) {
 }
 
 /** What the claim does not hide, one sentence each. */
-export function notHidden({ alpha, scope, window_s: window }, kind) {
+export function notHidden({ alpha, bits, scope, stay, window_s: window }, kind) {
   const further = `${isOneUnit(window) ? "" : "period of "}${windowName(window)}`;
   const more = scope === "sensor" ? "several" : scope > 1 && `more than ${scope}`;
   return [
     "That someone or something is there, how many, and their total strength.",
     `Moves of more than ${distance(alpha, kind)}. Moves of several at once add up.`,
     isFloor(kind) && "Which side of a wall someone is on.",
-    `The place of anyone who stays for longer: each further ${further} reveals more, until they are found.`,
+    stay && "The way of anyone who moves: it is as easy to follow as without the claim for stays.",
+    `The place of anyone who stays for longer${stay ? ` than ${span(stay.seconds)}` : ""}: each further ${further} reveals more, until they are found.`,
+    bits && `Habits: each further ${further} of bits tells more about when rooms are in use.`,
     more && `Anything, from anyone who combines ${more} sensors, as this page does.`,
     "Anything, from anyone who holds keys of the devices: they can remove the noise.",
     "Anything outside the model: a creaking door, a light in the window.",
