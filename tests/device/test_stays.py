@@ -4,11 +4,14 @@ import csv
 import json
 import subprocess
 import sys
+from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cloakwork.auditing import Verdict, audit, bench_claim
 from cloakwork.device import Target, provision
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.keys import Unveiling, load_keys
@@ -59,8 +62,8 @@ def site() -> Site:
     return parse_site(SITE)
 
 
-def sent(folder: Path, frames: int) -> list[tuple[int, int, int]]:
-    """The messages of a device that reads 20 in so many slots, from a start to its end: (seq, time, value)."""
+def sent(folder: Path, frames: int, reading: tuple[int, int] = (20, 1)) -> list[tuple[int, int, int]]:
+    """The messages of a device that reads this fraction in so many slots, to its end: (seq, time, value)."""
     config = json.loads((folder / "device.json").read_text())
     config["schedule"] |= {"allowed": 0}
     now = [0]
@@ -70,7 +73,7 @@ def sent(folder: Path, frames: int) -> list[tuple[int, int, int]]:
         now[0] += config["schedule"]["period_ms"]
         start = device.slot_start(device.clock.now())
         if device.begin(start) == TAKE:
-            messages.append(read_reading(device.cloak((20, 1), start)))
+            messages.append(read_reading(device.cloak(reading, start)))
     device.close()
     return messages
 
@@ -154,6 +157,32 @@ def test_a_plan_carries_the_stay_and_refuses_another(site: Site, plan: Plan, tmp
     for other in ("epsilon = 19.0", "epsilon = 20.5"):
         with pytest.raises(PlanError):
             plan.cloak(parse_site(SITE.replace("epsilon = 20.0", other)))
+
+
+def test_a_device_for_audits_has_fresh_noise_alone_and_an_audit_of_it_is_not_withheld(
+    site: Site, plan: Plan, keys: Path, tmp_path: Path
+) -> None:
+    broker = BrokerAddress()
+    made = provision(plan, "a", tmp_path / "a", broker=broker, keys=keys, resolution=0.01, bench=True)
+    apart = Fraction(2 * plan.sensor("a").sigma)
+    claim = bench_claim(site, plan, "a", shift=float(apart))
+    other = (20 + apart).as_integer_ratio()
+    parts = [sent(made.folder, 1500, reading) for reading in ((20, 1), other)]
+    drawn = [iter([value for *_, value in messages]) for messages in parts]
+    done = audit(
+        lambda database, size, _: np.array(list(islice(drawn[database], size))),
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        reports=1500,
+        confidence=0.999,
+        rng=np.random.default_rng(0),
+    )
+    assert done.verdict is Verdict.NONE_FOUND
+    with (tmp_path / "sent.csv").open("w") as file:
+        rows = [("time", "sensor", "seq", "steps"), *((time, "a", seq, value) for seq, time, value in parts[0])]
+        csv.writer(file).writerows(rows)
+    unveiled = [int(value) for rows in Unveiling(tmp_path / "sent.csv", plan, load_keys(keys)) for value in rows.value]
+    assert set(unveiled) == {plan.noise("a").fallback}, "a key holder knows that it has no offset"
 
 
 def test_a_device_in_c_has_no_slow_offset_yet(plan: Plan, keys: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
@@ -74,8 +74,8 @@ def provision(
     resolution
         The step of the hardware that the plan covers; without it the device takes simulated readings only.
     bench
-        Whether the device is for audits: it has a key and a site name of its own and no budget, and says so on the
-        wire.
+        Whether the device is for audits: it has a key and a site name of its own, no budget and no slow offset, since
+        an audit is of the fresh noise of single readings. It says so on the wire.
     period
         Seconds between two readings of a bench device, so that an audit ends sooner.
     time_server
@@ -84,6 +84,8 @@ def provision(
         The program that the folder is for. A gateway needs none; a board in C gets its plan as a header.
     """
     noise = plan.noise(sensor)
+    if bench:
+        noise = replace(noise, slow=None)
     others = _others(plan, sensor, bench=bench)
     schedule = plan.schedule if period is None else _bench_schedule(period, bench=bench)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -13,7 +13,7 @@ from scipy.special import chdtrc, stdtr
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import KeyFileError, ReadingError
-from cloakwork.keys.keyring import Generation, KeyRing, SensorKeys, wire_site
+from cloakwork.keys.keyring import DeviceKind, Generation, KeyRing, SensorKeys, wire_site
 from cloakwork.privacy import Keystream
 from cloakwork.readings import ALARM, Problems, ReadingRow, ReadingsFile
 from cloakwork.sensor import keystream, wire
@@ -291,7 +291,7 @@ class Unveiling:
             noise = stream.noise.noise(made.table, seqs[members])
             if made.factors:
                 noise = noise + self._draws(stream.generation.number, seqs[members]) @ np.array(made.factors)
-            if made.slow is not None:
+            if made.slow is not None and stream.generation.kind is not DeviceKind.BENCH:
                 sent[members] -= stream.noise.offsets(made.slow, seqs[members], after=len(made.table.levels))
             if made.values:
                 true[members] = (sent[members] - noise) % made.values
