@@ -4,11 +4,13 @@ import csv
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from cloakwork.device import provision
+from cloakwork.collect import Role, open_store
+from cloakwork.device import ConstantReading, provision
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.keys import Unveiling, load_keys
 from cloakwork.mqtt import BrokerAddress
@@ -18,8 +20,13 @@ from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.table import look_up
 from cloakwork.sensor.wire import read_reading
-from cloakwork.site import Plan, Site, clock_ms, freeze, load_plan, parse_site
+from cloakwork.site import Plan, Site, clock_ms, freeze, load_plan, load_site, parse_site, plan_beside
 from tests import micropython
+from tests.broker import Broker
+from tests.collect.collector_process import Collector, HttpClient, fork_server
+from tests.device.agent_kit import working
+from tests.ports import free_port
+from tests.waiting import until
 
 SITE = """name = "hall"
 sensors = 4
@@ -180,3 +187,33 @@ def test_a_site_file_that_is_wrong_about_bits_names_the_key(old: str, new: str, 
 def test_a_bit_is_no_part_of_the_physics(plan: Plan) -> None:
     with pytest.raises(InputError, match="binary"):
         plan.sensor("door")
+
+
+@pytest.mark.parametrize("bit", [0, 1])
+def test_the_collector_says_whether_a_room_is_in_use(
+    bit: int, tmp_path: Path, broker: Broker, time_server: dict[str, Any]
+) -> None:
+    file, store = tmp_path / "hall.toml", str(tmp_path / "store.db")
+    text = SITE.replace('"1min"\nreadings_per_window = 60', '"4s"\nreadings_per_window = 20')
+    file.write_text(text.replace("[privacy.binary]\nepsilon = 2.0", "[privacy.binary]\nepsilon = 60.0"))
+    site = load_site(file)
+    plan = freeze(site, site.cloak())
+    plan.write(plan_beside(file))
+    made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=None, resolution=1.0)
+    with open_store(store) as opened:
+        client = HttpClient(free_port(), opened.tokens.create(Role.OPERATOR).secret)
+    words = [str(file), "--broker", f"mqtt://localhost:{broker.port}", "--listen", f"127.0.0.1:{client.port}"]
+    collector = Collector(fork_server(), words, tmp_path / "log", client, store)
+
+    def sure() -> bool:
+        """Whether the bits, of which 5 % are flipped, have told the state of the door."""
+        [zone] = client.ask("GET", "/v1/sites/hall/presence").body["zones"]
+        return zone["reports"] > 5 and any(abs(bit - chance) < 0.01 for chance in zone["probability"][-20:])
+
+    collector.start()
+    try:
+        until(lambda: client.health("hall") is not None)
+        with working(made.folder, broker, ConstantReading(float(bit)), time_server=time_server):
+            until(sure)
+    finally:
+        collector.kill()
