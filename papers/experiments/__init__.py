@@ -24,6 +24,7 @@ MODULES = (
     "testers",
     "attacker",
     "stays",
+    "shared_noise",
     "movement",
     "tracking",
     "infrared",

@@ -145,7 +145,8 @@ class Attacks(Finding):
             f"whom a claim for single sensors does not cover, has {single.all_sensors:.3f} where "
             f"{single.guaranteed:.3f} is allowed.",
             f"Averaging removes noise from a steady scene. Noise for all {WINDOW} frames keeps the advantage at "
-            f"{kept}. Noise for one frame, used for {WINDOW}, would raise it to {spent}: every release uses up budget.",
+            f"{kept}. Noise for one frame, used for {WINDOW}, would raise it to {spent}: every release uses up budget. "
+            "[stays](#stays) attacks whole nights of someone who does not move, with slow offsets and without.",
             f"A claim covers moves up to alpha. A source that moved {beyond.times:.3g} alpha is detected with an "
             f"advantage of {advantage(beyond.mu):.3f}; this is why a vicinity can be found at all.",
         )
