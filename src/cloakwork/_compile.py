@@ -33,18 +33,23 @@ def compiled(function: F) -> F:
     return _compiled(function)
 
 
+def compiled_in_order(function: F) -> F:
+    """Like `compiled`, but sums keep their order: sums over the few edges of a node are several times faster so."""
+    return _compiled(function, relaxed=_RELAXED - {"reassoc"})
+
+
 def compiled_part(function: F) -> F:
     """Like `compiled`, but quicker to compile: for functions that only compiled functions call."""
     return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-def _compiled(function: F, **options: bool) -> F:
+def _compiled(function: F, relaxed: set[str] = _RELAXED, **options: bool) -> F:
     try:
-        dispatcher: Any = _njit(cache=True, nogil=True, error_model="numpy", fastmath=_RELAXED, **options)(function)
+        dispatcher: Any = _njit(cache=True, nogil=True, error_model="numpy", fastmath=relaxed, **options)(function)
         _watch_folder(dispatcher, Path(inspect.getfile(function)).parent)
     except RuntimeError:
         # there is nowhere to write a cache (a read-only install without a home): compile in each process
-        dispatcher = _njit(nogil=True, error_model="numpy", fastmath=_RELAXED, **options)(function)
+        dispatcher = _njit(nogil=True, error_model="numpy", fastmath=relaxed, **options)(function)
     result: F = dispatcher
     return result
 

@@ -295,7 +295,7 @@ class Graph(Physics):
         squares = np.ones(self.sensors) if weights is None else weights**2
         seen = self.gain * np.sqrt(np.bincount(self.sensor_places, weights=squares, minlength=self.places))
         W, edges = self.adjacency, self._edges
-        csr = (W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data)
+        csr = (W.indptr.astype(np.uint64), W.indices.astype(np.uint32), W.data)
         return Network(self.kernel, csr, self._root**2, seen, edges.pairs, edges.lengths)
 
     def looseness(self) -> float:
@@ -311,7 +311,7 @@ class Graph(Physics):
     def _edge_slopes(self) -> dict[bytes | None, EdgeSlopes]:
         return {}
 
-    @property
+    @cached_property
     def fades(self) -> bool:
         """Whether the joint slope falls with time: heat on nodes with one sensor each only ever evens out."""
         return self.kind is Laplacian.COMBINATORIAL and np.array_equal(

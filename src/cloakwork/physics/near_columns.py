@@ -61,7 +61,7 @@ def columns_near(csr: Any, rates: Any, shares: FloatArray, sources: IntArray, dr
     """Number of entries of each column, and all nodes and entries in order; and the number of entries touched."""
     n = len(csr[0]) - 1
     now, then, total = np.zeros(n), np.zeros(n), np.zeros(n)
-    listed, lists, ever = np.zeros(n, np.int8), np.empty((2, n), np.int64), np.empty(n, np.int64)
+    listed, lists, ever = np.zeros(n, np.int8), np.empty((2, n), np.uint32), np.empty(n, np.uint32)
     counts, nodes, values = np.empty(len(sources), np.int64), np.empty(1024, np.int32), np.empty(1024)
     used, work = 0, 0.0
     for p in range(len(sources)):

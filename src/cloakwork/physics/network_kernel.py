@@ -1,19 +1,20 @@
 """exp(-tau L) of a network, applied without forming the matrix, with a certified error."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
 from cloakwork._checks import FloatArray
-from cloakwork._compile import compiled
+from cloakwork._compile import compiled_in_order
 from cloakwork.errors import PhysicsError
 
 TRUNCATION = 1e-15
@@ -45,8 +46,8 @@ RESIDUES = np.array(
 RATIONAL = 2.8e-10
 SYSTEMS = 5
 BLOCK = 16  # columns that a Chebyshev sum takes at once
+ONE = np.uint64(1)  # in compiled code an unsigned number plus a plain 1 is a float
 
-T = TypeVar("T")
 ComplexArray = NDArray[np.complex128]
 
 
@@ -147,31 +148,39 @@ class NetworkKernel:
 
     @cached_property
     def _csr(self) -> Any:
-        index = np.int32 if self.W.nnz < 2**31 else np.int64
-        return self.W.indptr.astype(np.int64), self.W.indices.astype(index), self.W.data.astype(np.float64)
+        # unsigned, because compiled code need not ask whether they count from the end
+        return self.W.indptr.astype(np.uint64), self.W.indices.astype(np.uint32), self.W.data.astype(np.float64)
 
-    def _over_rows(self, work: Callable[..., T], *arrays: Any) -> list[T]:
-        """Call `work` with the arrays and ranges of rows that have about as many entries each, one per core."""
+    @cached_property
+    def _cuts(self) -> list[Any]:
+        """Ranges of rows that have about as many entries each, one per core."""
         starts, n = self._csr[0], len(self.diagonal)
         cores = (os.cpu_count() or 1) if self.W.nnz > SMALL else 1
-        cuts = np.searchsorted(starts + np.arange(n + 1), np.linspace(0, starts[-1] + n, cores + 1)).tolist()
-        if cores == 1:
-            return [work(*arrays, 0, n)]
-        with ThreadPoolExecutor(cores) as pool:
-            return list(pool.map(lambda pair: work(*arrays, *pair), pairwise(cuts)))
+        ends = np.searchsorted(starts + np.arange(n + 1, dtype=np.uint64), np.linspace(0, self.W.nnz + n, cores + 1))
+        return list(pairwise(ends.astype(np.uint64)))
+
+    @contextmanager
+    def _over_rows(self) -> Iterator[Callable[..., list[Any]]]:
+        """Threads, one per core, that call a function with arrays and their own range of rows."""
+        if len(self._cuts) == 1:
+            yield lambda work, *arrays: [work(*arrays, *self._cuts[0])]
+            return
+        with ThreadPoolExecutor(len(self._cuts)) as pool:
+            yield lambda work, *arrays: list(pool.map(lambda cut: work(*arrays, *cut), self._cuts))
 
     def _chebyshev(self, columns: FloatArray) -> FloatArray:
         starts, near, weights = self._csr
         coefficients, scale = self.coefficients, 2 / self.bound
         step, previous, current = vector_step if columns.ndim == 1 else block_step, columns, np.zeros_like(columns)
         total = coefficients[0] * previous
-        for k, coefficient in enumerate(coefficients[1:]):
-            factor = 1.0 if k == 0 else 2.0
-            if k == 0:  # T_1 b = -(2 L / bound - 1) b: the step with a previous vector of zero
-                current, previous = previous, current
-            arrays = (starts, near, weights, self.diagonal, scale, factor, coefficient, current, previous, total)
-            self._over_rows(step, *arrays)
-            previous, current = current, previous
+        with self._over_rows() as over_rows:
+            for k, coefficient in enumerate(coefficients[1:]):
+                factor = 1.0 if k == 0 else 2.0
+                if k == 0:  # T_1 b = -(2 L / bound - 1) b: the step with a previous vector of zero
+                    current, previous = previous, current
+                arrays = (starts, near, weights, self.diagonal, scale, factor, coefficient, current, previous, total)
+                over_rows(step, *arrays)
+                previous, current = current, previous
         return np.asarray(total)
 
     def _rational(self, column: FloatArray) -> FloatArray:
@@ -180,21 +189,21 @@ class NetworkKernel:
             return column.copy()
         starts, near, weights = self._csr
         shifted = self.tau * self.diagonal[:, None] + POLES
+        inverse = 1 / shifted
         rest = np.repeat(column[:, None] / size, len(POLES), axis=1).astype(np.complex128)
-        direction, image = rest / shifted, np.empty_like(rest)
+        direction, image = rest * inverse, np.empty_like(rest)
         result = np.zeros(len(column))
         along = _sums([np.einsum("ij,ij->j", rest, direction)])
-        for _ in range(MOST_ROUNDS):
-            arrays = (starts, near, weights, self.tau, shifted, direction, direction.view(np.float64), image)
-            alpha = along / _sums(self._over_rows(image_step, *arrays))
-            reduced = (shifted, alpha, RESIDUES, direction, image, rest, result)
-            parts = self._over_rows(rest_step, *reduced)
-            after, left = _sums(parts[k][0] for k in range(len(parts))), sum(part[1] for part in parts)
-            if float(2 * np.abs(RESIDUES) / _distances(POLES) @ np.sqrt(left)) <= SOLVED:
-                return size * result
-            turned = (shifted, after / along, rest, direction)
-            self._over_rows(direction_step, *turned)
-            along = after
+        with self._over_rows() as over_rows:
+            for _ in range(MOST_ROUNDS):
+                arrays = (starts, near, weights, self.tau, shifted, direction, direction.view(np.float64), image)
+                alpha = along / _sums(over_rows(image_step, *arrays))
+                parts = over_rows(rest_step, inverse, alpha, RESIDUES, direction, image, rest, result)
+                after, left = _sums(part[0] for part in parts), sum(part[1] for part in parts)
+                if float(2 * np.abs(RESIDUES) / _distances(POLES) @ np.sqrt(left)) <= SOLVED:
+                    return size * result
+                over_rows(direction_step, inverse, after / along, rest, direction)
+                along = after
         raise PhysicsError(
             f"the diffusion over this network did not converge in {MOST_ROUNDS} rounds: reduce tau or the weights.",
             tau=self.tau,
@@ -210,7 +219,7 @@ def _distances(poles: ComplexArray) -> FloatArray:
     return np.where(poles.real >= 0, np.abs(poles), np.abs(poles.imag))
 
 
-@compiled
+@compiled_in_order
 def vector_step(
     starts: Any,
     near: Any,
@@ -228,14 +237,14 @@ def vector_step(
     """One term of a Chebyshev sum over some rows: previous <- -factor (scale L - 1) current - previous."""
     for i in range(low, high):
         s = 0.0
-        for e in range(starts[i], starts[i + 1]):
+        for e in range(starts[i], starts[i + ONE]):
             s += weights[e] * current[near[e]]
         value = factor * (scale * (s - diagonal[i] * current[i]) + current[i]) - previous[i]
         previous[i] = value
         total[i] += coefficient * value
 
 
-@compiled
+@compiled_in_order
 def block_step(
     starts: Any,
     near: Any,
@@ -252,22 +261,24 @@ def block_step(
 ) -> None:
     """`vector_step` for `BLOCK` columns at once, four at a time: so many sums stay in registers."""
     for i in range(low, high):
-        for c in range(0, BLOCK, 4):
+        for block in range(BLOCK // 4):
+            c0 = np.uint64(4 * block)
+            c1, c2, c3 = c0 + ONE, c0 + np.uint64(2), c0 + np.uint64(3)
             s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            for e in range(starts[i], starts[i + 1]):
+            for e in range(starts[i], starts[i + ONE]):
                 weight, j = weights[e], near[e]
-                s0 += weight * current[j, c]
-                s1 += weight * current[j, c + 1]
-                s2 += weight * current[j, c + 2]
-                s3 += weight * current[j, c + 3]
-            for k, s in enumerate((s0, s1, s2, s3)):
-                own = current[i, c + k]
-                value = factor * (scale * (s - diagonal[i] * own) + own) - previous[i, c + k]
-                previous[i, c + k] = value
-                total[i, c + k] += coefficient * value
+                s0 += weight * current[j, c0]
+                s1 += weight * current[j, c1]
+                s2 += weight * current[j, c2]
+                s3 += weight * current[j, c3]
+            for c, s in ((c0, s0), (c1, s1), (c2, s2), (c3, s3)):
+                own = current[i, c]
+                value = factor * (scale * (s - diagonal[i] * own) + own) - previous[i, c]
+                previous[i, c] = value
+                total[i, c] += coefficient * value
 
 
-@compiled
+@compiled_in_order
 def image_step(
     starts: Any,
     near: Any,
@@ -286,7 +297,7 @@ def image_step(
     for i in range(low, high):
         for c in range(2 * SYSTEMS):
             s[c] = 0.0
-        for e in range(starts[i], starts[i + 1]):
+        for e in range(starts[i], starts[i + ONE]):
             weight, j = weights[e], near[e]
             for c in range(2 * SYSTEMS):
                 s[c] += weight * parts[j, c]
@@ -297,9 +308,9 @@ def image_step(
     return products
 
 
-@compiled
+@compiled_in_order
 def rest_step(
-    shifted: ComplexArray,
+    inverse: ComplexArray,
     alpha: ComplexArray,
     residues: ComplexArray,
     direction: ComplexArray,
@@ -317,17 +328,17 @@ def rest_step(
             s += 2 * (residues[c] * alpha[c] * direction[i, c]).real
             value = rest[i, c] - alpha[c] * image[i, c]
             rest[i, c] = value
-            products[c] += value * value / shifted[i, c]
+            products[c] += value * value * inverse[i, c]
             squares[c] += value.real**2 + value.imag**2
         result[i] += s
     return products, squares
 
 
-@compiled
+@compiled_in_order
 def direction_step(
-    shifted: ComplexArray, beta: ComplexArray, rest: ComplexArray, direction: ComplexArray, low: int, high: int
+    inverse: ComplexArray, beta: ComplexArray, rest: ComplexArray, direction: ComplexArray, low: int, high: int
 ) -> None:
     """The next search directions."""
     for i in range(low, high):
         for c in range(SYSTEMS):
-            direction[i, c] = rest[i, c] / shifted[i, c] + beta[c] * direction[i, c]
+            direction[i, c] = rest[i, c] * inverse[i, c] + beta[c] * direction[i, c]

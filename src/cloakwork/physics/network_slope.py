@@ -13,7 +13,7 @@ from scipy import special
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 from cloakwork.physics.edge_list import Progress
-from cloakwork.physics.network_kernel import BLOCK, NetworkKernel
+from cloakwork.physics.network_kernel import BLOCK, ONE, NetworkKernel
 
 MOST_JUMPS = 60.0  # expected jumps of a walker; with more, no edge is local
 MOST_TOUCHED = 1.5e10  # entries that all edges together may touch, about a minute of work on two cores
@@ -192,7 +192,7 @@ def spread_once(csr: Any, rates: Any, heat: Any, marks: Any, held: int, reached:
     now, then, total = heat
     listed, lists, ever = marks
     here, there = lists[(step - 1) % 2], lists[step % 2]
-    count, lost, touched = 0, 0.0, 0
+    count, lost, touched = 0, 0.0, np.uint64(0)
     for k in range(held):
         j = here[k]
         x = now[j]
@@ -205,8 +205,9 @@ def spread_once(csr: Any, rates: Any, heat: Any, marks: Any, held: int, reached:
             there[count] = j
             count += 1
         then[j] += stay[j] * x
-        touched += starts[j + 1] - starts[j]
-        for e in range(starts[j], starts[j + 1]):
+        first, last = starts[j], starts[j + ONE]
+        touched += last - first
+        for e in range(first, last):
             i = near[e]
             if listed[i] & 1 == 0:
                 if listed[i] == 0:
@@ -243,7 +244,7 @@ def near_slopes(
     """
     n = len(seen)
     now, then, total = np.zeros(n), np.zeros(n), np.zeros(n)
-    listed, lists, ever = np.zeros(n, np.int8), np.empty((2, n), np.int64), np.empty(n, np.int64)
+    listed, lists, ever = np.zeros(n, np.int8), np.empty((2, n), np.uint32), np.empty(n, np.uint32)
     work = 0.0
     for p in range(len(pairs)):
         held, reached, lost, left, last = 2, 2, 0.0, 1.0 - shares[0], 0

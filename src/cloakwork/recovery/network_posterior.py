@@ -1,5 +1,6 @@
 """The posterior of a few point sources on a network whose matrix is not formed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -97,14 +98,19 @@ class NetworkSources:
         misfit = Misfit(rest, rest, len(rest) - len(sources), float(rest @ rest), len(rest), len(sources))
         return NetworkPosterior(counts, intensity, sources, Fit(misfit.p_value, misfit.inside, len(rest)), gap)
 
+    @cached_property
+    def _squared(self) -> Callable[[FloatArray], FloatArray]:
+        """Applies exp(-2 tau L); kept, because it holds the edges in the form that compiled code reads."""
+        kernel = self.graph.kernel.at(2 * self.graph.tau)
+        return (kernel if kernel.rational else kernel.rougher(ROUGH)).apply
+
     def overlap(self, place: int) -> FloatArray:
         """C_u'C_v of a source at `place` with one at each node, shape (n,)."""
         unit = np.zeros(self.graph.places)
         unit[place] = self.strength
         if self.problem.weights is None and self.graph.fades:  # then M'M = gain^2 exp(-2 tau L)
             factor = self.strength * (self.graph.gain * self._weights[0]) ** 2
-            kernel = self.graph.kernel.at(2 * self.graph.tau)
-            return np.asarray(factor * (kernel if kernel.rational else kernel.rougher(ROUGH)).apply(unit))
+            return np.asarray(factor * self._squared(unit))
         return self.strength * self.graph.adjoint(self.graph.apply(unit) * self._weights**2)
 
 
