@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import linalg
 
-from cloakwork.errors import CalibrationError, PhysicsError
+from cloakwork.errors import CalibrationError, InputError, PhysicsError
 from cloakwork.physics import Graph, Laplacian
 from cloakwork.physics import graph as graph_module
 from cloakwork.physics.network_kernel import POLES, RATIONAL, RESIDUES, NetworkKernel
@@ -62,6 +62,24 @@ def test_unformed_matrix_acts_like_the_formed_one(adjacency: Any, kind: Laplacia
     maps, readings = rng.normal(size=(2, 3, matrix.shape[1])), rng.normal(size=(3, 4))
     assert np.abs(formed.apply(maps) - maps @ matrix.T).max() < 1e-8
     assert np.abs(formed.adjoint(readings) - readings @ matrix).max() < 1e-8
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("kind", list(Laplacian))
+def test_maps_of_any_array_library_have_the_readings_of_the_matrix(kind: Laplacian, library: str) -> None:
+    arrays: Any = pytest.importorskip(library)
+    graph = Graph(HUBS, 0.8, [3, 3, 70, 12], gain=2.0, laplacian=kind)
+    maps = np.random.default_rng(2).normal(size=(5, 200))
+    readings = graph.batch_apply(arrays.asarray(maps))
+    assert type(readings) is type(arrays.asarray(maps))
+    assert np.abs(np.asarray(readings) - maps @ graph.matrix.T).max() < 1e-9
+
+
+def test_maps_that_no_library_takes_are_refused() -> None:
+    graph = Graph(STREETS, 1.0)
+    for maps in (np.zeros((2, 144), np.float32), [[0.0] * 144], np.zeros(144), np.zeros((2, 143))):
+        with pytest.raises(InputError):
+            graph.batch_apply(maps)
 
 
 def test_a_random_walk_loses_no_weight() -> None:
@@ -124,6 +142,22 @@ def test_edges_come_from_csv_parquet_and_pairs(tmp_path: Path) -> None:
         assert read.space.distances(0).tolist() == [0.0, 1.0, 4.0]
     assert Graph.from_edges([(7, 9), (9, 8), (9, 7)], 0.7).space.labels == (7, 8, 9)
     assert Graph.from_edges(np.array([[0, 1], [1, 2]]), 0.7).space.labels is None
+
+
+def test_an_igraph_graph_is_read_with_names_weights_and_lengths() -> None:
+    """With a self-loop, which is left out."""
+    igraph = pytest.importorskip("igraph")
+    edges = {"weight": [2.0, 1.0, 5.0], "length": [1.0, 3.0, 1.0]}
+    graph = igraph.Graph(n=3, edges=[(1, 0), (1, 2), (2, 2)], vertex_attrs={"name": ["a", "b", "c"]}, edge_attrs=edges)
+    read = Graph(graph, 0.7, sensors=["c"])
+    assert read.space.labels == ("a", "b", "c")
+    assert read.adjacency.toarray().tolist() == [[0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    assert read.space.distances(0).tolist() == [0.0, 1.0, 4.0]
+    assert np.allclose(read.matrix, linalg.expm(-0.7 * read.laplacian.toarray())[[2]], atol=1e-14)
+    assert Graph(igraph.Graph.Ring(4), 0.7).space.labels is None
+    for refused in (igraph.Graph.Ring(4, directed=True), igraph.Graph(n=2, edges=[(0, 1), (0, 1)]), igraph.Graph()):
+        with pytest.raises(PhysicsError):
+            Graph(refused, 0.7)
 
 
 @pytest.mark.parametrize(

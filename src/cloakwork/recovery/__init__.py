@@ -1,6 +1,7 @@
 """From noisy readings back to the vicinity of the sources."""
 
 from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
+from cloakwork.recovery.batch_posterior import BatchPosterior, batch_posterior
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, noticed
 from cloakwork.recovery.fault_detection import Fault, FaultDetector, FaultKind
 from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
@@ -10,7 +11,6 @@ from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.path_sampler import WeighedFrame
 from cloakwork.recovery.point_sources import PointSources
-from cloakwork.recovery.posterior import BatchPosterior, batch_posterior
 from cloakwork.recovery.presence import presence
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
