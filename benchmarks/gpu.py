@@ -1,12 +1,13 @@
 """Batch work by the array libraries that are there: posteriors of many frames, and maps spread over large networks.
 
 On a machine with a GPU but without Cloakwork's own packages: python3 benchmarks/gpu.py (NumPy, SciPy, and PyTorch or
-CuPy). It takes about a minute.
+CuPy).
 """
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -37,20 +38,20 @@ def run() -> tuple[Any, bool]:
     return table, good
 
 
-def rows() -> list[Row]:
+def rows() -> Iterator[Row]:
     """Task, library, frames or maps a second, the largest difference from NumPy, and whether the goal is met."""
-    pairs = {"grid": _streets(), "hubs": _hubs()}
-    return _posteriors() + [row for name in pairs for row in _networks(name, pairs[name])]
+    yield from _posteriors()
+    yield from _networks("grid", _streets())
+    yield from _networks("hubs", _hubs())
 
 
-def _posteriors() -> list[Row]:
+def _posteriors() -> Iterator[Row]:
     batch_posterior = import_module("cloakwork.recovery.batch_posterior").batch_posterior
     places, sensors = (np.arange(1, N + 1) / N), (np.arange(1, M + 1) / M)
     matrix = np.exp(-((sensors[:, None] - places) ** 2) / (4 * T)) / np.sqrt(4 * np.pi * T)
     rng = np.random.default_rng(1)
     small = rng.standard_normal((1_000, M)) * SIGMA + matrix[:, rng.integers(0, N, 1_000)].T
     truth = batch_posterior(small, matrix, SIGMA)
-    found: list[Row] = []
     for name, to, back, wait in libraries():
         columns = to(matrix)
         ours = batch_posterior(to(small), columns, SIGMA)
@@ -58,43 +59,40 @@ def _posteriors() -> list[Row]:
         difference = max(float(np.abs(back(a) - b).max()) for a, b in pairs)
         size = FRAMES if "GPU" in name else FRAMES // 20
         readings = to(np.resize(small, (size, M)))
-        speed = size / _seconds(lambda: batch_posterior(readings, columns, SIGMA), wait, ROUNDS)  # noqa: B023
+        speed = size / _timed(partial(batch_posterior, readings, columns, SIGMA), wait, ROUNDS)[0]
         met = difference <= CLOSE and ("GPU" not in name or speed >= GOAL)
-        found.append((f"posterior, up to 2 sources, n = {N}, m = {M}", name, speed, difference, met))
-    return found
+        yield f"posterior, up to 2 sources, n = {N}, m = {M}", name, speed, difference, met
 
 
-def _networks(network: str, pairs: Any) -> list[Row]:
+def _networks(network: str, pairs: Any) -> Iterator[Row]:
     """Heat over a network from `MAPS` maps at once, by the Chebyshev sum of `Graph.batch_apply`; one map by CPUs."""
     array_sum = import_module("cloakwork.physics.array_sum")
     *csr, coefficients = _doubled(pairs)
     maps = np.zeros((NODES, MAPS))
     maps[np.random.default_rng(1).integers(0, NODES, MAPS), np.arange(MAPS)] = 1.0
-    found: list[Row] = []
     truth = np.zeros(0)
     for name, to, back, wait in libraries():
         columns = to(maps if "GPU" in name else maps[:, :1].copy())
         matrix = array_sum.sparse_like(*csr, columns)
-        result = back(array_sum.chebyshev_sum(matrix, coefficients, columns))[:, 0]
-        truth = truth if len(truth) else result
-        difference = float(np.abs(result - truth).max())
-        spread = lambda: array_sum.chebyshev_sum(matrix, coefficients, columns)  # noqa: B023, E731
-        speed = columns.shape[1] / _seconds(spread, wait, ROUNDS if "GPU" in name else 1)
+        work = partial(array_sum.chebyshev_sum, matrix, coefficients, columns)
+        seconds, result = _timed(work, wait, ROUNDS if "GPU" in name else 1)
+        first = back(result)[:, 0]
+        truth = truth if len(truth) else first
+        difference = float(np.abs(first - truth).max())
         task = f"{network}, {NODES:,} nodes, {len(coefficients)} terms"
-        found.append((task, name, speed, difference, difference <= CLOSE))
-    return found
+        yield task, name, columns.shape[1] / seconds, difference, difference <= CLOSE
 
 
-def _seconds(work: Callable[[], object], wait: Callable[[], object], rounds: int) -> float:
-    """The shortest time of several rounds."""
-    best = np.inf
+def _timed(work: Callable[[], Any], wait: Callable[[], object], rounds: int) -> tuple[float, Any]:
+    """The shortest time of several rounds, and the result."""
+    best, result = np.inf, None
     for _ in range(rounds):
         wait()
         start = time.perf_counter()
-        work()
+        result = work()
         wait()
         best = min(best, time.perf_counter() - start)
-    return best
+    return best, result
 
 
 def _streets() -> Any:
@@ -160,4 +158,5 @@ if __name__ == "__main__":
         sys.modules[package] = stub
     print(time.strftime("%F"))
     for task, library, speed, difference, met in rows():
-        print(f"{task:45} {library:40} {speed:15,.1f}/s   difference {difference:.0e}   {'met' if met else 'MISSED'}")
+        verdict = "met" if met else "MISSED"
+        print(f"{task:45} {library:32} {speed:14,.2f}/s   difference {difference:.0e}   {verdict}", flush=True)
