@@ -152,22 +152,22 @@ class Network:
         operating system, and are unknown to whoever made the graph.
         """
         kernel = self.kernel.rougher(SKETCH_ERROR)
-        pilot = float(
-            np.sqrt(self._random_readings(kernel)[0] / BLOCK).max()
-        )  # chooses the error, and is not used again
+        # the pilot chooses the error, and is not used again
+        pilot = float(np.sqrt(self._random_readings(kernel)[0] / BLOCK).max())
         if kernel.error > SKETCH_SHARE * pilot:
             kernel = kernel.rougher(SKETCH_SHARE * pilot / 2)
-        squares = np.zeros(len(self.pairs))
+        squares, column_squares = np.zeros(len(self.pairs)), np.zeros(len(self.seen))
         for done in range(0, SKETCHES, BLOCK):
             progress(done, SKETCHES)
-            squares += self._random_readings(kernel)[0]
+            of_edges, of_nodes = self._random_readings(kernel)
+            squares += of_edges
+            column_squares += of_nodes
         u, v = self.pairs.T
         quantile = 2 * float(special.gammaincinv(SKETCHES / 2, SKETCH_DOUBT / len(u)))
         spread = float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[u] + self.scale[v])
         values = np.sqrt(squares / SKETCHES) / self.lengths
-        return EdgeSlopes(
-            values, kernel.error * spread / self.lengths, float(np.sqrt(SKETCHES / quantile)), SKETCH_DOUBT
-        )
+        slack, factor = kernel.error * spread / self.lengths, float(np.sqrt(SKETCHES / quantile))
+        return EdgeSlopes(values, slack, factor, SKETCH_DOUBT, np.sqrt(column_squares / SKETCHES))
 
     def _random_readings(self, kernel: NetworkKernel) -> tuple[FloatArray, FloatArray]:
         """Sums of squares of `BLOCK` random readings of each edge, shape (p,), and of each node, shape (n,)."""
