@@ -81,15 +81,19 @@ ALL = {
 
 
 def main() -> int:
-    """Print one table after the other; 1 if a goal was missed."""
+    """Print one table after the other; 1 if a goal was missed or a benchmark failed."""
     console = Console(width=160, highlight=False)
     chosen = [name for name in sys.argv[1:] if not name.isdecimal()] or list(ALL)
     good = True
     for name in chosen:
         console.print(f"running {name} ...", style="dim")
-        table, met = ALL[name]()
+        try:
+            table, met = ALL[name]()
+            console.print(table)
+        except Exception:  # the later tables must not be lost
+            console.print_exception()
+            met = False
         good &= met
-        console.print(table)
     console.print("All goals met." if good else "Some goals were MISSED.")
     return 0 if good else 1
 

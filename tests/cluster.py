@@ -27,8 +27,9 @@ class Processes:
     def _start(self, role: str, *words: str, **environment: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"distributed.cli.dask_{role}", *words]
         log = (self._folder / f"{role}-{len(self._running)}.log").open("wb")
-        root = str(Path(__file__).parent.parent)  # so that workers can load `tests`
-        settings = {**os.environ, "PYTHONPATH": root, "OPENBLAS_NUM_THREADS": "1", **environment}
+        root = str(Path(__file__).parent.parent)  # so that workers can load `tests` and `papers`
+        paths = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), root])
+        settings = {**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", **environment}
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, env=settings)
         log.close()
         self._running.append(process)

@@ -1,6 +1,7 @@
 """`cloakwork recover --out FOLDER`: stretches of time on a cluster, with a worker killed, continued, and repeated."""
 
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cloakwork.readings import HEADER, MergedFrames, ReadingsFile, stretches
+from cloakwork.collect import open_store
+from cloakwork.parallel import PartOutcome
+from cloakwork.physics import Graph
+from cloakwork.readings import HEADER, MergedFrames, ReadingScale, ReadingsFile, stretch_length, stretches
 from cloakwork.site import load_site
 from tests.cli.conftest import Run
 from tests.cli.test_recover_tracks import PERIOD, SITE, START
 from tests.cluster import cluster_processes
+from tests.collect.small_sites import make, readings
 from tests.waiting import until
 
 DAY = 86_400_000
@@ -76,6 +81,83 @@ def test_a_killed_worker_changes_no_bit_and_finished_parts_are_not_done_again(
     whole = pq.read_table(there)
     assert len(set(whole["time"].to_pylist())) == 24
     assert set(whole["sensors"].to_pylist()) == {12}
+
+
+def test_parts_of_a_store_go_on_where_they_stopped_and_other_code_makes_them_again(
+    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, store = make(tmp_path), tmp_path / "store.db"
+    per_part = stretch_length(watched.site) // watched.schedule.period_ms
+    with open_store(str(store)) as opened:
+        opened.plans.begin(watched.name, ReadingScale.of(watched.plan, "°C"), 1)
+        frames = [part * per_part + k for part in range(3) for k in range(2)]
+        opened.readings.add([row for number in frames for row in readings(watched, number)])
+    found = tmp_path / "found"
+
+    def again() -> tuple[int, int]:
+        values = succeed("recover", tmp_path / "site.toml", "--from-store", store, "--out", found, "--json").values
+        assert not values["failed"]
+        return len(values["done"]), values["kept"]
+
+    assert again() == (3, 0)
+    before = contents(found)
+    next(found.iterdir()).unlink()
+    assert again() == (1, 2)
+    assert contents(found) == before
+    monkeypatch.setattr("cloakwork.cli.recover_parts.versions", lambda: {"source of cloakwork": "another"})
+    assert again() == (3, 0)
+    assert again() == (0, 3)
+
+
+NETWORK = """name = "net"
+sensors = 6
+[physics]
+kind = "graph"
+edges = "edges.csv"
+tau = 0.2
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.1
+design = "equal"
+"""
+
+
+def test_parts_of_a_network_without_a_matrix_build_none_and_depend_on_its_edges(
+    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Here:
+        """A cluster of this process alone."""
+
+        def __init__(self, scheduler: str | None) -> None:
+            assert scheduler is None
+
+        def __enter__(self) -> "Here":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def run(self, work: Callable[[object], object], parts: Iterable[tuple[str, object]]) -> Iterator[PartOutcome]:
+            return (PartOutcome(name, work(part)) for name, part in parts)
+
+    def refused(_: object) -> None:
+        raise AssertionError("the matrix was built")
+
+    path, edges, rows = tmp_path / "site.toml", tmp_path / "edges.csv", tmp_path / "readings.csv"
+    path.write_text(NETWORK)
+    rows.write_text(",".join(HEADER) + "\n" + "".join(f"{START},s{k},0,{k}\n" for k in range(1, 7)))
+    monkeypatch.setattr("cloakwork.physics.graph.MOST_EXPLICIT", 0)
+    monkeypatch.setattr(Graph, "matrix", property(refused))
+    monkeypatch.setattr("cloakwork.cli.recover_parts.Cluster", Here)
+    kept = []
+    for weight in (1, 1, 2):
+        edges.write_text(f"a,b,1\nb,c,1\nc,d,1\nd,e,1\ne,f,1\nf,a,{weight}\n")
+        words = ("recover", path, rows, "--alone", "--out", tmp_path / "found", "--json")
+        kept.append(succeed(*words).values["kept"])
+    assert kept == [0, 1, 0]
 
 
 def test_a_scheduler_needs_a_folder_and_one_that_is_away_is_named(

@@ -15,6 +15,7 @@ from papers.__main__ import app
 from papers.experiment import Size
 from papers.recordings import INFRARED
 from tests.cli.conftest import Outcome, runner
+from tests.cluster import cluster_processes
 from tests.papers.kit import DICE
 
 Command = Callable[..., Outcome]
@@ -52,6 +53,17 @@ def test_run_prints_tables_and_writes_two_files(run: Command, tmp_path: Path) ->
     assert result.seed == 3
     assert result.finding.paragraphs()[0] in outcome.out
     assert (folder / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_on_the_workers_of_a_scheduler_has_the_numbers_of_one_here(run: Command, tmp_path: Path) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    with cluster_processes(tmp_path, 1) as processes:
+        words = ("run", "sensitivity", "--quick", "--scheduler", processes.address, "--out", there)
+        outcome, again = run(*words), run(*words)
+    assert (outcome.code, again.code) == (0, 0)
+    assert "already there" in again.err
+    assert run("run", "sensitivity", "--quick", "--out", here).out == outcome.out
+    assert (there / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
 
 
 def dict_of_experiments() -> dict[str, Experiment]:

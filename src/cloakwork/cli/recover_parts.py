@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ from cloakwork.cli.output import as_json, bar, counted, note, part_of, say
 from cloakwork.cli.planned_noise import PlannedNoise
 from cloakwork.cli.recover_report import FrameSource, say_left_out
 from cloakwork.errors import ClusterError
-from cloakwork.parallel import Cluster, PartOutcome
-from cloakwork.physics import FloorPlan
+from cloakwork.parallel import Cluster, PartOutcome, versions
 from cloakwork.privacy import Cloak
 from cloakwork.readings import (
     BURN_IN,
@@ -103,14 +101,11 @@ class _Parts:
         return done
 
     def _settings(self) -> str:
-        """Digest of what a result depends on besides the readings."""
-        cloak, alone = self.noise.cloak, self.options.alone
-        digest = sha256(repr((version("cloakwork"), alone, BURN_IN, LAG)).encode())
-        digest.update(self.site.spec.model_dump_json().encode())
+        """Digest of what a result depends on besides the readings; the physics follow from the site's files."""
+        cloak, site = self.noise.cloak, (self.site.digest, self.site.spec.model_dump_json())
+        digest = sha256(repr((versions(), site, self.options.alone, BURN_IN, LAG)).encode())
         slow = [] if cloak.offsets is None else [cloak.offsets.factor]
-        local = cloak.physics.local if isinstance(cloak.physics, FloorPlan) else None
-        matrix = cloak.physics.matrix if local is None else local.columns.data
-        for values in (matrix, cloak.total_sigmas, cloak.steps, cloak.roundings, *slow):
+        for values in (cloak.total_sigmas, cloak.steps, cloak.roundings, *slow):
             digest.update(values.tobytes())
         return digest.hexdigest()
 
