@@ -9,7 +9,7 @@ from tests.collect.fake_api import FakeApi
 from tests.collect.fake_sites import PERIOD_MS, START_MS, FakeSite, flat_text
 from tests.collect.page_kit import text, watching
 
-PEOPLE, SENSORS = 40, 250
+PEOPLE, MANY, SENSORS = 40, 70, 250
 ROWS = 200
 DRAG = """async (enough) => {
   const slow = window.fetch;
@@ -36,13 +36,13 @@ class Crowd(FakeSite):
 
     def truth(self, time: int) -> list[dict[str, Any]]:
         del time  # nobody moves
-        spots = [(0.6 + 0.9 * (k % 10), 0.8 + 1.8 * (k // 10)) for k in range(PEOPLE)]
+        spots = [(0.6 + 0.9 * (k % 10), 0.8 + 1.8 * (k // 10) % 7) for k in range(self.people)]
         return [{"at": list(at), "label": str(k)} for k, at in enumerate(spots)]
 
 
 def crowd() -> dict[str, FakeSite]:
     many = flat_text().replace("sensors = 80", f"sensors = {SENSORS}")
-    return {"flat": Crowd(many, START_MS - 43 * PERIOD_MS)}
+    return {"flat": Crowd(many, START_MS - 43 * PERIOD_MS, people=PEOPLE)}
 
 
 def test_labels_cover_no_other_label_however_many_marks_there_are(browser: Browser) -> None:
@@ -79,3 +79,23 @@ def test_a_slider_that_is_dragged_faster_than_results_arrive_shows_some_on_the_w
     assert page.evaluate(DRAG, 4) >= 4
     page.click("#go-live")
     expect(page.locator("#state-text")).to_contain_text("Live")
+
+
+def test_while_a_slider_is_dragged_past_a_crowd_marks_have_no_numbers_and_afterwards_they_have(
+    browser: Browser,
+) -> None:
+    given = {"flat": Crowd(flat_text(), START_MS - 5 * PERIOD_MS, people=MANY)}
+    with watching(browser, given=given, viewport={"width": 1440, "height": 900}) as (visit, _):
+        page = visit.page
+        expect(page.locator("#lanes .there")).not_to_have_count(0)
+        expect(page.locator("#plan .mark:not(.doubt) .number")).to_have_count(MANY)
+        box = page.locator("#slider").bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + 0.97 * box["width"], box["y"] + 5)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + 5)
+        expect(page.locator("#plan path.mark:not(.doubt)")).to_have_count(1)
+        expect(page.locator("#plan .number")).to_have_count(0)
+        visit.picture("dragged")
+        page.mouse.up()
+        expect(page.locator("#plan .mark:not(.doubt) .number")).to_have_count(MANY)

@@ -141,12 +141,14 @@ export class FloorDrawing {
     this.below.replaceChildren(...regions, ...this._trails(frame));
     this.above.replaceChildren(
       ...frame.truth.map((one) => truthMark(this.px(one.at), one.label)),
-      ...this._labels(frame),
+      ...(frame.brief ? this._crowd(frame.marks) : this._labels(frame)),
     );
   }
 
   /** Sensors, drawn again if one has changed. */
   _sensors(sensors, known) {
+    if (known === this.known && sensors === this.listed && this.drawnScale === this.scale) return;
+    Object.assign(this, { known, listed: sensors, drawnScale: this.scale });
     const drawn = [this.scale, ...sensors.map(({ id }) => known.get(id)?.text)].join();
     if (drawn === this.drawn) return;
     this.drawn = drawn;
@@ -164,8 +166,16 @@ export class FloorDrawing {
     return this.trailParts;
   }
 
+  /** Marks without numbers, as one path for those more likely than not and one for doubts: quick to draw. */
+  _crowd(marks) {
+    const r = 10 * unit();
+    const circle = ([x, y]) => `M${(x - r).toFixed(1)} ${y.toFixed(1)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`;
+    const path = (kind, those) => s("path", { class: kind, d: those.map(({ at }) => circle(this.px(at))).join("") });
+    return [path("mark doubt", marks.filter(({ doubt }) => doubt)), path("mark", marks.filter(({ doubt }) => !doubt))];
+  }
+
   /** Marks, and beside them labels, where there is room: they cover no name, mark or other label. */
-  _labels({ marks, label, brief }) {
+  _labels({ marks, label }) {
     const u = unit();
     const { width, height } = this.size;
     const roomy = width >= 520 * u;
@@ -182,7 +192,7 @@ export class FloorDrawing {
         !taken.some(([a, b, w, h]) => Math.abs(a - p) < (w + wide) / 2 && Math.abs(b - q) < (h + high) / 2);
       const spot = text && spots.map(([across, down]) => [x + across, y + down]).find(free);
       if (spot) taken.push([...spot, wide, high]);
-      return sourceMark([x, y], source, spot ? text : "", spot, brief);
+      return sourceMark([x, y], source, spot ? text : "", spot);
     });
   }
 }

@@ -74,7 +74,8 @@ export const clock = (time) => CLOCK.format(new Date(time));
 
 /** A time; with the date unless it is today's. */
 export function moment(time, now) {
-  return day(time) === day(now) ? clock(time) : `${day(time)}, ${clock(time)}`;
+  const same = new Date(time).toDateString() === new Date(now).toDateString(); // quicker than to format both
+  return same ? clock(time) : `${day(time)}, ${clock(time)}`;
 }
 
 /** A duration without seconds where it has minutes, so that it does not flicker. */

@@ -26,31 +26,38 @@ export function tint(share, dark) {
   return [...mixed, 255 * Math.min(1, 1.25 * t) * 0.85];
 }
 
+/** The tints of 256 shares, each in one number as an image holds it. */
+function packedTints(dark) {
+  return new Uint32Array(Uint8ClampedArray.from(Array.from({ length: 256 }, (_, k) => tint(k / 255, dark)).flat()).buffer);
+}
+
 /** Paints a map of a floor onto a canvas that covers its cells. */
 export function paint(canvas, floor, map, top, dark) {
   const fine = Math.max(1, Math.min(8, Math.round(Math.sqrt(PIXELS / floor.grid.length))));
   const [width, height] = [floor.columns * fine, floor.rows * fine];
-  Object.assign(canvas, { width, height });
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
-  const tints = Array.from({ length: 256 }, (_, k) => tint(k / 255, dark));
-  const coloured = new Set(); // cells, and those beside them
+  const pixels = { width, height, data: new Uint32Array(image.data.buffer) };
+  const tints = packedTints(dark);
+  const coloured = new Uint8Array(floor.grid.length); // cells, and those beside them
   map.forEach((value, place) => {
-    const cell = value < top / 510 ? NaN : floor.cell(floor.places[place]);
-    for (const up of [-1, 0, 1]) for (const k of [-1, 0, 1]) if (cell >= 0) coloured.add(cell + k + up * floor.columns);
+    if (value < top / 510) return;
+    const cell = floor.cell(floor.places[place]);
+    for (let up = -1; up <= 1; up += 1) coloured.fill(1, Math.max(0, cell + up * floor.columns - 1), Math.max(0, cell + up * floor.columns + 2));
   });
-  for (const cell of coloured) {
+  for (let cell = coloured.indexOf(1); cell >= 0; cell = coloured.indexOf(1, cell + 1)) {
     const [column, row] = [cell % floor.columns, Math.floor(cell / floor.columns)];
-    if (floor.at(column, row) >= 0) block(image, floor, map, column, row, fine, top, tints);
+    if (floor.at(column, row) >= 0) block(pixels, floor, map, column, row, fine, top, tints);
   }
   context.putImageData(image, 0, 0);
 }
 
 /** Paints one cell, blended with its walkable neighbours. */
-function block(image, floor, map, column, row, fine, top, tints) {
+function block(pixels, floor, map, column, row, fine, top, tints) {
   const value = (c, r) => map[floor.at(c, r)] ?? 0;
   const here = value(column, row);
-  const { height, width } = image;
+  const { height, width, data } = pixels;
   const corner = (dc, dr) => {
     const [c, r] = [column + dc, row + dr];
     const [beside, above] = [floor.open(column, row, c, row), floor.open(column, row, column, r)];
@@ -65,10 +72,9 @@ function block(image, floor, map, column, row, fine, top, tints) {
       const [a, b, c] = corners[(u < 0 ? 0 : 1) + (v < 0 ? 0 : 2)];
       const [p, q] = [Math.abs(u), Math.abs(v)];
       const mixed = here * (1 - p) * (1 - q) + a * p * (1 - q) + b * (1 - p) * q + c * p * q;
-      const colour = tints[Math.min(255, Math.round((255 * mixed) / top))];
       // rows of the floor count upwards, rows of an image downwards
-      const at = 4 * ((height - 1 - (row * fine + j)) * width + column * fine + i);
-      image.data.set(colour, at);
+      const at = (height - 1 - (row * fine + j)) * width + column * fine + i;
+      data[at] = tints[Math.min(255, Math.round((255 * mixed) / top))];
     }
   }
 }

@@ -12,13 +12,15 @@ export function labelSize(text) {
 }
 
 /** A mark: filled and numbered where a source is more likely than not, dashed for a doubt. */
-export function sourceMark([x, y], mark, text = "", spot = [x, y], plain = false) {
+export function sourceMark([x, y], mark, text = "", spot = [x, y]) {
   const u = unit();
   const at = mark.at.map((value) => value.toFixed(3)).join(" ");
   const kind = mark.doubt ? "mark doubt" : "mark";
   const group = s("g", { class: kind, "data-id": mark.id, "data-at": at, "data-place": mark.place });
-  group.append(s("circle", { cx: x, cy: y, r: (mark.doubt ? 9 : 10) * u }));
-  if (!plain) group.append(s("text", { x, y: y + 4.4 * u, class: "number" }, String(mark.id)));
+  group.append(
+    s("circle", { cx: x, cy: y, r: (mark.doubt ? 9 : 10) * u }),
+    s("text", { x, y: y + 4.4 * u, class: "number" }, String(mark.id)),
+  );
   if (text) {
     const { wide, high } = labelSize(text);
     group.append(

@@ -215,7 +215,8 @@ export class SiteView {
       const found = asked in known ? known[asked] : await history.nearest(asked);
       const result = found?.map ? found : found && (await history.get(found.time));
       const passed = asked !== this.requested && this.requested in known;
-      if (this.open && !passed) await this._render(result ?? null);
+      const drawn = result && result === this.shown && this.brief && $("slider").matches(":active");
+      if (this.open && !passed && !drawn) await this._render(result ?? null);
     }
   }
 
@@ -304,11 +305,12 @@ export class SiteView {
       truth,
       layers,
       sensors: this.sensorsById,
-      label: (mark) => (brief ? "" : texts.brief(mark, odds, space)),
+      label: (mark) => texts.brief(mark, odds, space),
       brief,
     };
     const where = (mark) => this.where(mark, result);
     this.mapView.show(frame, pictureText(result, brief ? [] : marks, space, where, now));
+    this.brief = brief;
     if (brief) return this._showMoment();
     const views = [
       { name: "Now", result: this.latest },
