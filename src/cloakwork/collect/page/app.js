@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { $, setText, setVisible } from "./elements.js";
 import { clock } from "./formats.js";
 import { SensorTable } from "./health_panel.js";
+import { Overview } from "./overview.js";
 import { SiteView } from "./site_view.js";
 import * as texts from "./texts.js";
 import { Timeline } from "./timeline.js";
@@ -15,7 +16,7 @@ const THEMES = { system: "light", light: "dark", dark: "system" };
 let sites = [];
 let view = null;
 let opening = 0;
-const page = { connected: null, lostAt: null, timeline: null, table: null, announce, setConnected, handleError };
+const page = { connected: null, lostAt: null, timeline: null, table: null, overview: null, announce, setConnected, handleError };
 
 const announcements = new Map();
 let announcedAt = 0;
@@ -75,6 +76,7 @@ function leave() {
 function showSignIn(message) {
   for (const id of ["board", "no-sites", "picker", "state", "sign-out", "lost", "stale", "fast"])
     setVisible($(id), false);
+  page.overview.begin([]);
   page.connected = null;
   document.title = "Sign in · Cloakwork";
   setVisible($("sign-in"), true);
@@ -87,6 +89,7 @@ async function open(name) {
   leave();
   const turn = opening;
   $("site").value = name;
+  page.overview.mark(name);
   const url = new URL(location.href);
   url.searchParams.set("site", name);
   globalThis.history.replaceState(null, "", url);
@@ -107,6 +110,7 @@ async function open(name) {
     page,
   );
   await view.start();
+  await page.overview.load();
 }
 
 /** Shows the list of sites, and the site in the address. */
@@ -118,6 +122,7 @@ async function start() {
   setVisible($("no-sites"), !sites.length);
   setVisible($("picker"), sites.length > 0);
   $("site").replaceChildren(...sites.map(({ name }) => new Option(name, name)));
+  page.overview.begin(sites);
   if (!sites.length) return;
   const name = new URL(location.href).searchParams.get("site");
   await open(sites.some((site) => site.name === name) ? name : sites[0].name);
@@ -183,6 +188,7 @@ function nameTheme() {
 }
 
 function wire() {
+  page.overview = new Overview(open);
   page.table = new SensorTable($("sensors-head"), $("sensors-body"));
   page.timeline = new Timeline({
     onShow: (moment) => view?.show(moment),

@@ -198,7 +198,7 @@ const away = (sensors, now) =>
     }));
 
 /** Alarms, sensors that are away and counted problems, the worst first. */
-export function showProblems(holder, health, sensors, now) {
+export function problemsOf(health, sensors, now) {
   const alarmsOf = new Map(health.sensors.map((sensor) => [sensor.id, sensor.alarms ?? 0]));
   const alarms = newestAlarms(health.alarms).map(({ sensor, seq, received }) => ({
     kind: "alarm",
@@ -222,8 +222,11 @@ export function showProblems(holder, health, sensors, now) {
   }));
   const isAlarm = ({ kind }) => kind === "alarm";
   const others = problems.filter((entry) => !isAlarm(entry));
-  const entries = [...alarms, ...faults, ...problems.filter(isAlarm), ...away(sensors, now), ...others];
-  const items = entries.map(({ kind, what, who, when }) => {
+  return [...alarms, ...faults, ...problems.filter(isAlarm), ...away(sensors, now), ...others];
+}
+
+export function showProblems(holder, health, sensors, now) {
+  const items = problemsOf(health, sensors, now).map(({ kind, what, who, when }) => {
     const parts = kind === "alarm" ? [h("strong", null, "Alarm: "), what] : [what];
     return h("li", { "data-kind": kind }, h("span", null, ...parts), h("span", { class: "quiet", title: when }, who));
   });

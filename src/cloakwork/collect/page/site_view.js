@@ -130,6 +130,7 @@ export class SiteView {
       const alarms = total(health) - total(this.health);
       if (alarms > 0 && this.health !== NO_HEALTH) this.page.announce("alarm", () => "New alarm.");
       this.health = health;
+      this.page.overview.showHealth(this.name, health);
       this.geometry.bits = health.in_use;
       api.setClock(health.now, this.info);
       this.drawHealth();
@@ -161,7 +162,10 @@ export class SiteView {
     const { map, ...rest } = result;
     this.history.add(rest);
     this.laneTimer ??= setTimeout(() => this.loadTimeline(), TIMELINE_MS);
-    if (this.newest === undefined || this.newest < result.time) this.newest = result.time;
+    if (this.newest === undefined || this.newest < result.time) {
+      this.newest = result.time;
+      this.page.overview.showResult(this.name, rest);
+    }
     this.fetching ??= this._catchUp().finally(() => {
       this.fetching = null;
     });

@@ -72,11 +72,19 @@ function howMany(low, high, kind) {
   return `${low} ${high - low > 1 ? "to" : "or"} ${high} ${many}`;
 }
 
+const countsOf = (result) => (result.counts ? likelyCounts(result) : [result.sources.length, result.sources.length, null]);
+
+/** How many a result found, without where. */
+export function countText(result, kind) {
+  const [low, high] = countsOf(result);
+  return howMany(low, high, kind);
+}
+
 /** The headline of a result as `title`, "2 people: Living room, Study", and how `sure` that number is. */
 export function headline(result, { kind, zones: named }) {
-  const { counts, failed, sources, status, zones } = result;
+  const { failed, status, zones } = result;
   if (failed) return { title: "Not recovered", sure: status };
-  const [low, high, p] = counts ? likelyCounts(result) : [sources.length, sources.length, null];
+  const [low, high, p] = countsOf(result);
   const labels = new Map(named.map(({ id, label }) => [id, label]));
   const there = (zones ?? []).filter(({ occupied }) => occupied);
   const many = there.map(({ expected }) => Math.max(1, Math.round(expected)));
