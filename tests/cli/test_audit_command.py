@@ -11,8 +11,10 @@ from subprocess import PIPE
 import numpy as np
 import pytest
 
+from cloakwork.readings import FORMS
 from tests.cli.conftest import Run
 from tests.forking import cloakwork
+from tests.tables import in_form
 from tests.waiting import PATIENCE
 
 PROGRAM = """
@@ -184,6 +186,14 @@ def test_two_recordings_are_compared_as_far_as_the_shorter_goes(run: Run, tmp_pa
     assert run("audit", "readings", *recordings(tmp_path, shift=200), *words).code == 3
     few = run("audit", "readings", *recordings(tmp_path, shift=0, lengths=(299, 400)), *words)
     assert (few.code, "at least 300 in each" in few.err) == (2, True)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_recordings_are_read_in_every_form(form: str, run: Run, tmp_path: Path) -> None:
+    for shift, code in ((0, 0), (200, 3)):
+        paths = [in_form(path, form) for path in recordings(tmp_path, shift=shift)]
+        done = run("audit", "readings", *paths, "--epsilon", 1, "--delta", 0.127)
+        assert (done.code, "3,000 reports" in done.out or shift > 0) == (code, True), done.err
 
 
 def test_a_bar_shows_how_much_of_the_recordings_is_read(

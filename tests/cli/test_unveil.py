@@ -20,10 +20,11 @@ from cloakwork.keys import (
     save_keys,
 )
 from cloakwork.privacy import noise_table
-from cloakwork.readings import ReadingsFile
+from cloakwork.readings import FORMS, ReadingsFile
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, freeze, load_site
+from tests.tables import in_form
 
 SITE = """name = "corridor"
 sensors = 6
@@ -124,6 +125,16 @@ def test_true_readings_are_written_for_their_owner_alone(house: House) -> None:
     assert "wrote 100 true readings of 1 sensor" in done.err
     assert f"{house.out} holds TRUE readings, without noise" in done.err
     assert not re.search("warning|caution|left out", done.err)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_readings_are_read_and_written_in_every_form(form: str, house: House) -> None:
+    true = [80_000 + k for k in range(100)]
+    house.sends(sent(house.plan, house.opens("s1"), "s1", true))
+    house.readings, house.out = in_form(house.readings, form), house.out.with_suffix(form)
+    assert house.unveil().code == 0
+    written = ReadingsFile(house.out, house.plan.ids, plan=house.plan.id).readings()
+    assert [(row.time, row.value) for row in written] == [(TIME + k, value) for k, value in enumerate(true)]
 
 
 def test_an_export_and_a_plan_elsewhere_do_as_well(house: House) -> None:

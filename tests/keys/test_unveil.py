@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow.csv
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -33,6 +34,7 @@ from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, PlannedSensor, PlannedTable, SiteClaim, make_schedule
 from cloakwork.site import plan as site_plan
+from tests.tables import LIBRARIES
 
 NOW = FIRST_SECOND + 60 * 400_000
 SENSORS = {"s1": 2.5, "s2": 129.0, "s3": 3017.0, "s4": 129.0}
@@ -147,6 +149,13 @@ def test_unveiling_undoes_the_noise_of_every_sensor(party: Party, rng: np.random
     assert unveiling.rows == 800
     assert unveiling.bytes_read == unveiling.size
     assert unveiling.unveiled == dict.fromkeys(SENSORS, 200)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tables_in_memory_are_unveiled_as_files_are(party: Party, library: str) -> None:
+    rows = cloaked(party.opens("s1"), "s1", range(50))
+    table = LIBRARIES[library](pyarrow.csv.read_csv(party.file(rows)))
+    assert true_rows(Unveiling(table, PLAN, party.ring)) == [row._replace(value=k) for k, row in enumerate(rows)]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

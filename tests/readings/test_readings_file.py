@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.readings import FORMS, READING_COLUMNS, Frame, ReadingRow, ReadingScale, ReadingsFile, table_writer
+from tests.tables import LIBRARIES
 
 IDS = ("a", "b", "c")
 HEADER = "time,sensor,seq,steps\n"
@@ -103,8 +104,10 @@ def test_tables_in_memory_are_read_as_files_are(tmp_path: Path) -> None:
     floats = table.set_column(steps, "steps", table["steps"].cast(pa.float64()))  # as pandas, where one is missing
     for each in (table, naive, coded, viewed, floats, OfAnotherLibrary(table)):
         is_what_was_written(ReadingsFile(each, IDS))
+    for convert in LIBRARIES.values():
+        is_what_was_written(ReadingsFile(convert(table), IDS))
     with pytest.raises(InputError) as problem:
-        list(ReadingsFile({"time": [1]}, IDS))
+        ReadingsFile({"time": [1]}, IDS)
     assert problem.value.values == {"type": "dict"}
 
 

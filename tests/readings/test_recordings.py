@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.csv
 import pytest
 
 from cloakwork.auditing import Verdict, audit
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.readings import Recordings, ReportForm, read_recordings
+from tests.tables import LIBRARIES
 
 RNG = np.random.default_rng(1)
 
@@ -49,6 +51,19 @@ def test_readings_of_one_sensor_are_taken_once_each_and_in_order(tmp_path: Path)
     found = read_recordings(files(tmp_path, first, second), sensor="s1")
     assert found.lengths == (3, 2)
     assert both(found) == [[30, 20], [7, 8]]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tables_in_memory_are_read_as_files_are(tmp_path: Path, library: str) -> None:
+    texts = [f"time,sensor,seq,steps\n10,s1,{k},7\n20,s1,{k + 1},8\n" for k in (1, 3)]
+    first, second = (LIBRARIES[library](pyarrow.csv.read_csv(path)) for path in files(tmp_path, *texts))
+    assert both(read_recordings((first, second))) == [[7, 8]] * 2
+    assert both(read_recordings((first, tmp_path / "b.csv"))) == [[7, 8]] * 2
+    with pytest.raises(ReadingError, match="the table is given twice"):
+        read_recordings((first, first))
+    with pytest.raises(InputError) as refused:
+        read_recordings((first, [7, 8]))
+    assert refused.value.values == {"type": "list"}
 
 
 def test_readings_made_under_two_plans_are_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from cloakwork.errors import InputError
 from cloakwork.series import HOUR, Bins, CountedSeries, count_events, read_counts
+from tests.tables import LIBRARIES
 
 START = 1_791_158_400_000  # 2026-10-05, midnight, a Monday
 DAY = 24 * HOUR
@@ -34,6 +36,22 @@ def write(path: Path, *rows: Sequence[object]) -> Path:
 
 def count_rows(folder: Path, rows: Sequence[Sequence[object]], bins: Bins = BINS, **request: Any) -> CountedSeries:
     return count_events(write(folder / "a.csv", *rows), bins, **request)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tables_in_memory_are_counted_as_files_are(tmp_path: Path, library: str) -> None:
+    rows = [(iso(hour), who, who, 1) for hour, who in ((0, "a"), (0, "b"), (1, "a"), (47, "b"))]
+    path = write(tmp_path / "a.csv", ("time", "sensor", "who", "n"), *rows)
+    for table in (LIBRARIES[library](pyarrow.csv.read_csv(path)), path, str(path)):
+        counted = count_events(table, BINS, person="who", most_per_person=5, series_by="sensor", names=["b", "a"])
+        assert counted.series.values.tolist() == [by_hour(0, 47), by_hour(0, 1)]
+    table = LIBRARIES[library](pyarrow.csv.read_csv(path))
+    assert read_counts(table, "n", 4).series.values.tolist() == [[1, 1, 1, 1]]
+    with pytest.raises(InputError, match="the table does not have 5 rows"):
+        read_counts(table, "n", 5)
+    with pytest.raises(InputError) as refused:
+        count_events({"time": [1]}, BINS)
+    assert refused.value.values == {"type": "dict"}
 
 
 def by_hour(*hours: int) -> list[float]:

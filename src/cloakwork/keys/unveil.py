@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from scipy.special import chdtrc, stdtr
@@ -166,8 +165,8 @@ class Unveiling:
 
     Parameters
     ----------
-    path
-        The file of readings, of any form that `ReadingsFile` reads.
+    source
+        The file or table of readings, of any form that `ReadingsFile` reads.
     plan
         The plan that the devices were provisioned with. Readings of generations with another plan are left out.
     keys
@@ -182,7 +181,7 @@ class Unveiling:
 
     def __init__(
         self,
-        path: str | Path,
+        source: object,
         plan: Plan,
         keys: KeyRing | SensorKeys,
         *,
@@ -194,11 +193,11 @@ class Unveiling:
                 site=keys.site,
                 expected=plan.site,
             )
-        file = Path(path)
+        ids = plan.ids
+        self._survey, self._file = (ReadingsFile(source, ids, plan=plan.id) for _ in range(2))
+        file = self._file.path
         if file.exists() and not file.is_file() and not file.is_dir():
             raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.", path=str(file))
-        ids = plan.ids
-        self._survey, self._file = (ReadingsFile(file, ids, plan=plan.id) for _ in range(2))
         self._plan = plan
         self._progress = progress or (lambda _: None)
         self._keyed = [sensor in keys.sensors for sensor in ids]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork._extras import optional_parts
 from cloakwork.errors import PhysicsError
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -182,7 +183,8 @@ def _is_number(cell: str) -> bool:
 
 
 def _from_file(path: Path, progress: Progress) -> EdgeList:
-    import pyarrow as pa  # noqa: PLC0415 - slow to load, and only files need it
+    with optional_parts():
+        import pyarrow as pa  # noqa: PLC0415 - slow to load, and only files need it
 
     try:
         parquet = _is_parquet(path)

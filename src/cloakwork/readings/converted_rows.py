@@ -3,16 +3,33 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError, ReadingError
 
 PARQUET, ARROW, JSON_LINES = (".parquet", ".pq"), (".arrow", ".feather"), (".jsonl", ".ndjson")
 _EXACT = 1 << 53  # below it, each whole number is a float of its own
 _ROWS = 1 << 13  # in memory at once
 _BROKEN = '"\n'  # a line that no reader takes for a row
+
+
+def as_source(source: object) -> object:
+    """A file as a path, a table as it is; nothing else is a source of rows."""
+    if isinstance(source, str | os.PathLike):
+        return Path(source)
+    if not hasattr(source, "__arrow_c_stream__"):
+        kind = type(source).__name__
+        raise InputError(f"{kind}: give a file, or a table of Arrow, pandas or Polars (not a lazy one).", type=kind)
+    return source
+
+
+def path_of(source: object) -> Path:
+    """The path of a file; for a table, its name in messages."""
+    return source if isinstance(source, Path) else Path("the table")
 
 
 def json_lines(blocks: Iterable[bytes], path: Path) -> Iterator[bytes]:
@@ -42,9 +59,10 @@ def arrow_lines(source: object) -> Iterator[tuple[bytes, float]]:
 
     A table has the Arrow stream protocol, as those of Arrow, Polars and pandas do. Timestamps become Unix milliseconds.
     """
-    import pyarrow as pa  # noqa: PLC0415 - large, and not needed for CSV
+    with optional_parts():
+        import pyarrow as pa  # noqa: PLC0415 - large, and not needed for CSV
 
-    name, readable = str(source) if isinstance(source, Path) else "the table", True
+    name, readable = str(path_of(source)), True
     try:
         schema, batches = record_batches(source)
         yield _csv_line(schema.names).encode(), 0.0
@@ -63,16 +81,11 @@ def arrow_lines(source: object) -> Iterator[tuple[bytes, float]]:
 
 def record_batches(source: object) -> tuple[Any, Iterator[tuple[Any, float]]]:
     """The schema of a file or table, and its record batches with the share that is read after each."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    with optional_parts():
+        import pyarrow as pa  # noqa: PLC0415 - as above
+        import pyarrow.parquet as pq  # noqa: PLC0415
 
     if not isinstance(source, Path):
-        if not hasattr(source, "__arrow_c_stream__"):
-            raise InputError(
-                f"readings={type(source).__name__}: give a file, or a table of Arrow, pandas or Polars (not a lazy "
-                "one).",
-                type=type(source).__name__,
-            )
         stream = pa.RecordBatchReader.from_stream(source)
         return stream.schema, ((part, 0.0) for batch in stream for part in _parts(batch))
     if source.suffix.lower() in PARQUET:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import FileIO
 from itertools import chain
-from pathlib import Path
 from typing import Self
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import ReadingError
-from cloakwork.readings.converted_rows import ARROW, JSON_LINES, PARQUET, arrow_lines, json_lines
+from cloakwork.readings.converted_rows import ARROW, JSON_LINES, PARQUET, arrow_lines, as_source, json_lines, path_of
 
 LONGEST_LINE = 1 << 20  # bytes
 BROKEN_LINE = "a quotation mark that is not closed on the same line, or text after a closed one"
@@ -61,9 +60,9 @@ class CsvLines:
     """
 
     def __init__(self, source: object, *, block: int) -> None:
-        self.path = source if isinstance(source, Path) else Path("the table")
+        self._source = source = as_source(source)
+        self.path = path_of(source)
         self.bytes_read, self.head = 0, b""
-        self._source = source
         form = self.path.suffix.lower()
         self._is_json = form in JSON_LINES
         self._is_arrow = source is not self.path or form in {*PARQUET, *ARROW}

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import ReadingError
+from cloakwork.readings.converted_rows import as_source, path_of
 from cloakwork.readings.csv_lines import BROKEN_LINE, CsvLines, Header, iso_ms, lines_of, split_cells
 from cloakwork.sensor.wire import ReplayCheck
 
@@ -100,8 +100,8 @@ class ReadingsFile:
     def __init__(
         self, source: object, sensor_ids: tuple[str, ...], *, others: tuple[str, ...] = (), plan: str | None = None
     ) -> None:
-        self._source = Path(source) if isinstance(source, str) else source
-        self.path = self._source if isinstance(self._source, Path) else Path("the table")
+        self._source = as_source(source)
+        self.path = path_of(self._source)
         self.problems = Problems()
         self.rows = 0
         self.bytes_read = 0

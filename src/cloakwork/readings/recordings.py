@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray, count
 from cloakwork.errors import ReadingError
+from cloakwork.readings.converted_rows import as_source, path_of
 from cloakwork.readings.csv_lines import BROKEN_LINE, CsvLines, Header, lines_of, split_cells
 from cloakwork.readings.readings_file import HEADER, PLAN
 from cloakwork.readings.report_values import ReportForm, ReportPart, ReportReader, packed, printable
@@ -61,7 +62,7 @@ class Recordings:
 
 
 def read_recordings(
-    paths: Sequence[str | Path],
+    sources: Sequence[object],
     *,
     columns: Sequence[str] = (),
     sensor: str | None = None,
@@ -73,8 +74,9 @@ def read_recordings(
 
     Parameters
     ----------
-    paths
-        Two files of CSV with a header, JSON Lines, Parquet or Arrow: of input 0 and of input 1. They may be pipes.
+    sources
+        Of input 0 and of input 1: files of CSV with a header, JSON Lines, Parquet or Arrow, or tables of Arrow, Polars
+        or pandas. They may be pipes.
     columns
         The columns that make a report. Optional where there is only one column, and for a file of readings, which has
         the columns `time,sensor,seq,steps`: its steps are taken, each sequence number once.
@@ -93,16 +95,21 @@ def read_recordings(
     In a file of one column a blank line is an empty report, an outcome like others, except at the end of the file.
     """
     count("most", most)
-    if len(paths) != 2:
-        raise ReadingError(f"{len(paths)} recordings: give two, one made with each set-up.")
-    files = [Path(path) for path in paths]
-    if all(path.exists() for path in files) and files[0].samefile(files[1]):
+    if len(sources) != 2:
+        raise ReadingError(f"{len(sources)} recordings: give two, one made with each set-up.")
+    given = [as_source(source) for source in sources]
+    files = [path_of(source) for source in given]
+    if given[0] is given[1] or _one_file(given):
         raise ReadingError(f"{files[0]} is given twice: an audit compares two recordings, one made with each set-up.")
-    sizes = [path.stat().st_size if path.is_file() else 0 for path in files]
+    sizes = [
+        path.stat().st_size if source is path and path.is_file() else 0
+        for source, path in zip(given, files, strict=True)
+    ]
     earlier: _SequenceNumbers | None = None
     recorded: list[list[ReportPart]] = []
-    for path, size, before in zip(files, sizes, (0, sizes[0]), strict=True):
-        with CsvLines(path, block=_BLOCK) as lines:
+    for source, size, before in zip(given, sizes, (0, sizes[0]), strict=True):
+        path = path_of(source)
+        with CsvLines(source, block=_BLOCK) as lines:
             recording = _Recording(lines, tuple(columns), sensor, most, earlier)
             earlier = recording.sequence_numbers
             parts: list[ReportPart] = []
@@ -125,6 +132,12 @@ def read_recordings(
         for parts, path in zip(recorded, files, strict=True)
     )
     return Recordings((first, second), reader)
+
+
+def _one_file(sources: list[object]) -> bool:
+    return all(isinstance(source, Path) and source.exists() for source in sources) and path_of(sources[0]).samefile(
+        path_of(sources[1])
+    )
 
 
 class _Recording:

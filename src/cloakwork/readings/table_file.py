@@ -4,18 +4,20 @@ import csv
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError
-from cloakwork.readings.converted_rows import ARROW, JSON_LINES, PARQUET, record_batches
+from cloakwork.readings.converted_rows import ARROW, JSON_LINES, PARQUET, as_source, path_of, record_batches
 from cloakwork.readings.csv_lines import CsvLines, Header, TextColumn, iso_ms, split_cells
+
+with optional_parts():
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv as pa_csv
 
 TIME_FORMS = "ISO 8601, such as 2026-10-05T08:30:00Z, or Unix seconds or milliseconds"
 _BLOCK = 1 << 23
@@ -26,16 +28,21 @@ _TICKS = {"ms": 1, "us": 1_000, "ns": 1_000_000}  # of a timestamp, in a millise
 
 
 class TableFile:
-    """A CSV, JSON Lines, Parquet or Arrow file; `names` holds its columns. Messages never show a cell."""
+    """A CSV, JSON Lines, Parquet or Arrow file, or a table of Arrow, Polars or pandas; `names` holds its columns.
 
-    def __init__(self, path: Path) -> None:
-        if not path.is_file():
+    Messages never show a cell.
+    """
+
+    def __init__(self, source: object) -> None:
+        self._source = as_source(source)
+        self.path = path = path_of(self._source)
+        table = self._source is not path
+        if not table and not path.is_file():
             raise InputError(f"{path}: there is no such file.", path=str(path))
-        self.path = path
         self.left_out = 0
         self._rows: list[int] = []  # of each block
         self._header: Header | None = None
-        if path.suffix.lower() in {*PARQUET, *ARROW}:
+        if table or path.suffix.lower() in {*PARQUET, *ARROW}:
             self.names = self._arrow_names()
         elif path.suffix.lower() in {".csv", ".tsv", ".txt", *JSON_LINES}:
             with CsvLines(path, block=_BLOCK) as lines:
@@ -55,11 +62,12 @@ class TableFile:
 
         A row is one line with as many cells as there are names. `progress` receives the number of bytes read.
         """
-        columns, size = list(dict.fromkeys(names)), self.path.stat().st_size
+        columns = list(dict.fromkeys(names))
+        size = self.path.stat().st_size if self._source is self.path else 0
         tables, readable = [], True
         try:
             if self._header is None:
-                for batch, _ in record_batches(self.path)[1]:
+                for batch, _ in record_batches(self._source)[1]:
                     tables.append(pa.Table.from_batches([batch]).select(columns))
                     progress(min(sum(table.nbytes for table in tables), size))
             else:
@@ -123,7 +131,9 @@ class TableFile:
 
     def _arrow_names(self) -> list[str]:
         try:
-            return list(record_batches(self.path)[0].names)
+            if self._source is not self.path:
+                self._source = pa.table(self._source)  # a stream can be read once
+            return list(record_batches(self._source)[0].names)
         except pa.ArrowException:
             raise InputError(f"{self.path} is not a Parquet or Arrow file.", path=str(self.path)) from None
 
@@ -182,11 +192,10 @@ def column_texts(column: Any, name: str) -> TextColumn:
 
     Refuses floats: programs turn whole numbers into floats where one row has none, which would rename all others.
     """
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-        raise InputError(f"column {name} holds {kind}: give a column of texts or whole numbers.", column=name)
-    texts = column.cast(kind).cast(pa.string())
-    coded = texts.fill_null("").combine_chunks().dictionary_encode()
+    column = _looked_up(column)
+    if not (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
+        raise InputError(f"column {name} holds {column.type}: give a column of texts or whole numbers.", column=name)
+    coded = column.cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
     stripped = [text.strip() for text in coded.dictionary.to_pylist()]
     labels = {text: code for code, text in enumerate(dict.fromkeys(stripped))}
     codes = np.array([labels[text] for text in stripped], dtype=np.int64)
@@ -195,12 +204,23 @@ def column_texts(column: Any, name: str) -> TextColumn:
 
 def _decoded(column: Any) -> Any:
     """The column with numbers as float64, texts as string and dates as timestamps, out of any dictionary."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    column = _looked_up(column)
+    kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return column.cast(kind).cast(pa.float64(), safe=False)
-    if pa.types.is_large_string(kind):
-        return column.cast(kind).cast(pa.string())
-    return column.cast(pa.timestamp("ms") if pa.types.is_date(kind) else kind)
+        return column.cast(pa.float64(), safe=False)
+    return column.cast(pa.timestamp("ms")) if pa.types.is_date(kind) else column
+
+
+def _looked_up(column: Any) -> Any:
+    """The column out of any dictionary, and texts of every kind as string."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        if pa.types.is_string_view(kind.value_type):  # categories of Polars, which Arrow cannot look up as they are
+            column = column.cast(pa.dictionary(kind.index_type, pa.string()))
+        column = column.cast(column.type.value_type)
+    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        return column.cast(pa.string())
+    return column
 
 
 def _each(column: Any, read: Callable[[str], float], missing: float) -> Any:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from io import TextIOWrapper
 from typing import Any, Self
 
+from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError
 from cloakwork.site import Plan
 
@@ -88,8 +89,9 @@ def table_writer(
 def _arrow_writer(
     file: TextIOWrapper, form: str, columns: Mapping[str, type], about: Mapping[str, object]
 ) -> Iterator[Write]:
-    import pyarrow as pa  # noqa: PLC0415 - large, and not needed for texts
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    with optional_parts():
+        import pyarrow as pa  # noqa: PLC0415 - large, and not needed for texts
+        import pyarrow.parquet as pq  # noqa: PLC0415
 
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime: pa.timestamp("ms", "UTC")}
     metadata = {"cloakwork": json.dumps(about)} if about else None

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,7 +117,7 @@ class CountedSeries:
 
 
 def count_events(
-    path: Path,
+    source: object,
     bins: Bins,
     *,
     time: str | None = None,
@@ -133,10 +132,11 @@ def count_events(
 ) -> CountedSeries:
     """Count the rows of a file, or add up their values. Rows without a time, a number or a person are left out.
 
+    `source` is a file of CSV, JSON Lines, Parquet or Arrow, or a table of Arrow, Polars or pandas.
     `time`, `value`, `person` and `series_by` are names of columns, `names` the series of `series_by`. The limits are
     those of `tally`. `progress` receives the number of bytes read.
     """
-    table = TableFile(path)
+    table = TableFile(source)
     columns = _find_columns(table, {"time": time, "value": value, "person": person, "series_by": series_by}, names)
     cells = table.read(list(columns.values()), progress)
     times = column_times(cells[columns["time"]], columns["time"])
@@ -175,7 +175,7 @@ def count_events(
     unused = [name.strip() for name in table.names if _COUNT_NAMES.search(name.strip().lower())]
     return CountedSeries(
         series=replace(series, losses=losses),
-        title=path.name,
+        title=table.path.name,
         hides=f"This hides {hides}",
         level="event" if person is None else "user",
         names=tuple(names),
@@ -188,7 +188,7 @@ def count_events(
 
 
 def read_counts(
-    path: Path,
+    source: object,
     counts: str,
     bins: Bins | int,
     *,
@@ -203,12 +203,14 @@ def read_counts(
     One event or person adds at most `contribution` to them, which the caller vouches for. Bins without a row count as
     0. The other arguments are those of `count_events`.
     """
-    table = TableFile(path)
+    table = TableFile(source)
     timed: dict[str, str | None] = {"time": time, "series_by": series_by} if isinstance(bins, Bins) else {}
     columns = _find_columns(table, {"counts": counts, **timed}, names)
     cells = table.read(list(columns.values()), progress)
     if table.left_out:
-        raise InputError(f"{table.left_out:,} of the lines of {path} cannot be read: {_BAD_LINES}. Repair the file.")
+        raise InputError(
+            f"{table.left_out:,} of the lines of {table.path} cannot be read: {_BAD_LINES}. Repair the file."
+        )
     amounts = column_numbers(cells[columns["counts"]], columns["counts"])
     everywhere = np.ones(len(amounts), dtype=bool)
     which = np.zeros(len(amounts), dtype=np.int64)
@@ -228,7 +230,8 @@ def read_counts(
         )
         if len(amounts) != n:
             raise InputError(
-                f"{path.name} does not have {n:,} rows. Counts without times need a row for each bin, zeros included.",
+                f"{table.path.name} does not have {n:,} rows. Counts without times need a row for each bin, zeros "
+                "included.",
                 parameter="rows",
             )
     kept = inside & (which >= 0)
@@ -243,7 +246,7 @@ def read_counts(
     ):
         if bad.any():
             place = table.place(int(np.argmax(bad)))
-            raise InputError(f"{path.name}, {place}: {fault}.", place=place, remedy=remedy)
+            raise InputError(f"{table.path.name}, {place}: {fault}.", place=place, remedy=remedy)
     values = np.zeros((max(len(names), 1), n))
     values.flat[slots[kept]] = amounts[kept]
     losses = Losses(
@@ -255,7 +258,7 @@ def read_counts(
     together = f", in all {len(names)} series together" if len(names) > 1 else ""
     return CountedSeries(
         series=BoundedSeries(values, contribution, losses=losses),
-        title=path.name,
+        title=table.path.name,
         hides=f"This hides each event that adds at most {contribution:g} to the counts{together}. It hides everything "
         "that one person did only if that adds no more.",
         level="event",

@@ -5,18 +5,21 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-from matplotlib.figure import Figure
 from scipy import signal
 
 from cloakwork._checks import FloatArray
+from cloakwork._extras import optional_parts
 from cloakwork.series.bins import span_text
 from cloakwork.series.counting import CountedSeries
 from cloakwork.series.filters import Decay, Filter, MovingAverage, PowerDecay, RunningSum, Seasonal, Trend, WindowSum
 from cloakwork.series.published_file import FilterCost, filter_costs
 from cloakwork.series.series_cloak import Published
+
+with optional_parts():
+    import matplotlib as mpl
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.figure import Figure
 
 NOT_PRIVATE = "NOT PRIVATE: the thin line is the true series{}. Do not share this picture."
 _WIDEST = 112  # letters in a line

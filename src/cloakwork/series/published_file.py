@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
+from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError
 from cloakwork.series.counting import CountedSeries
 from cloakwork.series.series_cloak import Published
+
+with optional_parts():
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
 
 _DIGITS = 4  # of the error, to which values are rounded
 _MOSTLY_NOISE = 0.8  # of the typical level
