@@ -10,7 +10,7 @@ import cloakwork as cw
 from cloakwork.errors import MissingExtraError
 
 OPTIONAL = (
-    *("amqtt", "fastapi", "matplotlib", "prometheus_client", "psycopg", "pyarrow"),
+    *("amqtt", "dask", "distributed", "fastapi", "matplotlib", "prometheus_client", "psycopg", "pyarrow"),
     *("rich", "sqlalchemy", "sse_starlette", "starlette", "typer", "uvicorn"),
 )
 
@@ -31,6 +31,9 @@ def test_every_public_name_loads_without_optional_libraries() -> None:
         (OPTIONAL, [], "cli"),
         (("sqlalchemy", "fastapi"), ["collect", "site.toml"], "collect"),
         (("pyarrow",), ["series", "visits.csv", "--from", "2026-10-05", "--to", "2026-11-02"], "parquet"),
+        (("matplotlib",), ["recover", "site.toml", "visits.csv", "--plot", "map.png"], "plot"),
+        (("psycopg",), ["token", "list", "--store", "postgresql://someone@localhost/none"], "postgres"),
+        (("dask",), ["audit", "command", "yes", "--epsilon", "1", "--scheduler", "tcp://localhost:1"], "dask"),
     ],
 )
 def test_a_command_names_the_extra_that_it_lacks_in_one_line(
@@ -43,6 +46,24 @@ def test_a_command_names_the_extra_that_it_lacks_in_one_line(
     assert done.returncode == 1, done.stderr
     assert done.stderr.count("\n") == 1
     assert f"pip install 'cloakwork[{extra}]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "cw.Graph.from_edges('visits.csv', tau=1.0)",
+        "from cloakwork.readings import ReadingsFile; list(ReadingsFile('r.parquet', ('a',)))",
+        "from cloakwork.readings import TableFile",
+        "from cloakwork.series import count_events, Bins; count_events('visits.csv', Bins(0, 60, 60))",
+        "from cloakwork.series import write_published",
+    ],
+)
+def test_the_library_names_the_extra_that_it_lacks(code: str, tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("source,target\na,b\n")
+    (tmp_path / "r.parquet").write_bytes(b"PAR1")
+    done = run_without(("pyarrow",), f"import os; os.chdir({str(tmp_path)!r}); import cloakwork as cw\n{code}")
+    assert done.stderr.splitlines()[-1].startswith("cloakwork.errors.MissingExtraError: "), done.stderr
+    assert "pip install 'cloakwork[parquet]'" in done.stderr
 
 
 def test_a_picture_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
