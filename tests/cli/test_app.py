@@ -6,9 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
+from cloakwork.cli import FLAGS
+from cloakwork.cli.app import app
 from tests.cli.conftest import Outcome, Run
 
 SITE = """name = "corridor"
@@ -144,10 +148,25 @@ def test_a_missing_site_is_refused(
     assert not (tmp_path / "x.csv").exists()
 
 
+def test_the_options_that_take_no_value_are_known_before_the_commands_are_loaded() -> None:
+    group: Any = typer.main.get_command(app)
+    commands = [group, *(group.get_command(None, name) for name in group.list_commands(None))]
+    commands += [each for command in commands[1:] for each in getattr(command, "commands", {}).values()]
+    options = [each for command in commands for each in command.params if each.param_type_name == "option"]
+    names = {
+        plain: {name for each in options if each.is_flag == plain for name in (*each.opts, *each.secondary_opts)}
+        for plain in (True, False)
+    }
+    assert names[True] | {"--help"} == FLAGS
+    assert not FLAGS & names[False]
+
+
 @pytest.mark.parametrize(
     "words",
     [
         *("plan none.toml", "recover site.toml none.csv --alone", "unveil site.toml none.csv"),
+        *("plan --json none.toml", "recover --alone none.toml x.csv", "recover --out x.csv site.toml --alone none.csv"),
+        *("plan --out=x.json none.toml", "audit readings --epsilon 1 site.toml none.csv", "learn --every 1h none.toml"),
         *("series none.csv", "collect site.toml none.toml", "keys list none.json"),
         "audit readings site.toml none.csv --epsilon 1",
         *("recover site.toml site.toml --plan none.json", "unveil site.toml site.toml --keys=none.json --out x.csv"),

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from itertools import takewhile
 from pathlib import Path
 
 from cloakwork._extras import optional_parts
@@ -39,6 +38,14 @@ _OPTIONS_OF = {
     "series": {"--filter": ""},
     **{command: {"--store": _STORE_HINT} for command in ("export", "erase", "token list", "token revoke")},
 }
+# options of every command that take no value
+FLAGS = frozenset(
+    (
+        *("--alone", "--bench", "--browser", "--building", "--check", "--compare", "--continue", "--fullest"),
+        *("--help", "--home-assistant", "--insecure", "--json", "--no-browser", "--once", "--proxied", "--results"),
+        *("--sweep", "--version", "--write", "--yes"),
+    )
+)
 DEFAULT_STORE = "cloakwork.db"
 
 
@@ -59,20 +66,23 @@ def main() -> None:
 def missing_input(words: Sequence[str]) -> str | None:
     """What to say of the first file that a command would read and that does not exist.
 
-    These are files named before any option, and those of options that always name one.
+    These are files among the arguments, and those of options that always name one.
 
     >>> missing_input(["recover", "none.toml", "readings.csv"])
+    'none.toml: No such file or directory. Write an example with: cloakwork init'
+    >>> missing_input(["plan", "--json", "--epsilon", "2", "none.toml"])
     'none.toml: No such file or directory. Write an example with: cloakwork init'
     >>> missing_input(["learn", "none.toml", "visits.csv"])
     'none.toml: No such file or directory.'
     >>> missing_input(["init", "new.toml"])
     """
+    if "--help" in words:
+        return None
     inputs: list[tuple[str, str]] = []
     options = dict(_INPUT_OPTIONS)
     for size in (1, 2):
         command = " ".join(words[:size])
-        files = words[size : size + _INPUTS.get(command, 0)]
-        inputs += ((word, "") for word in takewhile(lambda word: not word.startswith("-"), files))
+        inputs += ((word, "") for word in _arguments(words[size:])[: _INPUTS.get(command, 0)])
         options |= _OPTIONS_OF.get(command, {})
     named = set()
     for word, following in zip(words, [*words, ""][1:], strict=True):
@@ -81,11 +91,24 @@ def missing_input(words: Sequence[str]) -> str | None:
         if option in options and file and (option != "--filter" or file.endswith(".csv")):  # others are no files
             inputs.append((file, options[option]))
             named.add(option)
-    if "--store" in options and "--store" not in named and "--help" not in words:
+    if "--store" in options and "--store" not in named:
         inputs.append((os.environ.get("CLOAKWORK_STORE") or DEFAULT_STORE, _STORE_HINT))
     for file, hint in inputs:
         if "://" not in file and not Path(file).exists():
-            site = file.endswith(".toml") and not (words[0] == "learn" and file == words[1])  # learn reads schedules
+            site = file.endswith(".toml") and not (
+                words[0] == "learn" and file == inputs[0][0]
+            )  # learn reads schedules
             example = " Write an example with: cloakwork init" if site else ""
             return f"{file}: No such file or directory.{hint or example}"
     return None
+
+
+def _arguments(words: Sequence[str]) -> list[str]:
+    """The words that are neither options nor their values."""
+    found, rest = [], iter(words)
+    for word in rest:
+        if not word.startswith("-"):
+            found.append(word)
+        elif word not in FLAGS and "=" not in word:
+            next(rest, None)
+    return found
