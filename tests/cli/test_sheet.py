@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scipy import special
 
-from cloakwork.cli.sheet import TEXTS
+from cloakwork.cli.sheet import TEXTS, _duration
 from cloakwork.privacy import Flip
 from cloakwork.site import load_site
 from tests.cli.conftest import Run
@@ -26,6 +26,13 @@ id = "door"
 kind = "binary"
 zone = "left"
 """
+# everything that a sheet may have to say: a claim about few sensors, stays, and bits
+FULL = (
+    ROOMS
+    + 'scope = 2\nwindow = "10min"\nreadings_per_window = 10\n'
+    + '[privacy.stay]\nlength = "8h"\nepsilon = 20.0\ndelta = 1e-5\n'
+    + BINARY.replace("between = [0.0, 0.5]", "corners = [[0.0, 0.0], [1.0, 1.0]]")
+)
 
 
 @pytest.fixture
@@ -46,11 +53,12 @@ def test_a_sheet_has_the_numbers_of_the_plan_and_what_the_operator_says(
     succeed("sheet", site, "--out", out, *words)
     page = unescape(re.sub(r"<(?!Key)[^>]+>", " ", out.read_text(encoding="utf-8")))
     [right] = re.findall(r"right in at most ([\d.]+) %", explained)
+    right = right.replace(".", TEXTS[language]["decimal"])
     assert page.count(f"{right} %") == 2, "in the sentence and in the row of the window"
     assert "Ms <Key>" in page
     assert "Mr Ask" in page
     assert "{" not in page.split("}")[-1]
-    assert len(re.findall(r"<tr>", out.read_text(encoding="utf-8"))) == 4
+    assert len(re.findall(r"<tr>", out.read_text(encoding="utf-8"))) == 5, "heads, a minute, the window, a day, a year"
 
 
 def test_a_sheet_with_binary_sensors_says_that_its_figures_leave_them_out(succeed: Run, site: Path) -> None:
@@ -80,7 +88,8 @@ def test_a_sheet_tells_how_well_long_stays_are_hidden(language: str, succeed: Ru
     right = 100 * special.ndtr(cloak.stay_mu(cloak.stay.readings) / 2)
     page = out.read_text(encoding="utf-8")
     assert page.count("8 h") == 2, "what is hidden, and what is not"
-    assert any(right <= float(stated) < right + 0.1 for stated in re.findall(r"([\d.]+) %", page))
+    stated = [float(text.replace(",", ".")) for text in re.findall(r"([\d.,]+) %", page)]
+    assert any(right <= each < right + 0.1 for each in stated)
 
 
 @pytest.mark.parametrize(("scope", "few"), [('"network"', False), ('"sensor"', True), ("2", True)])
@@ -114,8 +123,21 @@ def test_a_sheet_needs_a_frozen_plan_a_known_language_and_a_form(run: Run, site:
     assert not site.with_name("s.html").exists()
 
 
-def test_a_pdf_has_one_page(succeed: Run, site: Path) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "english", "german"), [(86_400, "1 day", "1 Tag"), (216_000, "2.5 days", "2,5 Tagen")]
+)
+def test_durations_are_said_as_each_language_does(seconds: float, english: str, german: str) -> None:
+    assert [_duration(seconds, TEXTS[language]) for language in ("en", "de")] == [english, german]
+
+
+@pytest.mark.parametrize("language", TEXTS)
+@pytest.mark.parametrize("full", [False, True])
+def test_a_pdf_has_one_page(language: str, full: bool, succeed: Run, site: Path) -> None:
     needs("chromium")
     out = site.with_name("sheet.pdf")
-    succeed("sheet", site, "--out", out)
+    if full:
+        site.write_text(FULL)
+        site.with_name("site.plan.json").unlink()
+        succeed("plan", site, "--out", site.with_name("site.plan.json"))
+    succeed("sheet", site, "--out", out, "--language", language)
     assert re.findall(rb"/Type\s*/Page\b(?!s)", out.read_bytes()) == [b"/Type /Page"]

@@ -25,16 +25,16 @@ TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sheet
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PRINTING_S = 120
 HIDDEN = {Scope.NETWORK: "hidden", Scope.SENSOR: "hidden_sensor", Scope.SOME: "hidden_some"}
-DAY, YEAR = 86_400, 365 * 86_400
+SPANS = {"minute": 60, "day": 86_400, "year": 365 * 86_400}
 STYLE = """
-@page { size: A4; margin: 16mm 18mm }
+@page { size: A4; margin: 13mm 18mm }
 body { font: 11pt/1.38 system-ui, sans-serif; max-width: 174mm; margin: 1em auto; padding: 0 1em; color: #1a1a1a }
 h1 { font-size: 17pt; margin: 0 0 .3em } h2 { font-size: 11.5pt; margin: .9em 0 .15em; color: #24505e }
-p, ul { margin: .2em 0 } li { margin: .1em 0 } table { border-collapse: collapse; margin: .3em 0; width: 100% }
+p, ul { margin: .2em 0 } li { margin: .1em 0 } table { border-collapse: collapse; margin: .3em 0; width: calc(100% - 1px) }
 th, td { border: 1px solid #b9c4c8; padding: .25em .5em; text-align: left } th { background: #eef3f4; font-weight: 600 }
 td:first-child { white-space: nowrap }
-.own { border-bottom: 1px solid #888; min-height: 1.4em; padding: .1em 0 } small { color: #444 }
-@media print { body { margin: 0; padding: 0 } }
+.own { border-bottom: 1px solid #888; min-height: 1.4em; padding: .1em 0 } small { color: #444; line-height: 1 }
+@media print { body { margin: 0; padding: 0; font-size: 9.6pt; line-height: 1.3 } }
 """
 
 
@@ -71,34 +71,40 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
     texts = TEXTS[language]
     window, length = site.spec.privacy.window, unit_of_length(cloak.physics)
     alpha = f"{100 * cloak.alpha:.3g} cm" if length == "m" and cloak.alpha < 1 else f"{cloak.alpha:g} {length}".strip()
-    values = {
+    counts = {"measured": cloak.physics.sensors, "bits": len(site.binary_ids)}
+    values: dict[str, object] = {
         "site": site.name,
         "plan": plan.id,
-        "sensors": cloak.physics.sensors,
+        "sensors": counts["measured"],
         "observed": cloak.observed,
         "unit": f" ({site.unit})" if site.unit else "",
         "period": _duration(plan.schedule.period_ms / 1000, texts),
         "window": _duration(window, texts),
-        "alpha": alpha,
-        "right": _percent(cloak.over(cloak.readings_per_window)),
-        "bits": len(site.binary_ids),
-        "wrong": "" if site.flip is None else f"{math.floor(1000 * site.flip.other) / 10:g}",
+        "alpha": _decimal(alpha, texts),
+        "right": _percent(cloak.over(cloak.readings_per_window), texts),
+        "bits": counts["bits"],
+        "wrong": "" if site.flip is None else _decimal(f"{math.floor(1000 * site.flip.other) / 10:g}", texts),
     }
     if cloak.stay is not None and site.spec.privacy.stay is not None:
         values["stay"] = _duration(site.spec.privacy.stay.length, texts)
-        values["stay_right"] = _percent(Profile(cloak.stay_mu(cloak.stay.readings)))
+        values["stay_right"] = _percent(Profile(cloak.stay_mu(cloak.stay.readings)), texts)
 
     def text(key: str) -> str:
-        return escape(texts[key].format(**values))
+        return escape(_of_number(texts[key], counts.get(key, 2)).format(**values))
 
     def part(key: str, *body: str) -> str:
         return f"<h2>{text(f'{key}_title')}</h2>\n" + "\n".join(body)
 
-    spans = [(values["window"], cloak.readings_per_window)]
+    spans = [(window, values["window"], cloak.readings_per_window)]
     spans += [
-        (texts[name], plan.schedule.most(clock_ms(s))) for name, s in (("day", DAY), ("year", YEAR)) if s > window
+        (s, texts[name], plan.schedule.most(clock_ms(s)))
+        for name, s in SPANS.items()
+        if s > window or (name == "minute" and s < window)
     ]
-    rows = [(str(name), f"{_right(cloak, count)} %", _located(cloak, count, texts)) for name, count in spans]
+    rows = [
+        (str(name), f"{_right(cloak, count, texts)} %", _located(cloak, count, texts))
+        for _, name, count in sorted(spans)
+    ]
     heads = [head.format(**values) for head in texts["time_heads"]]
     keys = [HIDDEN[cloak.scope]]
     if cloak.stay is not None:
@@ -127,16 +133,25 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "<table>\n" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "\n</table>"
 
 
-def _right(cloak: Cloak, readings: int) -> str:
+def _right(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:
     """How often the best test between staying and moving is right from so many frames, in percent, rounded up.
 
     It sees all sensors. A claim about some of them holds for each group of so many, and these add up.
     """
-    return _percent(cloak.over(readings * -(-cloak.physics.sensors // cloak.observed)))
+    return _percent(cloak.over(readings * -(-cloak.physics.sensors // cloak.observed)), texts)
 
 
-def _percent(profile: Profile | LaplaceProfile) -> str:
-    return rounded_up(100 * profile.right, 3)
+def _percent(profile: Profile | LaplaceProfile, texts: dict[str, Any]) -> str:
+    return _decimal(rounded_up(100 * profile.right, 3), texts)
+
+
+def _decimal(number: str, texts: dict[str, Any]) -> str:
+    return number.replace(".", texts["decimal"])
+
+
+def _of_number(text: str | list[str], count: float) -> str:
+    """The text about one thing or about several, where there are two."""
+    return text if isinstance(text, str) else text[count != 1]
 
 
 def _located(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:
@@ -146,15 +161,15 @@ def _located(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:
     std = bounds.typical_std * math.sqrt(cloak.readings_per_window / readings)
     if unit == "m" and std < 0.1:
         return f"{100 * std:.1g} cm" if std > 0.01 else "< 1 cm"
-    return f"{std:.2g} {unit}".strip()
+    return _decimal(f"{std:.2g} {unit}".strip(), texts)
 
 
 def _duration(seconds: float, texts: dict[str, Any]) -> str:
     """A duration in the largest unit of which it is about one or more."""
-    for name, size in (("day", DAY), ("hour", 3600), ("minute", 60), ("second", 1)):
-        if seconds > 0.95 * size:
-            return str(texts["units"][name].format(n=f"{seconds / size:.3g}"))
-    return str(texts["units"]["ms"].format(n=f"{1000 * seconds:g}"))
+    sizes = (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0), ("ms", 0.001))
+    unit, size = next((one for one in sizes if seconds > 0.95 * one[1]), sizes[-1])
+    number = f"{seconds / size:.3g}"
+    return _of_number(texts["units"][unit], float(number)).format(n=_decimal(number, texts))
 
 
 def _print(page: str, out: Path) -> None:
