@@ -1,4 +1,7 @@
-"""Work in parts on a Dask cluster: the processes of this machine, or the workers of a scheduler on any machines."""
+"""Work in parts on a Dask cluster: the processes of this machine, or the workers of a scheduler on any machines.
+
+Without Dask, this process does the parts one after the other.
+"""
 
 import signal
 import threading
@@ -9,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from platform import python_version
@@ -165,6 +169,31 @@ class Cluster:
         return ClusterError(
             f"the scheduler at {self._name} is gone: start it again, and run this again.", scheduler=self._name
         )
+
+
+RunParts = Callable[[Callable[[Any], Any], Iterable[tuple[str, Any]]], Iterator[PartOutcome]]
+
+
+@contextmanager
+def part_runner(scheduler: str | None = None) -> Iterator[RunParts]:
+    """`Cluster.run` of a scheduler, or of this machine; where Dask is not installed, this process runs the parts."""
+    if scheduler is None and find_spec("distributed") is None:
+        with threadpool_limits(1):  # as on a worker
+            yield _run_here
+        return
+    with Cluster(scheduler) as cluster:
+        yield cluster.run
+
+
+def _run_here(work: Callable[[Any], Any], parts: Iterable[tuple[str, Any]]) -> Iterator[PartOutcome]:
+    for name, part in parts:
+        try:
+            outcome = PartOutcome(name, result=work(part))
+        except ModuleNotFoundError:
+            raise
+        except Exception as problem:
+            outcome = PartOutcome(name, failure=f"{type(problem).__name__}: {problem}")
+        yield outcome
 
 
 @contextmanager

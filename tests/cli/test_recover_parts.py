@@ -1,16 +1,16 @@
 """`cloakwork recover --out FOLDER`: stretches of time on a cluster, with a worker killed, continued, and repeated."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cloakwork.cli.recover_parts import recover_part
 from cloakwork.collect import open_store
-from cloakwork.parallel import PartOutcome
 from cloakwork.physics import Graph
 from cloakwork.readings import HEADER, MergedFrames, ReadingScale, ReadingsFile, stretch_length, stretches
 from cloakwork.site import load_site
@@ -58,9 +58,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_killed_worker_changes_no_bit_and_finished_parts_are_not_done_again(
-    succeed: Run, site: Path, days: list[Path], tmp_path: Path
+    succeed: Run, site: Path, days: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, here = tmp_path / "there", tmp_path / "here"
+    there, here, alone = tmp_path / "there", tmp_path / "here", tmp_path / "alone"
     with cluster_processes(tmp_path, 1) as processes:
         victim = processes.add_worker()
 
@@ -77,7 +77,10 @@ def test_a_killed_worker_changes_no_bit_and_finished_parts_are_not_done_again(
         again = succeed("recover", site, *days, "--scheduler", processes.address, "--out", there, "--json").values
         assert (again["done"], again["kept"]) == (["office-20251117T0000"], 3)
     succeed("recover", site, *days, "--out", here)  # on this machine, with as many workers as it has cores
-    assert contents(there) == contents(here)
+    monkeypatch.setattr("cloakwork.parallel.find_spec", lambda _: None)  # Dask is not installed
+    monkeypatch.setattr("cloakwork.parallel.Cluster", None)
+    succeed("recover", site, *days, "--out", alone)
+    assert contents(there) == contents(here) == contents(alone)
     whole = pq.read_table(there)
     assert len(set(whole["time"].to_pylist())) == 24
     assert set(whole["sensors"].to_pylist()) == {12}
@@ -128,21 +131,6 @@ design = "equal"
 def test_parts_of_a_network_without_a_matrix_build_none_and_depend_on_its_edges(
     succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Here:
-        """A cluster of this process alone."""
-
-        def __init__(self, scheduler: str | None) -> None:
-            assert scheduler is None
-
-        def __enter__(self) -> "Here":
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def run(self, work: Callable[[object], object], parts: Iterable[tuple[str, object]]) -> Iterator[PartOutcome]:
-            return (PartOutcome(name, work(part)) for name, part in parts)
-
     def refused(_: object) -> None:
         raise AssertionError("the matrix was built")
 
@@ -151,13 +139,34 @@ def test_parts_of_a_network_without_a_matrix_build_none_and_depend_on_its_edges(
     rows.write_text(",".join(HEADER) + "\n" + "".join(f"{START},s{k},0,{k}\n" for k in range(1, 7)))
     monkeypatch.setattr("cloakwork.physics.graph.MOST_EXPLICIT", 0)
     monkeypatch.setattr(Graph, "matrix", property(refused))
-    monkeypatch.setattr("cloakwork.cli.recover_parts.Cluster", Here)
+    monkeypatch.setattr("cloakwork.parallel.find_spec", lambda _: None)  # this process does the parts
     kept = []
     for weight in (1, 1, 2):
         edges.write_text(f"a,b,1\nb,c,1\nc,d,1\nd,e,1\ne,f,1\nf,a,{weight}\n")
         words = ("recover", path, rows, "--alone", "--out", tmp_path / "found", "--json")
         kept.append(succeed(*words).values["kept"])
     assert kept == [0, 1, 0]
+
+
+def test_an_interrupted_recovery_goes_on_in_its_folder(
+    run: Run, site: Path, days: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloakwork.parallel.find_spec", lambda _: None)
+    done: list[object] = []
+
+    def interrupted(part: Any) -> Any:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(part)
+        return recover_part(part)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("cloakwork.cli.recover_parts.recover_part", interrupted)
+        stopped = run("recover", site, *days, "--alone", "--out", tmp_path / "found")
+    assert stopped.code == 130
+    assert "2 parts in" in stopped.err
+    again = run("recover", site, *days, "--alone", "--out", tmp_path / "found", "--json").values
+    assert (len(again["done"]), again["kept"]) == (2, 2)
 
 
 def test_a_scheduler_needs_a_folder_and_one_that_is_away_is_named(

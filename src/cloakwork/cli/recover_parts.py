@@ -12,7 +12,7 @@ from cloakwork.cli.output import as_json, bar, counted, note, part_of, say
 from cloakwork.cli.planned_noise import PlannedNoise
 from cloakwork.cli.recover_report import FrameSource, say_left_out
 from cloakwork.errors import ClusterError
-from cloakwork.parallel import Cluster, PartOutcome, versions
+from cloakwork.parallel import PartOutcome, part_runner, versions
 from cloakwork.privacy import Cloak
 from cloakwork.readings import (
     BURN_IN,
@@ -111,13 +111,13 @@ class _Parts:
 
 
 def recover_parts(frames: FramesToRecover, site: Site, noise: PlannedNoise, options: PartsOptions) -> None:
-    """Recover frames in stretches on a cluster; those whose results are in the folder are not done again."""
+    """Recover frames in stretches, on a cluster if Dask is there; those that are in the folder are not done again."""
     options.folder.mkdir(parents=True, exist_ok=True)
     parts = _Parts(frames, site, noise, options)
     try:
-        with Cluster(options.scheduler) as cluster, bar("recovering", frames.size) as progress:
+        with part_runner(options.scheduler) as run, bar("recovering", frames.size) as progress:
             farthest = 0
-            for outcome in cluster.run(recover_part, parts):  # in any order
+            for outcome in run(recover_part, parts):  # in any order
                 progress(farthest := max(farthest, parts.end(outcome)))
     except (KeyboardInterrupt, ClusterError):
         if parts.done:

@@ -30,7 +30,8 @@ STYLE = """
 @page { size: A4; margin: 13mm 18mm }
 body { font: 11pt/1.38 system-ui, sans-serif; max-width: 174mm; margin: 1em auto; padding: 0 1em; color: #1a1a1a }
 h1 { font-size: 17pt; margin: 0 0 .3em } h2 { font-size: 11.5pt; margin: .9em 0 .15em; color: #24505e }
-p, ul { margin: .2em 0 } li { margin: .1em 0 } table { border-collapse: collapse; margin: .3em 0; width: calc(100% - 1px) }
+p, ul { margin: .2em 0 } li { margin: .1em 0 }
+table { border-collapse: collapse; margin: .3em 0; width: calc(100% - 1px) }
 th, td { border: 1px solid #b9c4c8; padding: .25em .5em; text-align: left } th { background: #eef3f4; font-weight: 600 }
 td:first-child { white-space: nowrap }
 .own { border-bottom: 1px solid #888; min-height: 1.4em; padding: .1em 0 } small { color: #444; line-height: 1 }
