@@ -20,6 +20,7 @@ from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import READING_COLUMNS, ReadingScale
 from cloakwork.readings.csv_lines import iso_ms
+from cloakwork.sensor.keystream import COUNTER_BITS
 from tests.cli.conftest import Run
 from tests.collect.small_sites import make, moment, readings
 from tests.postgres import running_postgres
@@ -163,6 +164,24 @@ def test_readings_of_another_plan_are_refused_by_its_id(succeed: Run, run: Run, 
     for source in (["--from-store", case.store], [case.site.with_name("readings.csv")]):
         refused = run("recover", case.site, *source)
         assert (refused.code, plan.id in refused.err) == (2, True), refused.err
+
+
+def test_a_device_that_is_still_on_an_earlier_plan_is_known_by_its_generation(succeed: Run, case: Case) -> None:
+    """Also when its readings arrive while the collector works with the next plan."""
+    plan, old, new = case.watched.plan, 400_000 << COUNTER_BITS, 400_007 << COUNTER_BITS
+    began = case.rows[-1].received + 1000
+    late = [row._replace(time=row.time + 10**9, received=began + 1) for row in case.rows]
+    with open_store(case.store) as opened:
+        opened.readings.add([row._replace(seq=row.seq + old, time=row.time + 10**8) for row in case.rows])
+        opened.plans.begin("corridor", replace(ReadingScale.of(plan, "°C"), plan="0123456789ab"), began)
+        opened.readings.add([row._replace(seq=row.seq + (old if row.sensor == "s01" else new) + 1000) for row in late])
+        opened.erase("corridor", until=late[0].time)  # what showed the generation is gone
+    rows = list(csv.DictReader(exported(succeed, case).read_text().splitlines()))
+    assert len(rows) == len(late)
+    assert {(row["sensor"] == "s01", row["plan"]) for row in rows} == {(True, plan.id), (False, "0123456789ab")}
+    for source in (["--from-store", case.store], [case.site.with_name("readings.csv")]):
+        left_out = succeed("recover", case.site, *source, "--json").values["rows_left_out"]
+        assert list(left_out.values()) == [sum(row.sensor != "s01" for row in late)]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

@@ -107,7 +107,7 @@ def test_reasons_that_break_the_claim_stay_with_their_sensor(made: Bench) -> Non
     rows = [ProblemCount("hall", "s2", reason.value, 3, NOW - 5) for reason in Reason]
     made.store.problems.add(rows)
     told = sensors(made)
-    breaking = (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
+    breaking = (Reason.OVER, Reason.OTHER_BUDGET, Reason.EARLIER_PLAN, Reason.OFF_SLOT)
     assert told["s2"]["broken"] == [
         {"reason": reason.value, "last": NOW - 5, "code": reason_code(reason)} for reason in breaking
     ]

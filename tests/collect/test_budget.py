@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.problems import BudgetCheck, BudgetRules, Reason
-from cloakwork.collect.storage import DeviceReport, Reading
+from cloakwork.collect.storage import DeviceReport, PlanPeriod, Reading
 from cloakwork.errors import StoreAwayError
+from cloakwork.readings import ReadingScale
+from cloakwork.sensor.keystream import COUNTER_BITS
 from cloakwork.sensor.slots import Slots
 from cloakwork.sensor.wire import write_reading
 from cloakwork.site import Schedule, make_schedule
@@ -216,3 +218,15 @@ def test_readings_of_a_wrong_clock_are_not_counted_twice_over() -> None:
     harness.stop()
     assert counted(fake_store) == {("s1", Reason.CLOCK): 40}
     assert fake_store.stored_reports == list[DeviceReport]()
+
+
+def test_a_device_that_sent_before_the_plan_began_is_counted_until_it_is_provisioned_again() -> None:
+    fake_store = FakeStore()
+    harness = intake(fake_store)
+    harness.begin_plan("flat", PlanPeriod(0, ReadingScale("new", "", {}, {}), {"s1": 400_000, "s2": 3}))
+    for number, (sensor, generation) in enumerate((("s1", 400_000), ("s1", 400_007), ("s2", 3))):
+        seq = (generation << COUNTER_BITS) + number
+        harness.submit([Reading("flat", sensor, seq, NOW - 60_000 * (3 - number), 5, NOW)])
+    harness.stop()
+    found = {key: count for key, count in counted(fake_store).items() if key[1] == Reason.EARLIER_PLAN}
+    assert found == {("s1", Reason.EARLIER_PLAN): 1}, "generations as small as those of simulations say nothing"

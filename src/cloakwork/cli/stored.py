@@ -1,7 +1,6 @@
 """`cloakwork erase` and `cloakwork export`: what a collector has stored."""
 
 import sys
-from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -13,9 +12,9 @@ from cloakwork.cli import DEFAULT_STORE
 from cloakwork.cli.arguments import Since, SiteName, StoreUrl, Until
 from cloakwork.cli.moments import parse_moment, shown
 from cloakwork.cli.output import bar, counted, err, form_of, note, noting_interrupt, written
-from cloakwork.collect import Result, Store, open_store, stored_span
+from cloakwork.collect import Result, Store, open_store, plan_of, stored_span
 from cloakwork.errors import InputError
-from cloakwork.readings import READING_COLUMNS, ReadingScale, Row, table_writer
+from cloakwork.readings import READING_COLUMNS, Row, table_writer
 
 GROUP = 20_000  # rows that are in memory and written at once
 PAGE = 500
@@ -113,11 +112,8 @@ def _period(since: int | None, until: int | None) -> str:
 
 def _readings(store: Store, site: str, since: int | None, until: int | None) -> Iterator[Row]:
     periods = store.plans.periods(site)
-    starts = [period.received for period in periods]
-    unknown = ReadingScale("", "", {}, {})
     for one in store.readings.iterate(site, since, until):
-        number = bisect_right(starts, one.received)
-        yield (periods[number - 1].scale if number else unknown).row(one.time, one.sensor, one.seq, one.value)
+        yield plan_of(periods, one.received, one.sensor, one.seq).row(one.time, one.sensor, one.seq, one.value)
 
 
 def _results(store: Store, site: str, since: int | None, until: int | None) -> Iterator[Row]:

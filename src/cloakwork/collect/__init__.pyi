@@ -14,3 +14,4 @@ from .storage import Result as Result
 from .storage import Role as Role
 from .storage import Store as Store
 from .storage import open_store as open_store
+from .storage import plan_of as plan_of

@@ -1,7 +1,7 @@
 """A site that this collector serves: its site file, its frozen plan, and its frames in a store."""
 
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.collect.open_frames import enough_agree
 from cloakwork.collect.problems import CANNOT_MEASURE, BudgetRules
-from cloakwork.collect.storage import Store
+from cloakwork.collect.storage import Store, plan_of
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings import OTHER_PLAN, Frame, Problems
@@ -162,8 +162,8 @@ class CollectedSite:
         return ""
 
 
-def _received_under(store: Store, site: str, plan: str) -> list[tuple[int, int | None]] | None:
-    """The periods in which readings under a plan arrived; None if all did, or no plan is known."""
+def _made_under(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:
+    """Says of a reading whether it was made under a plan; None if all were, or no plan is known."""
     periods = store.plans.periods(site)
     if all(period.scale.plan == plan for period in periods):
         return None
@@ -175,8 +175,7 @@ def _received_under(store: Store, site: str, plan: str) -> list[tuple[int, int |
             plan=plan,
             known=known,
         )
-    ends = [*(period.received for period in periods[1:]), None]
-    return [(one.received, end) for one, end in zip(periods, ends, strict=True) if one.scale.plan == plan]
+    return lambda received, sensor, seq: plan_of(periods, received, sensor, seq).plan == plan
 
 
 def _frame(
@@ -252,8 +251,8 @@ def load_collected_sites(paths: Iterable[str | Path]) -> dict[str, CollectedSite
 class StoredFrames:
     """The stored frames of a site in a period, in the order of time; skips readings whose clock was not set.
 
-    Readings of binary sensors are no part of a frame. With the id of a `plan`, readings that the collector received
-    while it worked with another one are left out. During and after the iteration, `rows` counts the readings and
+    Readings of binary sensors are no part of a frame. With the id of a `plan`, readings made under another one are left
+    out. During and after the iteration, `rows` counts the readings and
     `problems` those that were left out, by reason.
     """
 
@@ -266,7 +265,7 @@ class StoredFrames:
         self._since, self._until = max(since or 0, 1), until
         self._index = {name: row for row, name in enumerate(site.sensor_ids)}
         self._known = {*site.sensor_ids, *site.binary_ids}
-        self._received = None if plan is None else _received_under(store, site.name, plan)
+        self._counts = None if plan is None else _made_under(store, site.name, plan)
 
     @property
     def span(self) -> tuple[int, int]:
@@ -281,8 +280,8 @@ class StoredFrames:
             self.rows += len(sensors)
             if unknown := sum(sensor not in self._known for sensor in sensors):
                 self.problems.counts["unknown sensor"] += unknown
-            if self._received is not None:
-                values = frames.values(name, list(values), self._received)
+            if self._counts is not None:
+                values = frames.values(name, list(values), self._counts)
                 if other := len(sensors) - sum(map(len, values.values())):
                     self.problems.counts[OTHER_PLAN] += other
             found = _frames(self._store, name, values, self._index, self._site.period_ms)

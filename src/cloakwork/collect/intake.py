@@ -9,7 +9,7 @@ from typing import TypeVar
 from cloakwork.collect.batch_writer import BatchWriter, PendingWrite
 from cloakwork.collect.device_quota import DeviceQuota
 from cloakwork.collect.problems import REPORTED, BudgetCheck, BudgetRules, ProblemCounter, Reason
-from cloakwork.collect.storage import DeviceReport, Reading, ReadingStatus, Store, unix_ms
+from cloakwork.collect.storage import DeviceReport, PlanPeriod, Reading, ReadingStatus, Store, unix_ms
 from cloakwork.errors import BusyError, InputError
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status, topic, write_reading
@@ -83,6 +83,7 @@ class Intake:
             for sensor in sensors.get(site, ())
         }
         self._newest_seq: dict[tuple[str, str], int] = {}
+        self._plans: dict[str, PlanPeriod] = {}
         self._clock = clock
         kinds = ("reading", "status")
         names = [(site, sensor, kind) for site, ids in sensors.items() for sensor in ids for kind in kinds]
@@ -93,6 +94,10 @@ class Intake:
             store, self._problems, admit=self._admit, on_stored=self._stored_batch, capacity=capacity, clock=clock
         )
         self._stored = 0
+
+    def begin_plan(self, site: str, period: PlanPeriod) -> None:
+        """Count readings of devices that were provisioned with an earlier plan than this one as a problem."""
+        self._plans[site] = period
 
     def start(self) -> None:
         """Start storing."""
@@ -255,6 +260,9 @@ class Intake:
         if reading.seq < self._newest_seq.get(key, 0):
             yield Reason.ORDER
         self._newest_seq[key] = max(reading.seq, self._newest_seq.get(key, 0))
+        plan = self._plans.get(reading.site)
+        if plan is not None and not plan.has(reading.sensor, reading.seq):
+            yield Reason.EARLIER_PLAN
         if budget is None:
             return
         rules = self._rules[reading.site]

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     CLOCK = "clock wrong: stamped 0 or more than a day ahead; check the clock of the device"
     OVER = "over budget: the claim does not hold for this sensor"
     OTHER_BUDGET = "other budget: the device has another plan, and the claim does not hold for it"
+    EARLIER_PLAN = "earlier plan: the device was provisioned before this plan, and the claim does not hold for it"
     OFF_SLOT = "off the slots: measured at other times than the others, and the claim does not hold for it"
     FLOOD = "flood: more readings than the plan allows and an outbox holds"
     FAILING = "failing: measure.py raises errors, so the device sends a constant"
@@ -42,7 +43,7 @@ class Reason(StrEnum):
 
 CANNOT_MEASURE = {FAILING: Reason.FAILING, INVALID: Reason.INVALID, SLOW: Reason.SLOW}  # by the state of a device
 REPORTED = CANNOT_MEASURE | {SKIPPING: Reason.SKIPPING}
-CLAIM_BREAKING = (Reason.OVER, Reason.OTHER_BUDGET, Reason.OFF_SLOT)
+CLAIM_BREAKING = (Reason.OVER, Reason.OTHER_BUDGET, Reason.EARLIER_PLAN, Reason.OFF_SLOT)
 
 
 class ProblemCounter:

@@ -206,7 +206,8 @@ class Service:
         self._socket = _bound(self._listen, self._connections)
         try:
             for name, site in self._sites.items():
-                self.store.plans.begin(name, ReadingScale.of(site.plan, site.site.unit), self._clock())
+                scale = ReadingScale.of(site.plan, site.site.unit)
+                self.intake.begin_plan(name, self.store.plans.begin(name, scale, self._clock()))
             self.intake.start()
             self.live.start()
             if self._zones is not None:

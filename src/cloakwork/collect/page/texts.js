@@ -201,6 +201,7 @@ export function claim(info, kind) {
 const BROKEN = {
   "over budget": ["has", "have", "sent more readings than the plan allows"],
   "other budget": ["reports", "report", "another budget than the plan"],
+  "earlier plan": ["was", "were", "provisioned before this plan"],
   "off the slots": ["does", "do", "not measure together with the others"],
 };
 

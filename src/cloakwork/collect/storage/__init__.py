@@ -22,6 +22,7 @@ from cloakwork.collect.storage.records import (
     ZoneState,
     unix_ms,
 )
+from cloakwork.collect.storage.site_tables import PlanPeriod, plan_of
 
 __all__ = [
     "DEFAULT_URL",
@@ -34,6 +35,7 @@ __all__ = [
     "NewToken",
     "Page",
     "PhysicsCheck",
+    "PlanPeriod",
     "ProblemCount",
     "Reading",
     "ReadingStatus",
@@ -45,5 +47,6 @@ __all__ = [
     "Token",
     "ZoneState",
     "open_store",
+    "plan_of",
     "unix_ms",
 ]

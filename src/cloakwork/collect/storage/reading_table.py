@@ -1,6 +1,6 @@
 """Stored readings, each kept once, however often it arrives; and frames: the readings of one time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -137,23 +137,22 @@ class FrameTable:
         self._database = database
 
     def values(
-        self, site: str, times: Sequence[int], received: Sequence[tuple[int, int | None]] | None = None
+        self, site: str, times: Sequence[int], counts: Callable[[int, str, int], bool] | None = None
     ) -> dict[int, dict[str, int]]:
         """Return the value of each sensor at each time; of several readings of a sensor, the one with the highest seq.
 
-        A time without readings gets an empty dictionary. With `received`, only readings that arrived in one of these
-        periods count.
+        A time without readings gets an empty dictionary. `counts` says of a reading, by when it arrived, its sensor and
+        its seq, whether it counts.
         """
         table = tables.readings.c
         values: dict[int, dict[str, int]] = {time: {} for time in times}
-        query = sa.select(table.time, table.sensor, table.value).where(table.site == site)
+        query = sa.select(table.time, table.sensor, table.value, table.received, table.seq).where(table.site == site)
         query = query.order_by(table.time, table.sensor, table.seq)
-        if received is not None:
-            arrived = [sa.and_(*queries.within(table.received, *period)) for period in received]
-            query = query.where(sa.or_(sa.false(), *arrived))
         with self._database.reading() as connection:
-            for time, sensor, value in connection.execute(query.where(queries.among(connection, table.time, values))):
-                values[time][sensor] = value
+            query = query.where(queries.among(connection, table.time, values))
+            for time, sensor, value, received, seq in connection.execute(query):
+                if counts is None or counts(received, sensor, seq):
+                    values[time][sensor] = value
         return values
 
     def present(self, site: str, times: Sequence[int]) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """Tables of a site besides its readings and results: device reports, bad messages, checks of the physics, plans."""
 
 import json
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -11,11 +12,13 @@ from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.database import Database
 from cloakwork.collect.storage.records import DeviceReport, FoundFault, PhysicsCheck, ProblemCount
 from cloakwork.readings import ReadingScale
+from cloakwork.sensor import keystream
 
 CLOCK_DIFFERENCE_MS = 60_000  # allowed between collectors that share a store
 SLOT_MS = 10_000  # history keeps a sensor's last report in each slot
 _CHECKS = tables.physics_checks
 _PLANS = tables.plans
+SIMULATED = 1440  # generations below it are made up: those of devices count minutes from the beginning of 2026
 
 
 class ReportTable:
@@ -166,10 +169,30 @@ def _faults(text: str) -> tuple[FoundFault, ...]:
 
 
 class PlanPeriod(NamedTuple):
-    """A plan, and the time from which readings were received under it."""
+    """A plan, the time from which a collector worked with it, and the newest generation of each sensor before that.
+
+    A device gets a new generation whenever it is provisioned, so these generations are under an earlier plan.
+    """
 
     received: int
     scale: ReadingScale
+    before: Mapping[str, int]
+
+    def has(self, sensor: str, seq: int) -> bool:
+        """Whether a reading that arrives in this period is under its plan, by its number."""
+        generation, _ = keystream.split(seq)
+        return generation < SIMULATED or generation > self.before.get(sensor, -1)
+
+
+def plan_of(periods: Sequence[PlanPeriod], received: int, sensor: str, seq: int) -> ReadingScale:
+    """The plan of a reading: the one at work when it arrived, or the earlier one that its device was provisioned with.
+
+    Unknown, with an empty id, for what arrived before the first.
+    """
+    number = bisect_right(periods, received, key=lambda period: period.received)
+    while number and not periods[number - 1].has(sensor, seq):
+        number -= 1
+    return periods[number - 1].scale if number else ReadingScale("", "", {}, {})
 
 
 class PlanTable:
@@ -178,24 +201,33 @@ class PlanTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, site: str, scale: ReadingScale, now: int) -> None:
-        """Record that readings received from now on are under this plan, unless the last one is the same."""
+    def begin(self, site: str, scale: ReadingScale, now: int) -> PlanPeriod:
+        """Record that a collector works with this plan from now on, unless the last one is the same."""
         known = self.periods(site)
         if known and known[-1].scale == scale:
-            return
-        readings = tables.readings.c.site
+            return known[-1]
+        readings = tables.readings.c
+        before: dict[str, int] = {}
         with self._database.reading() as connection:
-            first = connection.execute(sa.select(readings).where(readings == site).limit(1)).first() is None
+            first = connection.execute(sa.select(readings.site).where(readings.site == site).limit(1)).first() is None
+            newest = sa.select(sa.func.max(readings.seq)).where(readings.site == site)
+            for sensor in scale.steps if known and known[-1].scale.plan != scale.plan else ():
+                seq = connection.execute(newest.where(readings.sensor == sensor)).scalar()
+                before |= {} if seq is None else {sensor: keystream.split(seq)[0]}
         received = max(now, known[-1].received + 1) if known else 0 if first else now
-        row = {"site": site, "received": received, "scale": json.dumps(asdict(scale))}
+        row = {"site": site, "received": received, "scale": json.dumps(asdict(scale) | {"before": before})}
         self._database.write(
             lambda connection: connection.execute(
                 queries.insert(connection, _PLANS).values(row).on_conflict_do_nothing()
             )
         )
+        return PlanPeriod(received, scale, before)
 
     def periods(self, site: str) -> list[PlanPeriod]:
         """Return the plans of a site; what was received before the first one has an unknown plan."""
         query = sa.select(_PLANS.c.received, _PLANS.c.scale).where(_PLANS.c.site == site).order_by(_PLANS.c.received)
         with self._database.reading() as connection:
-            return [PlanPeriod(row[0], ReadingScale(**json.loads(row[1]))) for row in connection.execute(query)]
+            found = [(row[0], json.loads(row[1])) for row in connection.execute(query)]
+        return [
+            PlanPeriod(start, before=scale.pop("before", {}), scale=ReadingScale(**scale)) for start, scale in found
+        ]
