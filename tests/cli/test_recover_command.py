@@ -128,8 +128,8 @@ def test_the_file_of_sources_has_what_was_found(succeed: Run, case: Case) -> Non
         "fit",
         "set_aside",
     ]
-    assert {row["time"] for row in rows} == {"0", "3601021", "7202042"}
-    ours = [row for row in rows if row["time"] == "7202042"]
+    assert {iso_ms(row["time"]) for row in rows} == {0, 3_601_021, 7_202_042}
+    ours = [row for row in rows if row["time"] == "1970-01-01T02:00:02.042Z"]
     assert [int(row["place"]) for row in ours] == [source["place"] for source in last]
     assert [float(row["weight"]) for row in ours] == pytest.approx([source["weight"] for source in last], rel=1e-5)
     assert all(row["sensors"] == "20" for row in rows)

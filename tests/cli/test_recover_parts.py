@@ -83,6 +83,7 @@ def test_a_killed_worker_changes_no_bit_and_finished_parts_are_not_done_again(
     assert contents(there) == contents(here) == contents(alone)
     whole = pq.read_table(there)
     assert len(set(whole["time"].to_pylist())) == 24
+    assert whole.schema.field("time").type == whole.schema.field("stretch").type == pa.timestamp("ms", "UTC")
     assert set(whole["sensors"].to_pylist()) == {12}
 
 

@@ -11,6 +11,7 @@ import pytest
 from cloakwork.cli import recover
 from cloakwork.cli.draw import FreeWays
 from cloakwork.physics import Rooms
+from cloakwork.readings.csv_lines import iso_ms
 from tests.cli.conftest import Run
 
 SITE = """name = "office"
@@ -100,7 +101,7 @@ def test_a_long_file_is_followed_with_a_lag(
     values = succeed("recover", *moved, "--out", out, "--json").values
     assert (values["followed"], values["lag"], values["frames"]) == (True, 3, 10)
     rows = list(csv.DictReader(out.read_text().splitlines()))
-    assert [int(row["time"]) for row in rows] == [START + PERIOD * k for k in range(10)]
+    assert [iso_ms(row["time"]) for row in rows] == [START + PERIOD * k for k in range(10)]
     assert [row["settled"] for row in rows] == ["1"] * 7 + ["0"] * 3
     assert "each judged from those before it and 3 after it" in succeed("recover", *moved).out
 

@@ -26,6 +26,7 @@ from cloakwork.readings import (
     FrameRecovery,
     MergedFrames,
     ReadingsFile,
+    iso_text,
     recovered_columns,
     recovered_rows,
     settled_frames,
@@ -188,7 +189,8 @@ def _writer(path: Path | None, inputs: tuple[Path, ...], site: Site, stack: Exit
     digits = [_DIGITS.get(name, "g") if kind is float else "" for name, kind in columns.items()]
 
     def write(found: FrameRecovery) -> None:
-        for row in recovered_rows(found, site):
-            rows.writerow("" if value is None else format(value, form) for value, form in zip(row, digits, strict=True))
+        for time, *row in recovered_rows(found, site):
+            cells = ("" if value is None else format(value, form) for value, form in zip(row, digits[1:], strict=True))
+            rows.writerow((iso_text(time), *cells))
 
     return write

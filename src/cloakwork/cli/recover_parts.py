@@ -134,8 +134,8 @@ def recover_part(part: _Part) -> Any:
     """Recover one stretch, on a worker; returns an Arrow table."""
     import pyarrow as pa  # noqa: PLC0415 - large
 
-    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    columns = {"stretch": int} | recovered_columns(part.site)
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime: pa.timestamp("ms", "UTC")}
+    columns = {"stretch": datetime} | recovered_columns(part.site)
     schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
     found = recover_stretch(part.stretch, part.site, part.cloak, alone=part.alone)
     rows = [(part.stretch.start, *row) for frame in found for row in recovered_rows(frame, part.site)]

@@ -1,10 +1,13 @@
 """`cloakwork erase` and `cloakwork export`: what a collector has stored."""
 
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,8 +21,9 @@ from cloakwork.readings import READING_COLUMNS, Row, table_writer
 
 GROUP = 20_000  # rows that are in memory and written at once
 PAGE = 500
+DAY_MS = 86_400_000
 RESULTS = {
-    "time": int,
+    "time": datetime,
     "sensors": int,
     "expected": int,
     "settled": int,
@@ -36,13 +40,16 @@ RESULTS = {
     "fit": float,
     "set_aside": str,
     "estimator": str,
-    "solved": int,
+    "solved": datetime,
 }
 
 
 def export(
     site: SiteName,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow; or a folder for a file a day."),
+    ],
     results: Annotated[bool, typer.Option("--results", help="Write recovered sources instead of readings.")] = False,
     since: Since = None,
     until: Until = None,
@@ -50,22 +57,67 @@ def export(
 ) -> None:
     """Write readings, or what was recovered from them, to a file."""
     period = parse_moment("--since", since), parse_moment("--until", until)
+    in_days = out.is_dir() or not (out.suffix or out.exists())
+    if in_days and results:
+        raise InputError("--results needs --out with the name of a file: only readings are written day by day.")
     with open_store(store, make=False) as opened:
         first, last = stored_span(opened, site, *period)
-        found = _results(opened, site, *period) if results else _readings(opened, site, *period)
         about = {"site": site, "plans": [vars(period.scale) for period in opened.plans.periods(site)]}
-        rows = 0
-        with (
-            noting_interrupt("stopped, nothing written. A long store can be exported in parts: --since and --until"),
-            written(out, mode=0o600) as file,
-            table_writer(file, form_of(out), RESULTS if results else READING_COLUMNS, about) as write,
-            bar("exporting", last - first + 1) as progress,
-        ):
-            while group := list(islice(found, GROUP)):
-                write(group)
-                rows += len(group)
-                progress(group[-1][0] - first)
+        with bar("exporting", last - first + 1) as progress:
+            if in_days:
+                with noting_interrupt(f"stopped. Finished days are in {out}: run the same command again to go on"):
+                    _export_days(opened, out, (first, min(last + 1, period[1] or last + 1)), about, progress)
+                return
+            found = _results(opened, site, *period) if results else _readings(opened, site, *period)
+            with noting_interrupt("stopped, nothing written. To be able to stop and go on, give a folder as --out"):
+                rows = _write(out, found, about, lambda time: progress(time - first), results=results)
     note(f"wrote {counted(rows, 'row')} to {out}")
+
+
+def _export_days(
+    store: Store, folder: Path, span: tuple[int, int], about: Mapping[str, Any], progress: Callable[[int], None]
+) -> None:
+    """Write a Parquet file for each day (UTC) that has readings, unless it is there with as many of the same period."""
+    folder.mkdir(parents=True, exist_ok=True)
+    site, (first, end), kept, rows = str(about["site"]), span, 0, 0
+    for start in range(first - first % DAY_MS, end, DAY_MS):
+        since, until = max(start, first), min(start + DAY_MS, end)
+        count = sum(store.readings.counts(site, since, until, received=0).values())
+        mark = {**about, "since": since, "until": until, "rows": count}
+        file = folder / f"{site}-{datetime.fromtimestamp(start / 1000, UTC):%Y%m%d}.parquet"
+        if count and _mark_of(file) == json.loads(json.dumps(mark)):
+            kept += 1
+        elif count:
+            found = _readings(store, site, since, until)
+            rows += _write(file, found, mark, lambda time: progress(time - first), results=False)
+    note(f"wrote {counted(rows, 'row')} to {folder}; days that were there already: {kept:,}")
+
+
+def _mark_of(file: Path) -> object:
+    """What the metadata of a day say; None if the file is missing or damaged."""
+    import pyarrow as pa  # noqa: PLC0415 - large
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    if file.is_file():
+        with suppress(pa.ArrowException, ValueError):
+            return json.loads((pq.read_schema(file).metadata or {}).get(b"cloakwork", b"null"))
+    return None
+
+
+def _write(
+    out: Path, found: Iterator[Row], about: Mapping[str, Any], progress: Callable[[int], None], *, results: bool
+) -> int:
+    """Write rows to a file, which only its owner can read; returns how many."""
+    rows = 0
+    with (
+        written(out, mode=0o600) as file,
+        table_writer(file, form_of(out), RESULTS if results else READING_COLUMNS, about) as write,
+    ):
+        while group := list(islice(found, GROUP)):
+            write(group)
+            rows += len(group)
+            progress(group[-1][0])
+    return rows
 
 
 def erase(

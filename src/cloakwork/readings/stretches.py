@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -92,11 +93,11 @@ def recover_stretch(stretch: Stretch, site: Site, cloak: Cloak, *, alone: bool) 
 
 
 def recovered_columns(site: Site) -> dict[str, type]:
-    """Names and types of the columns of `recovered_rows`."""
+    """Names and types of the columns of `recovered_rows`; those of `datetime` hold Unix milliseconds."""
     axes = dict.fromkeys(["x", "y"][: site.physics.space.places.shape[1]], float)
     ends = {"weight": float, "radius": float, "probability": float, "same": float, "settled": int}
     ends |= {"status": str, "gap": float, "fit": float, "set_aside": str}
-    return {"time": int, "sensors": int, "label": int, "place": int if axes else str, **axes, **ends}
+    return {"time": datetime, "sensors": int, "label": int, "place": int if axes else str, **axes, **ends}
 
 
 def recovered_rows(found: FrameRecovery, site: Site) -> Iterator[Sequence[Any]]:
