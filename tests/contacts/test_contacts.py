@@ -147,7 +147,9 @@ def test_the_share_of_a_small_network_is_not_that_of_a_large_one() -> None:
         sent = cw.simulate_contacts(drawn.met, flip_of(6.0), rng=rng)
         right.append(agreement(cw.communities(sent, k=2, flip=flip_of(6.0), false_alarms=1.0).labels, drawn.labels))
         assert not cw.communities(sent, k=2, flip=flip_of(6.0)).findable
-    assert plan.right == pytest.approx(np.mean(right), abs=3 * float(np.std(right)) * math.sqrt(2 / 20))
+    assert plan.right == pytest.approx(np.mean(right), abs=3 * math.hypot(np.std(right) / math.sqrt(19), 0.01))
+    assert 0 < plan.right_error <= 0.01
+    assert f"{100 * plan.right:.0f} ± " in plan.explain()
     assert plan.right < 0.86
     assert plan.named < 0.1
 

@@ -18,7 +18,8 @@ from cloakwork.privacy import Flip
 
 LARGEST_EPSILON = 60.0  # no bit of any network flips
 PERSON_DELTA = 1e-6  # at which the privacy of all contacts of a person is stated
-MOST_SIMULATED, PEOPLE_SIMULATED = 1_000, 3_000  # in one network, and in all
+MOST_SIMULATED, PEOPLE_SIMULATED = 1_000, 40_000  # in one network, and in all at most
+FEWEST_NETWORKS, CLOSE_ENOUGH = 10, 0.01  # and the standard error of the share of people that ends simulations
 DRAWS, FIXED_POINT_STEPS, FIXED_POINT = 20_000, 200, 1e-5
 MOST_SIGNAL = 1e3  # everyone is put right
 
@@ -50,13 +51,22 @@ class CommunityPlan:
         """Whether any groups can be found."""
         return self.snr > 1
 
-    @cached_property
+    @property
     def right(self) -> float:
         """The share of people whom `communities` puts into their group, if it is to name groups in any case.
 
-        Up to 1,000 people this simulates some networks, which takes seconds; beyond, it is the limit of large networks.
+        Up to 1,000 people this simulates networks, which takes seconds; beyond, it is the limit of large networks.
         """
-        return _right_in_simulations(self) if self.n <= MOST_SIMULATED else right_in_large_networks(self)
+        return self._right_and_error[0]
+
+    @property
+    def right_error(self) -> float:
+        """The standard error of `right`, from the networks that were simulated; 0 beyond 1,000 people."""
+        return self._right_and_error[1]
+
+    @cached_property
+    def _right_and_error(self) -> tuple[float, float]:
+        return _right_in_simulations(self) if self.n <= MOST_SIMULATED else (right_in_large_networks(self), 0.0)
 
     @property
     def named(self) -> float:
@@ -70,9 +80,10 @@ class CommunityPlan:
         """Explain in plain sentences what is learnt, and what is hidden."""
         typical = max(1, round((self.n - 1) * self.blocks.density))
         person = rounded_up(Flip(epsilon=self.epsilon, readings_per_window=1).over(typical, PERSON_DELTA), 3)
-        learnt = (
-            f"the group of about {100 * self.right:.0f} % of" if self.findable else "too little to name the groups of"
-        )
+        learnt = "too little to name the groups of"
+        if self.findable:
+            error = f" ± {rounded_up(100 * self.right_error, 1)}" if self.right_error else ""
+            learnt = f"the group of about {100 * self.right:.0f}{error} % of"
         people = f"from {self.least_n:,.0f} people on" if math.isfinite(self.least_n) else "with no number of people"
         least = f"from epsilon {rounded_up(self.least_epsilon, 3)} on" if math.isfinite(self.least_epsilon) else "never"
         named = f"They stand out enough to be named in about {100 * self.named:.0f} % of such networks. "
@@ -155,16 +166,20 @@ def right_in_large_networks(plan: CommunityPlan) -> float:
     return right
 
 
-def _right_in_simulations(plan: CommunityPlan) -> float:
-    flip, k, right = Flip(epsilon=plan.epsilon, readings_per_window=1), plan.blocks.k, []
-    for trial in range(max(10, PEOPLE_SIMULATED // plan.n)):
+def _right_in_simulations(plan: CommunityPlan) -> tuple[float, float]:
+    """The mean share of people in their group, and its standard error."""
+    flip, k, right = Flip(epsilon=plan.epsilon, readings_per_window=1), plan.blocks.k, list[float]()
+    for trial in range(PEOPLE_SIMULATED // plan.n):
         rng, same = np.random.default_rng(trial), np.zeros((k, k))
         drawn = plan.blocks.sample(plan.n, rng=rng)
         sent = simulate_contacts(drawn.met, flip, rng=rng, kept=plan.kept)
         found = communities(sent, k=min(max(k, 2), plan.n), flip=flip, kept=plan.kept, false_alarms=1.0)
         np.add.at(same, (np.minimum(found.labels, k - 1), drawn.labels), 1)
         right.append(float(same[linear_sum_assignment(-same)].sum()) / plan.n)
-    return float(np.mean(right))
+        error = float(np.std(right)) / math.sqrt(max(1, trial))
+        if trial + 1 >= FEWEST_NETWORKS and error <= CLOSE_ENOUGH:
+            break
+    return float(np.mean(right)), error
 
 
 def _least_epsilon(blocks: Blocks, n: int, kept: float) -> float:
