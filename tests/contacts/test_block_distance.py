@@ -12,8 +12,9 @@ import ot
 import pytest
 
 import cloakwork as cw
-from cloakwork.contacts.block_distance import permuted_apart
-from cloakwork.contacts.block_search import most_of_planted
+from cloakwork._checks import FloatArray
+from cloakwork.contacts.block_distance import _best_of_supports, permuted_apart
+from cloakwork.contacts.block_search import most_of_equal_rows, most_of_planted
 
 
 def two_by_two(first: cw.Blocks, second: cw.Blocks) -> float:
@@ -131,7 +132,8 @@ def test_a_search_finds_what_trying_all_supports_finds(
 ) -> None:
     tried, module = cw.block_distance(one, two), sys.modules[permuted_apart.__module__]
     monkeypatch.setattr(module, "MOST_SUPPORTED", 0)
-    monkeypatch.setattr(module, "most_of_planted", lambda *_: None)
+    for name in ("most_of_planted", "most_of_equal_rows"):
+        monkeypatch.setattr(module, name, lambda *_: None)
     searched = cw.block_distance(one, two)
     assert not cw.block_distance(one, two, parts=0).exact
     assert searched.exact
@@ -179,12 +181,30 @@ def test_trees_of_groups_are_as_good_as_all_supports() -> None:
     assert most_of_planted(planted(3, rng, 1), random_blocks(3, rng, equal=True)) is None
 
 
+def chain(k: int) -> FloatArray:
+    """Densities that fall with the distance of groups on a line."""
+    return np.asarray(np.exp(-np.abs(np.subtract.outer(np.arange(k), np.arange(k))) / 2))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_trees_of_equal_rows_are_as_good_as_all_supports(sign: int) -> None:
+    """Whole shares, of which some sets fill whole rows, and others."""
+    for k, shares in ((4, [1, 2, 3, 4]), (5, [0.3, 0.9, 0.4])):
+        one, line = cw.Blocks(0.5 + sign * 0.3 * np.eye(k)), chain(len(shares))
+        two = cw.Blocks(line if sign > 0 else 1 - line, shares=shares)
+        assert most_of_equal_rows(one, two) == pytest.approx(_best_of_supports(one, two), abs=1e-12)
+        assert most_of_equal_rows(one, two) == most_of_equal_rows(two, one)
+        assert most_of_equal_rows(one, cw.Blocks(1 - two.matrix, shares=shares)) is None
+    assert most_of_equal_rows(cw.Blocks(chain(3)), two) is None
+
+
 def test_eight_groups_of_one_density_have_an_exact_distance() -> None:
     """Rooms of whole eighths each take whole groups: the sum of squares of a coupling is at most its largest entry."""
     found = cw.block_distance(cw.Blocks(np.eye(8)), cw.Blocks(np.eye(4), shares=[1, 1, 2, 4]))
     assert found.exact
     assert found.upper == pytest.approx(math.sqrt(1 / 8 + 22 / 64 - 2 / 8))
-    assert cw.block_distance(cw.Blocks(np.eye(8)), cw.Blocks(np.eye(8), shares=np.arange(1, 9))).exact
+    for matrix in (np.eye(8), chain(8)):
+        assert cw.block_distance(cw.Blocks(np.eye(8)), cw.Blocks(matrix, shares=np.arange(1, 9))).exact
 
 
 def test_a_coupling_is_the_mean_over_pairs_of_independent_permutations() -> None:

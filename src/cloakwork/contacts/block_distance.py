@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, linprog
 
 from cloakwork._checks import FloatArray, count, instance_of
-from cloakwork.contacts.block_search import MOST_PERMUTED, branch, margins, most_of_planted, relax
+from cloakwork.contacts.block_search import (
+    MOST_PERMUTED,
+    branch,
+    margins,
+    most_of_equal_rows,
+    most_of_planted,
+    relax,
+)
 from cloakwork.contacts.blocks import Blocks
 
 MOST_CELLS = 64  # pairs of groups for which the distance is exact
@@ -108,9 +115,10 @@ def _searched(
     if one.k * two.k <= MOST_SUPPORTED:
         cross = max(cross, _best_of_supports(one, two))
         return _bounds(squares, squares - 2 * cross, cross)
-    planted = most_of_planted(one, two)
-    if planted is not None:
-        return _bounds(squares, squares - 2 * planted, planted)
+    for most_of_trees in (most_of_planted, most_of_equal_rows):
+        known = most_of_trees(one, two)
+        if known is not None:
+            return _bounds(squares, squares - 2 * known, known)
     most, cross = branch(root, one, two, cross, climb=climb, goal=goal, most_parts=parts)
     return _bounds(squares, max(lower, squares - 2 * most), cross)
 

@@ -4,7 +4,8 @@ import heapq
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count, permutations
+from functools import cache
+from itertools import count, permutations, product
 from typing import final
 
 import numpy as np
@@ -20,6 +21,7 @@ LEAST_PROGRESS = 0.02  # of the way to the goal, below which steps end
 MOST_PERMUTED = 8  # groups whose permutations are all tried
 CUT_SIZE = 0.3  # of the largest entry of a cut: the steps converge best if products are of similar size
 FLAT = 1e-12  # of a curvature, or of a share, that does not matter
+SLACK = 1e-9  # of a row, that rounding may miss
 MOST_IN_TREE = 16  # groups of both models whose sets are all tried
 
 
@@ -112,6 +114,86 @@ def _best_tree(shares: FloatArray, rows: int, weights: FloatArray) -> float:
                     value = tree[root, members] + weight * excess[members] ** 2
                     below[above, members] = max(below[above, members], value)
     return float(tree[0, -1])
+
+
+def most_of_equal_rows(one: Blocks, two: Blocks) -> float | None:
+    """The largest cross term where all groups of one model may change places; None if this does not give it.
+
+    With alpha between n equal groups and alpha + a within, the cross term is a sum_i P_i' B P_i over the rows P_i of
+    the coupling, and alpha t' B t. If a B is positive semidefinite on vectors of sum 0, a corner is best: a tree.
+    """
+    for rows, columns in ((one, two), (two, one)):
+        density, above = _planted(rows)
+        if np.ptp(rows.shares) == 0 and np.ptp(above) == 0 and columns.k <= MOST_PERMUTED:
+            form, away = above[0] * columns.matrix, np.eye(columns.k) - 1 / columns.k
+            if np.linalg.eigvalsh(away @ form @ away)[0] >= -FLAT:
+                common = density * float(columns.shares @ columns.matrix @ columns.shares)
+                return common + _best_of_equal_rows(rows.k, columns.shares, form)
+    return None
+
+
+def _best_of_equal_rows(number: int, shares: FloatArray, form: FloatArray) -> float:
+    """The largest sum of x' form x over the rows x of all trees of columns and `number` equal rows.
+
+    Rows have no names, and columns below a row have as many rows below them as they fill. So only sets of columns
+    count. Shares are in units of a row.
+    """
+    units = np.eye(len(shares))
+    totals = number * ((np.arange(1 << len(shares))[:, None] >> np.arange(len(shares)) & 1) @ shares)
+    filled = np.floor(totals + SLACK).astype(int)
+
+    @cache
+    def splits(members: int) -> list[tuple[FloatArray, float]]:
+        """What subtrees of these columns together give to a row above them, and the best value below it."""
+        found = [] if members else [(np.zeros(len(shares)), 0.0)]
+        for part in _parts_with_first(members):
+            flow = max(0.0, float(totals[part]) - int(filled[part]))
+            rest = [(given, value) for given, value in splits(members ^ part) if given.sum() + flow <= 1 + SLACK]
+            for column in np.flatnonzero(part >> np.arange(len(shares)) & 1).tolist() if rest else ():
+                below = column_value(column, part ^ (1 << column))
+                found += [(given + flow * units[column], value + below) for given, value in rest]
+        return found
+
+    @cache
+    def row_values(members: int) -> dict[int, FloatArray]:
+        """The best value of a row with these columns below it, for each above it, by the number of rows."""
+        best = dict[int, FloatArray]()
+        for given, value in splits(members):
+            left = max(0.0, 1 - float(given.sum()))
+            values = value + given @ form @ given + 2 * left * (form @ given) + left**2 * form.diagonal()
+            rows = round(float(totals[members]) + left)
+            best[rows] = np.maximum(best.get(rows, -math.inf), values)
+        return best
+
+    @cache
+    def sets_below(column: int, members: int) -> dict[int, float]:
+        """The best value of rows below a column that have all these columns below them, by the number of rows."""
+        best = {} if members else {0: 0.0}
+        for part in _parts_with_first(members):
+            others = sets_below(column, members ^ part).items()
+            for (rows, values), (more, value) in product(row_values(part).items(), others):
+                best[rows + more] = max(best.get(rows + more, -math.inf), value + float(values[column]))
+        return best
+
+    @cache
+    def column_value(column: int, members: int) -> float:
+        """The best value below a column: rows with these columns below them, and rows that it fills alone."""
+        rows, alone = int(filled[members | 1 << column]), float(form[column, column])
+        found = sets_below(column, members).items()
+        return max((value + (rows - used) * alone for used, value in found if used <= rows), default=-math.inf)
+
+    return column_value(0, len(totals) - 2) / number**2
+
+
+def _parts_with_first(members: int) -> Iterator[int]:
+    """All parts of a set that have its first member."""
+    first = members & -members
+    others = some = members ^ first
+    while members:
+        yield some | first
+        if some == 0:
+            return
+        some = (some - 1) & others
 
 
 def branch(
