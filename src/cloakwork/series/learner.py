@@ -89,7 +89,7 @@ class Learner(Immutable):
     Each count becomes a whole vector (`Experts`), one visit moves it by at most `reach`, and running sums of it are
     released by one `Stream` for each coordinate. Everything else follows from these sums and public losses, so no play
     spends anything. The plays minimise total_i - G_i / rate, with G of Gumbel's distribution drawn once: over G this is
-    Hedge. G serves the regret, not privacy: docs/learning.md derives both.
+    Hedge. G serves the regret, not privacy; at rate infinity the noise of the sums serves both: docs/learning.md.
 
     A round is used up on disk before its release. If the process ends there, the round is lost and its count must not
     be learned again. A new process continues from the published sums with new streams for new rounds. An event is then
@@ -215,6 +215,7 @@ class Learner(Immutable):
         -----
         With f = rate / (1 - e^-rate) and M >= E max_i of the noise in the totals at the end, the loss is at most
         f (best + ln N / rate + M), and at most best + ln N / rate + M + rate horizon / 8. Lost rounds cost 1 each.
+        The leader loses at most best + M + how much each round may change the distribution of its plays.
         """
         segment = self._segments[0] if self._segments else None
         before = self._progress.variance if segment is None else segment.variance
@@ -224,6 +225,8 @@ class Learner(Immutable):
         start_up = math.log(len(self.experts.names)) / self.rate + largest_noise(self._widths * math.sqrt(noise))
         slack = self.lost + 2 * self._rounding * self.horizon + 1e-6 * self.horizon
         bounds = [float(self.horizon), start_up + self.rate * self.horizon / 8 + slack]
+        if math.isinf(self.rate) and streams:
+            bounds.append(start_up + self._change_of_plays(before, streams[0]) + slack)
         if best_loss is not None and math.isfinite(self.rate):
             best = min(not_negative("best_loss", best_loss), float(self.horizon))
             factor = self.rate / -math.expm1(-self.rate)
@@ -298,6 +301,19 @@ class Learner(Immutable):
         progress.learned += len(counts)
         self._save()
         self._segments[:] = [] if past else [segment]
+
+    def _change_of_plays(self, before: float, stream: Stream) -> float:
+        """By how much the rounds together may change the leader's plays, in total variation; rounds before cost 1."""
+        basis, public = self.experts.basis, self._public(np.arange(len(self.experts.table))).T
+        free = np.linalg.lstsq(basis, public)[0]
+        if np.abs(basis @ free - public).max() > 1e-9:
+            return math.inf  # some losses for a count of 0 have no noise
+        farthest = float(np.linalg.norm(self.experts.steps + free.T[:, None, :], axis=2).max())
+        variances = before + np.concatenate([[0.0], stream.variances])
+        noisy = variances[:-1][variances[:-1] > 0]
+        rounding = 2 * np.abs(basis).sum(axis=1).max() * math.sqrt(self.horizon * variances[-1] / stream.noise.variance)
+        changes = 1 - 2 * norm.sf(farthest / (2 * np.sqrt(noisy)))
+        return float(changes.sum() + self.horizon * (1 + rounding) - len(noisy))
 
     def _streams(self, horizon: int, number: int) -> list[Stream]:
         """Streams for the rest of the rounds; no more than coordinates times rounds can ever be made."""
