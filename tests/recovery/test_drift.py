@@ -102,6 +102,17 @@ def test_a_drift_that_makes_no_sense_is_refused() -> None:
         recover(np.zeros(5), line, sigma=1.0, drift=1.0)  # type: ignore[arg-type]
 
 
+def test_learnt_offsets_have_the_covariance_of_a_long_filter() -> None:
+    offsets, known = DRIFT.on(FLAT), np.eye(12)
+    fade = np.exp(-120.0 / offsets.over)
+    for _ in range(400):
+        before = fade[:, None] * known * fade + np.diag(1 - fade**2)
+        seen = np.diag(SIGMA**2) + offsets.factor @ before @ offsets.factor.T
+        known = before - before @ offsets.factor.T @ np.linalg.solve(seen, offsets.factor @ before)
+    left = offsets.learnt(SIGMA, 120.0).factor
+    np.testing.assert_allclose(left @ left.T, offsets.factor @ before @ offsets.factor.T, atol=1e-9)
+
+
 TIMES = [0.0, 60.0, 200.0]
 LINE = cw.HeatLine(n=4, m=3, T=0.02)
 WANDERING = Drift(sensor=0.5, all=2.0, over=300.0, heat=[Heat(0.75, 3.0, over=100.0)])

@@ -1,5 +1,7 @@
 """`[drift]` and `[[heat]]`: what they mean, what is refused, and that noise designed for them keeps the claim."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,18 @@ def test_the_noise_knows_the_drift_and_a_plan_outlives_its_change() -> None:
     assert knowing.frame_mu <= knowing.allowance.mu == plain.allowance.mu
     kept = freeze(site, knowing).cloak(calm)  # as after the drift was taken out of the site file
     np.testing.assert_allclose(kept.sigmas, knowing.sigmas, rtol=1e-6)
+
+
+def test_noise_is_designed_for_offsets_as_following_learns_them() -> None:
+    site = parse_site(WALLS + DRIFT)
+    knowing = site.cloak()
+    assert site.drift is not None
+    left, whole = knowing.allowance, replace(knowing.allowance, drift=site.drift)
+    stated = whole.least_error().sigma
+    assert left.variance(knowing.sigmas) < left.variance(stated) < whole.variance(stated)
+    alone = parse_site(WALLS.replace("max_count = 1", "max_count = 40") + DRIFT)
+    assert not alone.follows
+    assert isinstance(alone.cloak().allowance.drift, Drift)
 
 
 def test_simulated_offsets_have_the_stated_covariance() -> None:

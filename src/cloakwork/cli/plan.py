@@ -38,7 +38,7 @@ from cloakwork.cli.planned_accuracy import (
 from cloakwork.cli.planned_noise import planning, write_plan
 from cloakwork.cli.sweep import Frames, Kept, List, Needs, Plot, Sweep, SweepOptions, sweep
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics
+from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Nuisance, Physics
 from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, Scope, SensorChoice
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
@@ -266,7 +266,9 @@ def _print_design(cloak: Cloak) -> None:
     report = cloak.design_report
     equal = (spread_of(cloak.allowance.equal().sigma), f"{report.equal_vicinity:.3g}", f"{report.equal_variance:.3g}")
     own = (spread_of(reading_sigmas(cloak)), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
-    title = f"{LOCATING}, with the stated drift" if cloak.allowance.drift else LOCATING
+    drift = cloak.allowance.drift
+    learnt = ", learnt as sources are followed" if isinstance(drift, Nuisance) else ""
+    title = f"{LOCATING}, with the stated drift{learnt}" if drift else LOCATING
     names = ("noise of a reading, sigma", "standard deviation at a typical place", "mean variance over all places")
     if cloak.design is Design.EQUAL:
         table(title, ("", "equal noise"), list(zip(names, equal, strict=True)))

@@ -13,6 +13,7 @@ from cloakwork.physics.base import Physics
 from cloakwork.physics.floorplan import FloorPlan
 
 HOUR = 3600.0
+DOUBLINGS = 10  # of the frames from which offsets are learnt
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,27 @@ class Nuisance:
         for k, fade in enumerate(np.exp(-np.diff(moments)[:, None] / self.over), start=1):
             fresh[k] = fade * fresh[k - 1] + np.sqrt(1 - fade**2) * fresh[k]
         return np.asarray(fresh @ self.factor.T)
+
+    def learnt(self, sigma: FloatArray, seconds: float) -> "Nuisance":
+        """What is not known of the offsets before a frame, once a thousand were seen with known sources.
+
+        Frames are `seconds` apart, and `sigma` (m,) is the noise of each.
+
+        Notes
+        -----
+        The stationary covariance of a Kalman filter, in units of the deviations: with F the fading from frame to frame
+        and S = factor' diag(1/sigma^2) factor, it solves P = F P (I + S P)^-1 F + I - F^2. Each doubling of the frames
+        takes one step.
+        """
+        one = np.eye(len(self.over))
+        fade, seen = np.diag(np.exp(-seconds / self.over)), self.factor.T @ (self.factor / sigma[:, None] ** 2)
+        left = one - fade**2
+        for _ in range(DOUBLINGS):
+            mixed = np.linalg.inv(one + left @ seen)
+            seen, left = seen + fade @ seen @ mixed @ fade.T, left + fade.T @ mixed @ left @ fade
+            fade = fade @ mixed.T @ fade
+        sizes, directions = np.linalg.eigh((left + left.T) / 2)
+        return Nuisance(self.factor @ directions, np.sqrt(np.maximum(sizes, 0.0)), np.zeros(len(sizes)))
 
     @cached_property
     def factor(self) -> FloatArray:

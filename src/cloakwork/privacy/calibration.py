@@ -9,7 +9,7 @@ from scipy import optimize
 
 from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Drift, Family, FloorPlan, Physics, Steady, Tolerance, whitener
+from cloakwork.physics import Drift, Family, FloorPlan, Nuisance, Physics, Steady, Tolerance, whitener
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
@@ -175,7 +175,7 @@ class Allowance:
     own: OwnNoise | None = None
     finer: float = 1.0
     shared: SharedNoise | None = None
-    drift: Drift | None = None
+    drift: Drift | Nuisance | None = None
 
     @property
     def rounding(self) -> FloatArray | None:

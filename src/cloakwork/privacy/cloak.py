@@ -75,7 +75,8 @@ class Cloak(Immutable):
         best at the same guarantee, or `shared` for noise that is correlated between sensors and locates so many sources
         at once better still. Not together with `sigma` or `covariance`.
     drift
-        How readings wander without any source: `least-error` locates sources best in spite of it, at the same claim.
+        How readings wander without any source, or what is unknown of it where a tracker learns it (`Nuisance.learnt`):
+        `least-error` locates sources best in spite of it, at the same claim.
     covariance, shared
         Correlated noise to use instead: a covariance (m, m), rounded to whole steps; or shared noise beside `sigma`.
     stay
@@ -116,7 +117,7 @@ class Cloak(Immutable):
         tolerance: Tolerance | None = None,
         timing: Timing = AT_ONCE,
         design: Design | str | None = None,
-        drift: Drift | None = None,
+        drift: Drift | Nuisance | None = None,
         designed_for: int = 2,
         covariance: ArrayLike | None = None,
         shared: SharedNoise | None = None,
@@ -139,7 +140,7 @@ class Cloak(Immutable):
         self.family = Family(physics, declared, timing, self.observed if few else None)
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=counted)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
-        if not isinstance(drift, Drift | None):
+        if not isinstance(drift, Drift | Nuisance | None):
             raise CalibrationError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
         self.design = stated_design(design, sigma, covariance, few=few)
         sharing = self.design is Design.SHARED or covariance is not None or shared is not None

@@ -11,7 +11,17 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Drift, Family, HeatLine, HeatPlane, Physics, Placement, column_differences, pieces_of
+from cloakwork.physics import (
+    Drift,
+    Family,
+    HeatLine,
+    HeatPlane,
+    Nuisance,
+    Physics,
+    Placement,
+    column_differences,
+    pieces_of,
+)
 from cloakwork.privacy.interior import Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.variance import Moves, precision
@@ -137,7 +147,7 @@ class Search:
     family: Family
     reach: float
     rounding: FloatArray | None = None
-    drift: Drift | None = None
+    drift: Drift | Nuisance | None = None
 
     def run(self) -> SearchResult:
         """Find the best weights, before any rounding."""
@@ -217,7 +227,13 @@ def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
 
 
 def report(
-    physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None, sources: int, drift: Drift | None
+    physics: Physics,
+    *,
+    sigma: FloatArray,
+    equal: FloatArray,
+    bound: float | None,
+    sources: int,
+    drift: Drift | Nuisance | None,
 ) -> DesignReport:
     """Compare this noise with equal noise, both for one whole window; shared noise is for so many sources."""
     moves = Moves.of(physics, drift=drift)

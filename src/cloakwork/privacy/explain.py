@@ -10,7 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, more_noise, rounded_up
 from cloakwork.accuracy import bayes_risk
-from cloakwork.physics import Family, FloorPlan, HeatLine, Metric, Physics, Placement
+from cloakwork.physics import Family, FloorPlan, HeatLine, Metric, Nuisance, Physics, Placement
 from cloakwork.privacy.calibration import Allowance
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.drivers import drivers
@@ -362,8 +362,15 @@ def _designed(cloak: ExplainableCloak) -> str:
         aim = f" and designed for {report.sources} sources at once" if cloak.design and report.sources > 1 else ""
         how = f"The noise is correlated between the sensors{aim}."
     return (
-        f"{how} From one window{', with the stated drift,' if cloak.allowance.drift else ''} an unbiased method "
+        f"{how} From one window{_in_spite_of(cloak)} an unbiased method "
         f"locates the source along an axis with a mean variance of {report.variance:.3g} and a typical standard "
         f"deviation of {report.vicinity:.3g}. At the same guarantee, equal noise ({equal}) gives "
         f"{report.equal_variance:.3g} and {report.equal_vicinity:.3g}."
     )
+
+
+def _in_spite_of(cloak: ExplainableCloak) -> str:
+    drift = cloak.allowance.drift
+    if isinstance(drift, Nuisance):
+        return ", with what earlier ones leave unknown of the stated drift,"
+    return ", with the stated drift," if drift else ""

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, FloorPlan, HeatLine, HeatPlane, Physics, Space
+from cloakwork.physics import Drift, FloorPlan, HeatLine, HeatPlane, Nuisance, Physics, Space
 
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill an interval evenly
 _PIECE = 100_000  # slopes per batch
@@ -20,7 +20,7 @@ _PINNED = 1e-6  # fraction of a step to which the place is known in a direction 
 
 
 def mean_variance(
-    physics: Physics, sigma: ArrayLike, *, known_within: float | None = None, drift: Drift | None = None
+    physics: Physics, sigma: ArrayLike, *, known_within: float | None = None, drift: Drift | Nuisance | None = None
 ) -> float:
     """Variance of the place of a lone unit source from one frame: a mean over places and axes, in squared length.
 
@@ -35,7 +35,7 @@ def mean_variance(
         Standard deviation to which the place is known before any reading. It defaults to the diagonal of the space;
         `math.inf` means that nothing is known, so a place that no sensor sees has an infinite variance.
     drift
-        How the readings wander without any source; its offsets are integrated out.
+        How the readings wander without any source, or what is left of it once learnt; its offsets are integrated out.
 
     Notes
     -----
@@ -55,7 +55,7 @@ def mean_variance(
 
 
 def place_variances(
-    physics: Physics, sigma: ArrayLike, *, known_within: float | None = None, drift: Drift | None = None
+    physics: Physics, sigma: ArrayLike, *, known_within: float | None = None, drift: Drift | Nuisance | None = None
 ) -> FloatArray:
     """Like `mean_variance`, but for each place, shape (n,).
 
@@ -105,7 +105,9 @@ class Moves:
     offsets: FloatArray | None = None
 
     @classmethod
-    def of(cls, physics: Physics, *, known_within: float | None = None, drift: Drift | None = None) -> "Moves":
+    def of(
+        cls, physics: Physics, *, known_within: float | None = None, drift: Drift | Nuisance | None = None
+    ) -> "Moves":
         """The moves of a model: along the axes, or to each neighbour in a space without coordinates."""
         within = extent(physics.space) if known_within is None else known_within
         if not within > 0:
@@ -120,7 +122,7 @@ class Moves:
             moves = _to_neighbours(physics, within**-2)
         if drift is None or isinstance(moves.slopes, tuple):  # recovery takes no drift on floors as large as that
             return moves
-        factor = drift.on(physics).factor
+        factor = (drift.on(physics) if isinstance(drift, Drift) else drift).factor
         return replace(moves, offsets=np.asarray(factor @ factor.T))
 
     @cached_property

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
-from cloakwork.physics import Drift, Physics, Timing, Tolerance
+from cloakwork.physics import Drift, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy import Cloak, Flip, NoiseLaw, SensorChoice, SharedNoise, SlowNoise, Stay, choose_sensors
 from cloakwork.recovery import (
     MOST_COARSE,
@@ -321,22 +322,30 @@ class Site:
         low, high = float(values.min()), float(values.max())
         return f"{low:g}{'' if low == high else f' to {high:g}'} {self.unit}".strip()
 
+    @cached_property
+    def _drift_left(self) -> Drift | Nuisance | None:
+        """The drift that the noise is designed for: what earlier windows leave of it, where sources are followed."""
+        if self.drift is None or not self.follows:
+            return self.drift
+        equal = Cloak(self.physics, **self._claim)
+        sigma = equal.claimed_sigmas / math.sqrt(equal.readings_per_window)
+        return self.drift.on(self.physics).learnt(sigma, self.spec.privacy.window)
+
     @property
     def _claim(self) -> dict[str, Any]:
-        """The claim that a cloak of the site must meet, and the drift in spite of which it locates sources."""
+        """The claim that a cloak of the site must meet."""
         keys = ("epsilon", "delta", "alpha", "scope", "noise", "calibration", "count_own_noise", "readings_per_window")
         return {key: getattr(self.spec.privacy, key) for key in keys} | {
             "resolution": self.resolutions,
             "own_noise": self.own_noises,
             "tolerance": self.tolerance,
             "timing": self.timing,
-            "drift": self.drift,
         }
 
     def choose_sensors(self, count: int, *, progress: Callable[[float], None] | None = None) -> SensorChoice:
         """Choose the `count` sensors of the site that locate a lone source best at the site's claim."""
         claim = {key: value for key, value in self._claim.items() if key != "noise"}
-        return choose_sensors(self.physics, count, **claim, progress=progress)
+        return choose_sensors(self.physics, count, **claim, drift=self.drift, progress=progress)
 
     def estimator(self) -> EstimatorChoice:
         """Choose the estimator that suits the site's sources."""
@@ -346,7 +355,7 @@ class Site:
         """A new cloak that meets the site's claims, with its budget unspent."""
         designed = {key: getattr(self.spec.privacy, key) for key in ("design", "designed_for")}
         try:
-            return Cloak(self.physics, **self._claim | designed, stay=self.stay)
+            return Cloak(self.physics, **self._claim | designed, drift=self._drift_left, stay=self.stay)
         except CalibrationError as problem:
             raise CalibrationError(f"{self.source}: {problem}", **problem.values) from None
 
@@ -361,7 +370,7 @@ class Site:
     ) -> Cloak:
         """A new cloak with this noise, these steps, slow offsets and shared noise; refused if they miss the claims."""
         stated = {"noise": noise, "sigma": sigmas, "step": steps, "slow": slow, "shared": shared, "stay": self.stay}
-        return Cloak(self.physics, **self._claim | stated)
+        return Cloak(self.physics, **self._claim | stated, drift=self._drift_left)
 
 
 def canonical_json(values: object) -> str:
