@@ -31,7 +31,7 @@ EARLIER = 3  # a moment is judged in the steps of the last third of its lag: one
 RECENT = 3  # frames that the first sweep of a step draws again
 FIRST_SWEEPS = 40  # over the first frames, when the chains start from nothing
 STARTING = 3
-DRIFTING = 2  # sweeps over the whole window that take up a frame where offsets are drawn too: each waits for the other
+DRIFTING = 2  # sweeps that count where offsets are drawn too: paths wait for them, and they for the paths
 LONGEST_LAG = 100
 MOST_CHAINS = 128
 
@@ -225,14 +225,14 @@ class Tracker:
         """
         sampler, size, starting = self.sampler, len(self.sampler.frames), self._seen <= STARTING
         swept, sweeps = _Swept(index, self._empty(), {}), FIRST_SWEEPS // 2 if starting else 1
-        whole, times = starting or sampler.drift is not None, sweeps if sampler.drift is None else max(sweeps, DRIFTING)
-        for _ in range(times):  # take up the new frame
-            self._sweep(0 if whole else max(0, size - RECENT), swept)
+        drifts = sampler.drift is not None
+        for _ in range(sweeps):  # take up the new frame
+            self._sweep(0 if starting or drifts else max(0, size - RECENT), swept)
         sampler.revive()
         soon = range(size - self._lag + self._lag // EARLIER) if self._lag else ()
         waiting = {t: deepcopy(self._reports[t].tally) for t in soon if not self._reports[t].settled}
         swept.now, swept.settling = self._empty(), {t: tally or self._empty() for t, tally in waiting.items()}
-        for _ in range(sweeps):
+        for _ in range(max(sweeps, DRIFTING) if drifts else sweeps):
             self._sweep(0, swept)
         return swept
 
