@@ -34,10 +34,15 @@ def connect() -> None:
 
 def read() -> tuple[int, int]:
     """The mean of all pixels, as a fraction of degrees."""
+    return mean(pixels(), (1, 4))
+
+
+def pixels() -> list[int]:
+    """All pixels in quarters of a degree; the check looks for dead ones."""
     time.sleep_ms(100)  # the chip renews its pixels ten times a second: now none is from before this call
     raw = bus.readfrom_mem(ADDRESS, PIXELS, 128)
     quarters = [(raw[k] | raw[k + 1] << 8) & 0xFFF for k in range(0, 128, 2)]
-    return mean([q - 4096 if q & 0x800 else q for q in quarters], (1, 4))
+    return [q - 4096 if q & 0x800 else q for q in quarters]
 
 
 connect()

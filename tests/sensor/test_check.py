@@ -187,6 +187,38 @@ def test_errors_are_shown_in_full_and_never_ready(result: Any, kind: str) -> Non
     assert text in lines(report)
 
 
+def test_pixels_that_are_stuck_or_wild_are_named_and_not_ready() -> None:
+    rng = np.random.default_rng(5)
+
+    def pixels(stuck: int = 3, wild: int = 7) -> list[int]:
+        frame = rng.normal(84, 1.5, 64).round().astype(int)
+        frame[stuck], frame[wild] = 0, rng.integers(-400, 400)
+        return frame.tolist()  # type: ignore[no-any-return]
+
+    taken = Readings()
+    taken.take(noisy(), 300, 60_000, lambda _: None)
+    assert judge(device(), taken)["pixels"] is None
+    taken.take_pixels(pixels)
+    report = judge(device(), taken)
+    assert report["pixels"] == {"count": 64, "stuck": [3], "wild": [7]}
+    assert len(report["reasons"]) == 2
+    taken.ranges = None
+    taken.take_pixels(lambda: rng.normal(84, 1.5, 64).round().astype(int).tolist())
+    assert judge(device(), taken)["ready"]
+    for broken in (lambda: 1 // 0, lambda: [1] * int(rng.integers(2, 9)), list):
+        taken.take_pixels(broken)  # type: ignore[arg-type]
+        assert not judge(device(), taken)["ready"]
+
+
+def test_an_array_without_noise_has_no_stuck_pixels() -> None:
+    taken = Readings()
+    taken.take(noisy(), 300, 60_000, lambda _: None)
+    taken.take_pixels(lambda: [84] * 64)
+    report = judge(device(), taken)
+    assert report["ready"]
+    assert report["remarks"]
+
+
 MEASURE = """
 state = [12345]
 turn = [0]
@@ -200,6 +232,9 @@ def read():
     if turn[0] == 7:
         raise OSError("no acknowledgement")
     return round((21.03 + SD * (sum([uniform() for _ in range(12)]) - 6)) * 16), 16
+
+def pixels():
+    return [int(9 * uniform()) for _ in range(8)]
 """
 
 
@@ -218,6 +253,7 @@ def test_the_check_of_the_folder_says_the_same_on_a_board_and_on_a_computer(tmp_
         assert done.returncode == code, done.stdout + done.stderr
         assert done.stdout.count(NOTICE) == 1
         assert ("NOT READY" in done.stdout) == bool(code)
+        assert "pixels: 8, numbered from 0; 0 of them faulty" in done.stdout
         assert 'raise OSError("no ack' in done.stdout or "OSError: no ack" in done.stdout
     ours, theirs = ([line for line in done.stdout.splitlines() if "steps" in line] for done in (computer, board))
     assert ours == theirs != []

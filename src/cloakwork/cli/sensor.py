@@ -54,7 +54,7 @@ def sensor(
     site = None if path.is_dir() else path
     if check:
         measured = load_measure(folder) if source is None else make_source(source, config, site)
-        check_device(folder, config, measured.read, count=readings, json=json)
+        check_device(folder, config, measured, count=readings, json=json)
         return
     if json:
         raise InputError("--json is for --check: a device that runs has no result to print.")

@@ -23,9 +23,10 @@ HANGS_S = 30.0  # without an end of a reading
 
 @dataclass(frozen=True)
 class MeasureFile:
-    """Takes readings with the `read` of a folder's measure.py."""
+    """Takes readings with the `read` of a folder's measure.py, which may have `pixels` for a check as well."""
 
     read: Callable[[], Any]
+    pixels: Callable[[], Any] | None = None
 
 
 class ProgramReadings(Readings):
@@ -39,7 +40,7 @@ class ProgramReadings(Readings):
             super().explain(cause)
 
 
-def check_device(folder: Path, config: dict[str, Any], read: Callable[[], Any], *, count: int, json: bool) -> None:
+def check_device(folder: Path, config: dict[str, Any], measured: Any, *, count: int, json: bool) -> None:
     """Check a provisioned device; ends the command with code 1 if it is not ready."""
     if config.get("shared"):
         raise InputError(f"{folder}: {SEVERAL}", path=str(folder))
@@ -48,10 +49,10 @@ def check_device(folder: Path, config: dict[str, Any], read: Callable[[], Any], 
     except SensorError as problem:
         raise InputError(f"{folder}: {problem}", path=str(folder)) from None
     try:
-        report = _read_and_judge(config, read, count)
+        report = _read_and_judge(config, measured, count)
         if undecided(report):
             note(once_more(count))
-            report = _read_and_judge(config, read, AGAIN * count)
+            report = _read_and_judge(config, measured, AGAIN * count)
     finally:
         if held is not None:
             held.close()
@@ -63,8 +64,10 @@ def check_device(folder: Path, config: dict[str, Any], read: Callable[[], Any], 
         raise typer.Exit(1)
 
 
-def _read_and_judge(config: dict[str, Any], read: Callable[[], Any], count: int) -> dict[str, Any]:
-    taken = _take(read, count, config["schedule"]["late_ms"])
+def _read_and_judge(config: dict[str, Any], measured: Any, count: int) -> dict[str, Any]:
+    taken = _take(measured.read, count, config["schedule"]["late_ms"])
+    if isinstance(measured, MeasureFile) and measured.pixels is not None and not taken.hanging:
+        taken.take_pixels(measured.pixels)
     with busy("estimating the sensor's own noise"):
         return judge(config, taken)
 
@@ -93,7 +96,7 @@ def load_measure(folder: Path) -> MeasureFile:
     sys.path.insert(0, str(folder))
     try:
         spec.loader.exec_module(module)
-        return MeasureFile(module.read)
+        return MeasureFile(module.read, getattr(module, "pixels", None))
     except Exception as problem:
         note(traceback.format_exc())
         raise InputError(

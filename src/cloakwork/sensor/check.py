@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 COUNT = 300
 AGAIN = 3  # times as many readings, if these leave open whether the noise is what the plan rests on
 FEWEST = 50  # readings that say anything about noise
+PIXEL_FRAMES = 50
 SEVERAL = "a check looks at one sensor, and this device has several that share noise. Check their readings by hand."
 NOTICE = "These are true readings. Nothing is sent. Do not publish this output."
 _TEXTS = 3  # different failures that are shown in full
 _TOLERATED = 100  # one failure in so many readings
 _FILTERED = 0.6  # smallest part of the spectrum, as a share of the noise: less than this is a filter
+_WILD = 8  # times the usual range of a pixel
 _CELLS = 200  # steps across the range of the readings; finer steps make no difference to the noise
 
 
@@ -40,6 +42,8 @@ class Readings:
         self.elapsed = 0
         self.turn = 0  # readings begun
         self.hanging = False
+        self.ranges: list[tuple[int, int]] | None = None  # the lowest and highest of each pixel
+        self.pixels_failed = False
 
     def take(
         self, read: "Callable[[], tuple[int, int]]", count: int, late: int, show: "Callable[[int], object]"
@@ -59,6 +63,21 @@ class Readings:
             if took >= late or reading is None:
                 self.failures[SLOW if took >= late else state] += 1
         show(count)
+
+    def take_pixels(self, pixels: "Callable[[], list[int]]") -> None:
+        """Read all pixels some times, after the readings."""
+        for _ in range(PIXEL_FRAMES):
+            try:
+                frame = [(int(pixel), int(pixel)) for pixel in pixels()]
+            except Exception as problem:
+                self.tell(_traceback(problem))
+                self.pixels_failed = True
+                return
+            ranges = self.ranges or frame
+            self.pixels_failed = not frame or len(frame) != len(ranges)
+            if self.pixels_failed:
+                return
+            self.ranges = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(ranges, frame)]
 
     def explain(self, cause: "Any") -> None:
         """Keep in full why a reading failed: its error, or a result that is no reading."""
@@ -98,6 +117,7 @@ def judge(
         "own_noise": None,
         "planned_own_noise": config.get("own_noise"),
         "drift": None,
+        "pixels": None,
         "reasons": [],
         "remarks": [],
     }
@@ -106,6 +126,7 @@ def judge(
     if resolution is None and not values:
         reasons.append(UNSTATED)
     _judge_failures(taken, report["late_ms"], reasons, remarks)
+    _judge_pixels(taken, report)
     if len(numbers) < FEWEST:
         reasons.append(f"only {len(numbers)} readings worked, and a check needs {FEWEST}")
     elif values:
@@ -154,6 +175,29 @@ def _judge_failures(taken: Readings, late: int, reasons: "list[str]", remarks: "
             said.append(f"{count} of {taken.turn} readings {what[state]}")
     if taken.hanging:
         reasons.append(f"read() did not end in reading {taken.turn}: give whatever it waits for a time limit")
+
+
+def _judge_pixels(taken: Readings, report: "dict[str, Any]") -> None:
+    if taken.pixels_failed:
+        report["reasons"].append("pixels() failed, or returned no list of as many whole numbers each time")
+        return
+    if taken.ranges is None:
+        return
+    spans = [high - low for low, high in taken.ranges]
+    usual = sorted(spans)[len(spans) // 2]
+    stuck = [pixel for pixel, span in enumerate(spans) if not span]
+    wild = [pixel for pixel, span in enumerate(spans) if span > _WILD * usual]
+    if not usual:  # most do not change: it takes a hand to tell which can
+        text = "most pixels do not change, so none can be called stuck: warm them with a hand during a check"
+        report["remarks"].append(text)
+        stuck, wild = [], []
+    report["pixels"] = {"count": len(spans), "stuck": stuck, "wild": wild}
+    for numbers, what in ((stuck, "never change, as dead or stuck ones do"), (wild, "jump far more than the others")):
+        if numbers:
+            named = ", ".join([str(number) for number in numbers])
+            report["reasons"].append(
+                f"pixels {named} {what}: replace the sensor, or leave them out of read() and pixels() for good"
+            )
 
 
 def _judge_noise(
@@ -252,13 +296,22 @@ def lines(report: "dict[str, Any]") -> "list[str]":
             + (f"{planned:.3g}" if planned else "none")
         )
         told.append(f"drift: {report['drift']:.3g}{unit}; a deviation carries over to the next by {noise['carry']:.2f}")
+    if report["pixels"] is not None:
+        pixels = report["pixels"]
+        faulty = len(pixels["stuck"]) + len(pixels["wild"])
+        told.append(f"pixels: {pixels['count']}, numbered from 0; {faulty} of them faulty")
     told += ["remark: " + text for text in report["remarks"]]
     told += ["problem: " + text for text in report["reasons"]]
     told.append("READY" if report["ready"] else "NOT READY")
     return told
 
 
-def run(folder: str, read: "Callable[[], tuple[int, int]]", count: int = COUNT) -> None:
+def run(
+    folder: str,
+    read: "Callable[[], tuple[int, int]]",
+    count: int = COUNT,
+    pixels: "Callable[[], list[int]] | None" = None,
+) -> None:
     """Check the device of a folder, print the report, and exit: with code 1 if the device is not ready."""
     store = Folder(folder)
     try:
@@ -270,10 +323,10 @@ def run(folder: str, read: "Callable[[], tuple[int, int]]", count: int = COUNT) 
     if config.get("shared"):
         say(SEVERAL)
         sys.exit(2)
-    report = _read_and_judge(config, read, count)
+    report = _read_and_judge(config, read, count, pixels)
     if undecided(report):
         say(once_more(count))
-        report = _read_and_judge(config, read, AGAIN * count)
+        report = _read_and_judge(config, read, AGAIN * count, pixels)
     if held is not None:
         held.close()
     for line in lines(report):
@@ -281,9 +334,16 @@ def run(folder: str, read: "Callable[[], tuple[int, int]]", count: int = COUNT) 
     sys.exit(0 if report["ready"] else 1)
 
 
-def _read_and_judge(config: "dict[str, Any]", read: "Callable[[], tuple[int, int]]", count: int) -> "dict[str, Any]":
+def _read_and_judge(
+    config: "dict[str, Any]",
+    read: "Callable[[], tuple[int, int]]",
+    count: int,
+    pixels: "Callable[[], list[int]] | None",
+) -> "dict[str, Any]":
     taken = Readings()
     taken.take(read, count, config["schedule"]["late_ms"], _progress)
+    if pixels is not None:
+        taken.take_pixels(pixels)
     say("... and now the noise")
     return judge(config, taken)
 
