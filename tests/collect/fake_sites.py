@@ -129,6 +129,7 @@ class FakeSite:
             "estimator": "PointSources",
             "follows": True,
             "hold_ms": 2 * self.site.period_ms,
+            "rule_of_thumb": None,
             "lag": LAG,
             "speed": self.speed,
             "simulated": self.offers_truth,

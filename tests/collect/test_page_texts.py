@@ -200,6 +200,18 @@ def test_the_view_of_an_attacker_states_its_fit_and_its_limits(page: Page, cut: 
     assert "p = 7e-5" in wrong
 
 
+@pytest.mark.parametrize(("rule", "beaten"), [(None, False), (0.2, False), (0.4, True)])
+def test_the_view_of_an_attacker_says_when_it_beats_the_rule_of_thumb(
+    page: Page, rule: float | None, beaten: bool
+) -> None:
+    attack = {"time": NOW, "since": NOW, "frames": 43, "sources": [{"radius": 2}, {"radius": 0.5}], "span": "day"}
+    given = attack | {"cut": False, "fit": 0.4, "doubtful": False}
+    space = {"kind": "floorplan", "cell": 0.25}
+    shown = call(page, "texts.js", "attackText", given, HOUR | {"rule_of_thumb": rule}, space, NOW)
+    assert ("beats the claim's rule of thumb, about 0.86 m from one window" in shown) is beaten
+    assert ("the walls and how sources move, and has more than one window" in shown) is beaten
+
+
 @pytest.mark.parametrize(
     ("odds", "fact"),
     [

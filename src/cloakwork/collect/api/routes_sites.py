@@ -20,7 +20,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
-from cloakwork.privacy import NoiseLaw, Profile
+from cloakwork.privacy import NoiseLaw, Profile, Scope
 from cloakwork.site import clock_ms
 
 EIGHT_HOURS = 28_800.0
@@ -68,6 +68,10 @@ class SiteBody(ResponseModel):
     readings_per_window: int
     stay: StayBody | None = Field(description="The claim for long stays, or null.")
     bits: BitsBody | None = Field(description="The claim of binary sensors, or null where there are none.")
+    rule_of_thumb: float | None = Field(
+        description="alpha/mu, the least standard deviation along an axis of an unbiased method that has one window of "
+        "all sensors; null where the claim is of fewer, the noise is not Gaussian, or places have no coordinates."
+    )
     assumptions: list[str] = Field(description="Assumptions of the claim besides the model, one sentence each.")
     period_ms: int
     ahead_ms: int
@@ -190,6 +194,7 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         window_s=claim.window,
         stay=stays,
         bits=hidden,
+        rule_of_thumb=_rule_of_thumb(watched),
         assumptions=list(site.assumptions),
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
@@ -201,6 +206,13 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         lag=watched.lag,
         hold_ms=watched.hold_ms,
     )
+
+
+def _rule_of_thumb(watched: CollectedSite) -> float | None:
+    cloak = watched.cloak
+    if cloak.scope is not Scope.NETWORK or cloak.noise is NoiseLaw.LAPLACE or not cloak.physics.space.places.shape[1]:
+        return None
+    return cloak.alpha / (cloak.frame_mu * math.sqrt(cloak.readings_per_window))
 
 
 @lru_cache

@@ -267,6 +267,16 @@ export function notHidden({ alpha, bits, scope, stay, window_s: window }, kind) 
   ].filter(Boolean);
 }
 
+/** That an attacker knows more than the claim's rule of thumb suggests, and why; empty if not. */
+function beyondRule(attack, info, space) {
+  const rule = (space.kind === "line" ? 1.65 : 2.15) * info.rule_of_thumb; // radius that holds nine in ten
+  const near = Math.min(...attack.sources.map(({ radius }) => Math.max(radius, (space.cell ?? 0) / 2)));
+  if (!(near < rule)) return "";
+  const knows = [isFloor(space.kind) && "the walls", info.follows ? "how sources move" : "that none moved"].filter(Boolean);
+  const more = attack.span === "window" ? "" : ", and has more than one window";
+  return ` This beats the claim's rule of thumb, about ${distance(rule, space.kind)} from one window: the attacker knows ${knows.join(" and ")}${more}.`;
+}
+
 /** What an attacker who follows people knows, and how well that fits. */
 export function attackText(attack, info, space, now) {
   const radii = attack.sources.map((source) => source.radius);
@@ -281,7 +291,7 @@ export function attackText(attack, info, space, now) {
   const cut = attack.cut ? " More frames would take too long here; they tell more." : "";
   const wrong = "sources do not move as the site file says, or the physics is wrong";
   const fit = `fit it (p = ${number(attack.fit, 1)})`;
-  return `${who}${cut} The readings ${attack.doubtful ? `do not ${fit}: ${wrong}` : fit}.`;
+  return `${who}${cut}${beyondRule(attack, info, space)} The readings ${attack.doubtful ? `do not ${fit}: ${wrong}` : fit}.`;
 }
 
 /** What data of a longer time reveal, in the numbers of the plan. */
