@@ -149,6 +149,11 @@ class Attacks(Finding):
             "[stays](#stays) attacks whole nights of someone who does not move, with slow offsets and without.",
             f"A claim covers moves up to alpha. A source that moved {beyond.times:.3g} alpha is detected with an "
             f"advantage of {advantage(beyond.mu):.3f}; this is why a vicinity can be found at all.",
+            "An attacker who follows people through everything stored, and has a motion model instead of two "
+            "placements, is not among these rows: a day of following takes minutes. `python -m benchmarks.run "
+            "attacker` runs the tracker of the attack view over a window, an hour and a day of the demo, and [the "
+            "page on the live map](live-page.md#what-stored-readings-reveal) has its figures. No claim depends on "
+            "it: the bounds above hold for every attacker, and following is post-processing.",
         )
 
     def draw(self, figure: Figure) -> None:

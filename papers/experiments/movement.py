@@ -187,10 +187,10 @@ class Film(Finding):
             "Cramer-Rao bound for an analyst who knows how many people there are. The posterior knows that everyone "
             f"has strength 1 and that there are at most {MOST} people; basis pursuit does not. An empty map counts as "
             "the uniform one.",
-            "The claim covers all readings of a minute, so an analyst may average them, which reduces the noise by "
-            f"{np.sqrt(READINGS):.1f}. Such maps are {min(self.minutes):.2f} m from where people were in the best "
-            f"minute, when people sit, and {max(self.minutes):.2f} m in the worst, when people walk and the average "
-            "smears them.",
+            "The claim covers all readings of a minute, however an analyst combines them. The plainest way is their "
+            f"mean, which has {np.sqrt(READINGS):.1f} times less noise. Such maps are {min(self.minutes):.2f} m from "
+            f"where people were in the best minute, when people sit, and {max(self.minutes):.2f} m in the worst, when "
+            "people walk and the average smears them. `tracking` follows people through the readings instead.",
             "A claim for a minute does not hide where someone stays. If there is one person, who sits, no method names "
             f"the right one of {flat().places} cells in more than {_right(1)} % of cases from one reading of each "
             f"sensor, {_right(READINGS)} % from a minute, {_right(60 * READINGS)} % from an hour and "

@@ -157,6 +157,15 @@ def test_the_bound_never_grows_with_more_noise() -> None:
     assert quantile_speed(0.5, 1e4) == pytest.approx(1 + 2 * math.exp(-(math.pi**2) / 2), rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("own", "sigma"), [(0.5, 4.5), (0.5, 8.0), (0.5, 200.0), (0.64, 2.0), (0.64, 5.0), (0.75, 1.0), (1.0, 1.0)]
+)
+def test_own_noise_costs_under_3_percent_from_the_stated_noise_on(own: float, sigma: float) -> None:
+    assert mu_of(1.0, own, 1.03 * sigma) < 1 / sigma
+    if (own, sigma) == (0.5, 4.5):
+        assert mu_of(1.0, own, 1.03 * 3.0) > 1 / 3.0
+
+
 def flat_line(**options: object) -> cw.Cloak:
     line = cw.HeatLine(n=50, m=20, T=0.05)
     return cw.Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, resolution=0.0625, **options)  # type: ignore[arg-type]
