@@ -4,6 +4,7 @@ import math
 from functools import cache
 from itertools import product
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -267,6 +268,20 @@ def test_a_track_keeps_its_label_while_its_source_is_there() -> None:
 def labels(moment: cw.Tracked) -> dict[float, int]:
     """The label of each source, by its position."""
     return {round(source.at, 1): label for source, label in zip(moment.sources, moment.labels, strict=True)}  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("nodes", [[11] * 12, [11] * 6 + [0] * 6])
+def test_a_rumour_that_stays_or_moves_along_an_edge_of_a_network_is_one_track(nodes: list[int]) -> None:
+    club, rng = cw.Graph(nx.karate_club_graph(), tau=0.1), np.random.default_rng(2)
+    assert club.space.distances(11)[0] == 1
+    tracker = cw.Tracker(club, sigma=0.1, motion=cw.Motion(stay=600.0, walk=60.0, speed=1 / 60), most=2)
+    frames = club.matrix[:, nodes].T + 0.1 * rng.standard_normal((len(nodes), club.sensors))
+    moments = [tracker.step(frame, 60.0 * k) for k, frame in enumerate(frames)]
+    for late in (5, 11):
+        [source] = moments[late].sources
+        assert (source.place, source.at) == (nodes[late], nodes[late])
+        assert moments[late].counts.argmax() == 1
+    assert moments[5].labels == moments[11].labels
 
 
 def test_a_settled_track_has_the_label_of_the_live_one() -> None:
