@@ -170,7 +170,7 @@ CLAIM: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-5, "alpha": 0.5}
 
 @dataclass(frozen=True)
 class _Run:
-    """Seconds of the processor, by the clock, and the sum of errors of each frame; readings of the one after the last."""
+    """Seconds of the processor and by the clock, and the sum of errors of each frame; readings of the next one."""
 
     seconds: list[float]
     clock: list[float]

@@ -7,7 +7,7 @@ import json
 import mimetypes
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,7 +41,7 @@ class Stop(Exception):  # noqa: N818 - it is an answer, not a fault
 class FakeApi:
     """The server; `sites` may be changed while it runs."""
 
-    def __init__(self, sites: dict[str, FakeSite]) -> None:
+    def __init__(self, sites: Mapping[str, FakeSite]) -> None:
         self.sites = sites
         self.down = False
         self.signed_in = False
@@ -81,7 +81,7 @@ class FakeApi:
 
 
 @contextmanager
-def running_api(sites: dict[str, FakeSite]) -> Iterator[FakeApi]:
+def running_api(sites: Mapping[str, FakeSite]) -> Iterator[FakeApi]:
     api = FakeApi(sites)
     thread = threading.Thread(target=api.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

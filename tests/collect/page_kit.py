@@ -1,7 +1,7 @@
 """Shared by tests of the page: made-up sites, and a visit that is signed in."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -57,7 +57,7 @@ def sign_in(page: Page, token: str = TOKEN) -> None:
 
 @contextmanager
 def watching(
-    browser: Browser, *, site: str = "flat", given: dict[str, FakeSite] | None = None, **options: Any
+    browser: Browser, *, site: str = "flat", given: Mapping[str, FakeSite] | None = None, **options: Any
 ) -> Iterator[tuple[Visit, FakeApi]]:
     """A visit that is signed in and shows a site."""
     expected = options.pop("expected", ())

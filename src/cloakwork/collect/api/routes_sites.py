@@ -182,8 +182,10 @@ async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: Call
 def _site_body(name: str, context: ApiContext) -> SiteBody:
     watched = context.sites[name]
     site, claim, stay, bits = watched.site, watched.plan.claim, watched.plan.stay, watched.plan.bits
-    stays = stay and StayBody(seconds=stay.length, epsilon=stay.epsilon, delta=stay.delta)
-    hidden = bits and BitsBody(sensors=len(bits.ids), shared=bits.shared, epsilon=bits.epsilon, delta=bits.delta)
+    stays = None if stay is None else StayBody(seconds=stay.length, epsilon=stay.epsilon, delta=stay.delta)
+    hidden = None
+    if bits is not None:
+        hidden = BitsBody(sensors=len(bits.ids), shared=bits.shared, epsilon=bits.epsilon, delta=bits.delta)
     return SiteBody(
         name=name,
         kind=site.spec.physics.kind,
