@@ -32,6 +32,25 @@ class NoisyRelease(Protocol):
     def over(self, readings: int) -> Profile | LaplaceProfile: ...
 
 
+@runtime_checkable
+class GaussianRelease(Protocol):
+    """Gaussian noise of a whole release, whose largest shift is `mu` standard deviations."""
+
+    @property
+    def mu(self) -> float: ...
+
+
+@runtime_checkable
+class SeriesRelease(Protocol):
+    """A cloak that releases a whole series, a stream or tables at its claim."""
+
+    epsilon: float
+    delta: float
+
+    @property
+    def noise(self) -> object: ...
+
+
 @final
 @dataclass(frozen=True)
 class Budget:
@@ -79,12 +98,19 @@ class Budget:
         instance_of("flip", flip, Flip, "a Flip")
         return self._with(flip.each, count("windows", windows) * flip.readings_per_window * flip.sensors)
 
+    def series(self, cloak: SeriesRelease, *, times: int = 1) -> "Budget":
+        """Add releases of a series, a stream or marginals: exactly for Gaussian noise, otherwise by their claim."""
+        instance_of("cloak", cloak, SeriesRelease, "a SeriesCloak, a Stream or a MarginalsCloak")  # type: ignore[type-abstract]
+        if not isinstance(cloak.noise, GaussianRelease):
+            return self.claim(cloak.epsilon, cloak.delta, times=times)
+        return replace(self, mu2=self.mu2 + count("times", times) * cloak.noise.mu**2)
+
     def choice(self, epsilon: float, *, times: int = 1) -> "Budget":
         """Add choices by `choose`, or anything else with this epsilon and no delta."""
         return self._with(positive("epsilon", epsilon, error=CalibrationError), count("times", times))
 
     def claim(self, epsilon: float, delta: float, *, times: int = 1) -> "Budget":
-        """Add releases of which no more is known than their claim, such as published series."""
+        """Add releases of which no more is known than their claim."""
         if not 0 <= delta < 1:
             raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1.", delta=delta)
         return replace(self.choice(epsilon, times=times), lost=_either(self.lost, _repeated(delta, times)))
