@@ -336,6 +336,20 @@ def test_slow_offsets_never_tell_more_than_fresh_noise_alone_nor_less_over_a_lon
     assert float(explained) == pytest.approx(100 * spans[0]["right_place"], abs=0.1)
 
 
+@pytest.mark.parametrize(("scope", "groups"), [('"sensor"', 6), ("3", 2)])
+def test_a_plan_about_few_sensors_adds_up_all_of_them(scope: str, groups: int, run: Run, tmp_path: Path) -> None:
+    file = written(tmp_path, LINE.replace("[privacy]\n", f"[privacy]\nscope = {scope}\n"))
+    cloak = load_site(file).cloak()
+    assert -(-cloak.physics.sensors // cloak.observed) == groups
+    spans = run("plan", file, "--json").values["over_time"]
+    expected = [cloak.profile.times(groups * span["readings"]).epsilon(cloak.delta) for span in spans]
+    assert [span["together"] for span in spans] == pytest.approx(expected, rel=1e-9)
+    told = run("plan", file).out
+    assert "of all sensors" in told
+    assert row(told, "a day")[1:3] == pytest.approx([spans[-3]["epsilon"], spans[-3]["together"]], rel=0.01)
+    assert all(span["together"] is None for span in run("plan", written(tmp_path, LINE), "--json").values["over_time"])
+
+
 def test_the_plan_says_what_a_step_costs_with_and_without_own_noise(run: Run, tmp_path: Path) -> None:
     text = LINE + "readings_per_window = 4\nresolution = 0.0625\n"
     silent = run("plan", written(tmp_path, text))

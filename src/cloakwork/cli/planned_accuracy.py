@@ -103,7 +103,8 @@ class OverTime:
     `right_place` and `mean_distance` are what the best method reaches against a lone source that stays: it names the
     right place at most this often, and its mean distance is at least this. `std` is the least standard deviation along
     an axis of an unbiased method at a typical place. None if there is only one place. `stay` is the epsilon for a
-    source that stays all that time, at the delta of the claim for stays; None without one.
+    source that stays all that time, at the delta of the claim for stays; None without one. `together` is the epsilon of
+    all sensors of the site, where the claim is about one or a few; None if it is about all.
     """
 
     time: str
@@ -113,6 +114,7 @@ class OverTime:
     mean_distance: float | None
     std: float | None
     stay: float | None = None
+    together: float | None = None
 
 
 def seen_sensors(cloak: Cloak) -> str:
@@ -136,9 +138,15 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
             right, mean = (risk.right_place, risk.mean_distance) if risk else (1.0, 0.0)
         epsilon = cloak.over(readings).epsilon(cloak.delta)
         less = None if std is None else std * math.sqrt(within / worth)
-        stay = _stay(cloak, readings)
-        spans.append(OverTime(name, readings, epsilon if spans else cloak.epsilon, right, mean, less, stay))
+        stay, together = _stay(cloak, readings), _together(cloak, readings)
+        spans.append(OverTime(name, readings, epsilon if spans else cloak.epsilon, right, mean, less, stay, together))
     return spans
+
+
+def _together(cloak: Cloak, readings: int) -> float | None:
+    if cloak.scope is Scope.NETWORK:
+        return None
+    return cloak.over(readings * -(-cloak.physics.sensors // cloak.observed)).epsilon(cloak.delta)
 
 
 def _stay(cloak: Cloak, readings: int) -> float | None:
@@ -170,12 +178,15 @@ def print_over_time(cloak: Cloak, over: list[OverTime]) -> None:
         "mean distance, at least",
         "std",
     )
-    if cloak.stay is not None:
-        stays = [rounded_up(span.stay or 0.0, 3) for span in over]
-        heads = (*heads[:3], "of a stay", *heads[3:])
-        rows = [(*row[:3], stay, *row[3:]) for row, stay in zip(rows, stays, strict=True)]
+    most = 3
+    more = {"of all sensors": [span.together for span in over], "of a stay": [span.stay for span in over]}
+    for head, values in more.items():
+        numbers = [rounded_up(value, 3) for value in values if value is not None]
+        if numbers:
+            heads = (*heads[:most], head, *heads[most:])
+            rows = [(*row[:most], number, *row[most:]) for row, number in zip(rows, numbers, strict=True)]
+            most += 1
     if over[0].right_place is None:
-        most = 3 if cloak.stay is None else 4
         table(title, heads[:most], [row[:most] for row in rows])
         say("(An epsilon above about 10 hides nothing in practice. How soon a source is found is not computed.)\n")
         return
