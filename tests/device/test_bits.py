@@ -170,6 +170,7 @@ def test_a_plan_carries_the_claim_and_refuses_another(site: Site, plan: Plan, tm
         ('zone = "left"\n', "", "sensor[1]"),
         ('zone = "left"\n', 'zone = "left"\nat = 0.3\n', "sensor[1]"),
         ("[privacy.binary]\nepsilon = 2.0\ndelta = 1e-5\n", "", ""),
+        ("readings_per_window = 60\n", "", "privacy"),
         ("epsilon = 2.0", "epsilon = 1000.0", "privacy.binary"),
         ("delta = 1e-5", "delta = 1.0", "privacy.binary.delta"),
         ('kind = "binary"', 'kind = "bool"', "sensor[1].kind"),

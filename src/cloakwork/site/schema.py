@@ -241,7 +241,9 @@ class PrivacySpec(_Table):
     stay: StaySpec | None = None
 
     @model_validator(mode="after")
-    def _at_one_instant(self) -> "PrivacySpec":
+    def _consistent(self) -> "PrivacySpec":
+        if self.binary is not None and "readings_per_window" not in self.model_fields_set:
+            raise ValueError("state readings_per_window: the claim in [privacy.binary] is for so many bits of a sensor")
         if self.design == "shared" and self.speed != 0:
             raise ValueError(
                 'design = "shared": one device measures all sensors, and no source may move meanwhile. State speed = 0 '
