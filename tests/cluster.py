@@ -47,6 +47,7 @@ def cluster_processes(folder: Path, workers: int) -> Iterator[Processes]:
     try:
         for _ in range(workers):
             processes.add_worker()
+        until(lambda: all("Registered to:" in log.read_text() for log in folder.glob("worker-*.log")))
         yield processes
     finally:
         processes.stop()

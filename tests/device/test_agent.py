@@ -196,7 +196,8 @@ def test_a_spent_budget_is_reported_without_a_reading_on_the_same_schedule(folde
     make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 40, "allowed": 3})
     with listening(broker) as listener, working(folder, broker, ConstantReading(21.25)):
         until(lambda: len(listener.readings()) >= 7)
-    assert ("spent", 3, 3) in [read_status(payload) for payload in listener.of("status")]
+        # a busy machine misses slots; in some window it has all three
+        until(lambda: ("spent", 3, 3) in [read_status(payload) for payload in listener.of("status")])
     # only in the slots that all devices of the site use
     assert {read_reading(payload)[1] // 50 % 40 for payload in listener.of("reading")} <= {0, 1, 2}
 
