@@ -19,7 +19,7 @@ from cloakwork.errors import PhysicsError
 from cloakwork.physics.array_sum import chebyshev_sum, library_of, sparse_like
 
 TRUNCATION = 1e-15
-MOST_TERMS = 100  # of a Chebyshev sum; a rational sum takes over where more are needed
+MOST_TERMS = 200  # of a Chebyshev sum; a rational sum is faster where more are needed
 SMALL = 20_000  # entries of L below which a second thread costs more than it saves
 MOST_ROUNDS = 400  # of conjugate gradients
 SOLVED = 7e-10  # error of a rational sum that conjugate gradients may leave, relative to the input
