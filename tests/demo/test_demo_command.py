@@ -114,6 +114,7 @@ def test_the_floors_of_a_building_are_on_one_page(tmp_path: Path) -> None:
             expect(floors.nth(1)).to_contain_text("people", timeout=1000 * PATIENCE)
             floors.nth(1).click()
             expect(visit.page.locator("#overview [aria-current=true]")).to_contain_text("first-floor")
+            expect(visit.page).to_have_title(re.compile("people.* first-floor "), timeout=1000 * PATIENCE)
             expect(visit.page.locator("#plan .mark:not(.doubt)").first).to_be_visible(timeout=1000 * PATIENCE)
             expect(visit.page.locator("#plan .room").first).to_contain_text("room")
             expect(visit.page.locator("#estimate-sources li strong").first).to_contain_text("room")

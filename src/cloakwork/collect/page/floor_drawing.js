@@ -17,7 +17,8 @@ export class FloorDrawing {
     this.back = s("svg", { "aria-hidden": "true" });
     this.front = s("svg", { class: "front", "aria-hidden": "true" });
     this.dots = s("svg", { "aria-hidden": "true" });
-    this.elements = [this.back, this.canvas, this.dots, this.front];
+    this.above = s("svg", { "aria-hidden": "true" }); // apart, so that the rest is not painted again
+    this.elements = [this.back, this.canvas, this.dots, this.front, this.above];
     this.span = Math.hypot(this.floor.width, this.floor.height);
     this.ready = false;
   }
@@ -37,7 +38,7 @@ export class FloorDrawing {
     const [left, top] = this.px([floor.left, floor.bottom + floor.rows * floor.dy]);
     const box = { left, top, width: floor.columns * floor.dx * this.scale, height: floor.rows * floor.dy * this.scale };
     for (const [name, value] of Object.entries(box)) this.canvas.style[name] = `${value}px`;
-    for (const svg of [this.back, this.dots, this.front]) svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    for (const svg of [this.back, this.dots, this.front, this.above]) svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this._fixed();
     this.ready = true;
   }
@@ -58,7 +59,6 @@ export class FloorDrawing {
     this.named = []; // boxes of names
     this.names = s("g", null, ...geometry.zones.map((zone) => this._name(zone)));
     this.below = s("g");
-    this.above = s("g");
     const weight = Math.max(2, Math.min(6 * unit(), 0.12 * this.scale));
     const { doors } = geometry;
     this.front.replaceChildren(
@@ -68,7 +68,6 @@ export class FloorDrawing {
       this._line(doors, { class: "gap", "stroke-width": weight + 1 }),
       this._line(doors, { class: "door" }),
       this._scale(),
-      this.above,
     );
   }
 
@@ -166,12 +165,15 @@ export class FloorDrawing {
     return this.trailParts;
   }
 
-  /** Marks without numbers, as one path for those more likely than not and one for doubts: quick to draw. */
+  /** Marks without numbers, many of a row in one path: quick to draw. */
   _crowd(marks) {
     const r = 10 * unit();
     const circle = ([x, y]) => `M${(x - r).toFixed(1)} ${y.toFixed(1)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`;
-    const path = (kind, those) => s("path", { class: kind, d: those.map(({ at }) => circle(this.px(at))).join("") });
-    return [path("mark doubt", marks.filter(({ doubt }) => doubt)), path("mark", marks.filter(({ doubt }) => !doubt))];
+    const rows = Map.groupBy(marks, ({ at, doubt }) => `${Boolean(doubt)} ${Math.floor((10 * at[1]) / this.floor.height)}`);
+    return [...rows.values()].map((those) => {
+      const d = those.map(({ at }) => circle(this.px(at))).join("");
+      return s("path", { class: those[0].doubt ? "mark doubt" : "mark", d });
+    });
   }
 
   /** Marks, and beside them labels, where there is room: they cover no name, mark or other label. */

@@ -4,7 +4,6 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -243,7 +242,7 @@ def _from_row(row: sa.Row[Any]) -> Result:
 
 
 def _records(records: Sequence[RecoveredSource | RecoveredTrack | ZoneState]) -> str:
-    return json.dumps([asdict(record) for record in records], default=float)
+    return json.dumps([vars(record) for record in records], default=float)
 
 
 def _tuples(record: dict[str, Any]) -> dict[str, Any]:
