@@ -305,13 +305,14 @@ def asked(address: str, token: str, path: str, timeout: float = 30) -> Iterator[
 
 
 def await_ready(address: str, token: str) -> None:
-    end = time.monotonic() + 240  # a large floor takes a while
+    """Wait until a collector takes readings and has compiled its solvers."""
+    end = time.monotonic() + 600  # a large floor takes a while
     while time.monotonic() < end:
         try:
             report = json.loads(b"".join(asked(address, token, "/v1/sites/hall/health")))
         except OSError:
-            report = {"broker": {"state": "away"}}
-        if report["broker"]["state"] == "ok":
+            report = {"broker": {"state": "away"}, "lag": {"preparing": True}}
+        if report["broker"]["state"] == "ok" and not report["lag"]["preparing"]:
             return
         time.sleep(0.2)
     raise RuntimeError("the collector did not start")

@@ -183,12 +183,11 @@ def _spot(site: CollectedSite, place: int, at: object) -> dict[str, Any]:
     return {"place": str(place), "at": tuple(float(value) for value in np.atleast_1d(np.asarray(at)))}
 
 
-def place_of(site: CollectedSite, track: RecoveredTrack) -> int | None:
-    """The number of the place of a stored track; None if the site has no such place any more."""
+def places_of(site: CollectedSite, tracks: Sequence[RecoveredTrack]) -> dict[int, int]:
+    """The number of the place of each stored track by its label, without those whose place the site has no more."""
     space = site.site.physics.space
-    numbers = range(len(space))
-    names = {str(number) if space.places.shape[1] else space.name(number): number for number in numbers}
-    return names.get(track.place)
+    numbers = {str(number) if space.places.shape[1] else space.name(number): number for number in range(len(space))}
+    return {track.label: numbers[track.place] for track in tracks if track.place in numbers}
 
 
 def _strength(site: CollectedSite) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.frame_results import make_result, place_of
+from cloakwork.collect.frame_results import make_result, places_of
 from cloakwork.collect.physics_watch import PhysicsWatch
 from cloakwork.collect.storage import FAILED, RecoveredTrack, Result, Store, unix_ms
 from cloakwork.errors import CloakworkError, StoreError
@@ -115,9 +115,8 @@ class Follower:
         """Continue the tracks of a stored result that is not ours."""
         if before.tracks == self._said:
             return
-        places = {track.label: place_of(self._site, track) for track in before.tracks}
         self._labels = max(self._labels, before.labels or 0)
-        tracker.tracker.resume({label: at for label, at in places.items() if at is not None}, self._labels)
+        tracker.tracker.resume(places_of(self._site, before.tracks), self._labels)
         self._known = {track.label: track for track in before.tracks}
 
     def _settled(self, settled: Sequence[FrameRecovery], took: float) -> list[Result]:
