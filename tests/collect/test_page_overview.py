@@ -26,6 +26,7 @@ def test_a_site_of_the_row_opens_by_keyboard_and_keeps_the_focus(browser: Browse
     with watching(browser, viewport=PHONE) as (visit, _):
         page = visit.page
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        expect(page.locator("#main")).to_be_focused()  # once signed in
         page.focus("#overview li:first-child button")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")

@@ -110,7 +110,7 @@ async function open(name) {
     page,
   );
   await view.start();
-  await page.overview.load();
+  page.overview.load(); // not awaited: whoever opens a site goes on with it
 }
 
 /** Shows the list of sites, and the site in the address. */
