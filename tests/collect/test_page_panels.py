@@ -258,6 +258,7 @@ def test_the_page_shows_the_data_of_the_real_collector(browser: Browser, tmp_pat
         address = f"{url}/?site=hall#code={made.code('analyst')}"
         with visiting(browser, address, expected=(*USUAL, "status of 403")) as visit:
             page = visit.page
+            page.wait_for_selector("#board[aria-busy=false]")
             expect(page.locator("#estimate-views")).to_contain_text(re.compile("1 source97.% sure"))
             assert marks(page) == {"a": (0.25,)}
             assert "at 0.25 m 97 % sure" in text(page, "#estimate-sources")
