@@ -84,7 +84,7 @@ def test_a_slider_that_is_dragged_faster_than_results_arrive_shows_some_on_the_w
 def test_while_a_slider_is_dragged_past_a_crowd_marks_have_no_numbers_and_afterwards_they_have(
     browser: Browser,
 ) -> None:
-    given = {"flat": Crowd(flat_text(), START_MS - 5 * PERIOD_MS, people=MANY)}
+    given: dict[str, FakeSite] = {"flat": Crowd(flat_text(), START_MS - 5 * PERIOD_MS, people=MANY)}
     with watching(browser, given=given, viewport={"width": 1440, "height": 900}) as (visit, _):
         page = visit.page
         expect(page.locator("#lanes .there")).not_to_have_count(0)
