@@ -45,6 +45,18 @@ def test_the_readme_is_short_and_opens_with_a_picture_and_two_commands() -> None
     subprocess.run(["make", "--dry-run", *targets], cwd=ROOT, check=True, capture_output=True)  # noqa: S607
 
 
+def test_every_link_of_the_readme_leads_to_a_file_and_a_heading_in_it() -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", README.read_text(encoding="utf-8"))
+    local = [link.partition("#") for link in links if "://" not in link]
+    assert len(local) > 10
+    for file, _, heading in local:
+        target = ROOT / file if file else README
+        assert target.exists(), file
+        titles = re.findall(r"^#+ (.+)$", target.read_text("utf-8"), re.MULTILINE) if heading else []
+        slugs = [re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles]
+        assert not heading or heading in slugs, f"{file}#{heading}"
+
+
 def test_the_readme_leads_from_an_empty_folder_to_a_map(
     succeed: Run,  # noqa: F811
     tmp_path: Path,

@@ -14,12 +14,13 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
+from cloakwork.collect.alarm_sender import LASTING_S, LastingReasons
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.room_presence import in_use
 from cloakwork.collect.storage import Reading, Store
 from cloakwork.collect.zone_publisher import ZonePublisher
 from cloakwork.errors import InputError
-from cloakwork.mqtt import ALARMS, BrokerAddress
+from cloakwork.mqtt import ALARMS, AWAY, BrokerAddress
 from cloakwork.mqtt.connection import make_client
 from tests.broker import READER, Broker, running_broker
 from tests.collect.small_sites import FLAT, flat_result, flat_site
@@ -324,6 +325,17 @@ def test_nothing_is_published_to_a_broker_that_is_not_trusted(tmp_path: Path) ->
     with running_broker(tmp_path / "broker", tls=True) as broker, telling(broker) as teller:
         until(lambda: "is not trusted" in teller.state.reason)
         assert not teller.state.connected
+
+
+def test_a_sensor_that_is_away_for_a_moment_is_no_alarm(broker: Broker) -> None:
+    moment, start = [0.0], now()
+    lasting = LastingReasons(lambda _: {AWAY: ["s1: offline"]}, lambda: moment[0])
+    with listening(broker) as listener, telling(broker, alarms=lasting) as teller:
+        until(lambda: listener.states(AWAY))
+        moment[0] = LASTING_S[AWAY]
+        teller.result(flat_result(flat_site(), start, zone=1))
+        until(lambda: len(listener.states(AWAY)) > 1)
+    assert [state["reasons"] for state in listener.states(AWAY)] == [[], ["s1: offline"]]
 
 
 def test_a_site_without_odds_has_alarms_and_no_zones(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:

@@ -20,7 +20,7 @@ from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import tables
 from cloakwork.sensor.wire import STATES
 from tests.collect.store_rows import SITE, frames, moment, result
-from tests.parts import ROOT
+from tests.parts import ROOT, program
 from tests.postgres import running_postgres
 
 DEPLOY = ROOT / "deploy"
@@ -46,6 +46,16 @@ def test_every_figure_and_column_exists() -> None:
             columns = set(re.findall(r"(\w+)(?: / 1000\.0\))? AS", target["rawSql"]))
             assert columns <= set(tables.results.c.keys())
             assert "readings" not in target["rawSql"]
+
+
+def test_prometheus_takes_the_rules() -> None:
+    checker = program("promtool")
+    if checker is None:
+        pytest.skip("promtool is not installed; Debian has it in the package prometheus")
+    done = subprocess.run(
+        [checker, "check", "rules", DEPLOY / "prometheus-alerts.yml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def dashboard() -> dict[str, Any]:

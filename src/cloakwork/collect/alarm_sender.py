@@ -146,6 +146,26 @@ class AlarmMessage:
         return "\n".join((self.title, *(f"- {reason}" for reason in self.reasons), *filter(None, [self.page])))
 
 
+class LastingReasons:
+    """The reasons of the alarms of a site that have lasted long enough, from those that are on now."""
+
+    def __init__(self, reasons: Reasons, steady: Callable[[], float] = time.monotonic) -> None:
+        self._reasons, self._steady = reasons, steady
+        self._since: dict[tuple[str, str], float] = {}
+
+    def __call__(self, site: str) -> dict[str, tuple[str, ...]]:
+        """The reasons by alarm, none for one that is not on or not yet."""
+        found, lasting = self._reasons(site), {}
+        for alarm in ALARMS:
+            reasons, now = tuple(found.get(alarm, ())), self._steady()
+            if not reasons:
+                self._since.pop((site, alarm), None)
+            elif now - self._since.setdefault((site, alarm), now) < LASTING_S.get(alarm, 0.0):
+                reasons = ()
+            lasting[alarm] = reasons
+        return lasting
+
+
 @dataclass(frozen=True)
 class _Sent:
     """What a channel last said of an alarm."""
@@ -172,9 +192,8 @@ class AlarmSender(Thread):
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(daemon=True, name="cloakwork alarms")
-        self._settings, self._sites, self._reasons = settings, sorted(sites), reasons
+        self._settings, self._sites, self._reasons = settings, sorted(sites), LastingReasons(reasons, steady)
         self._page, self._steady = page_url, steady
-        self._since: dict[tuple[str, str], float] = {}
         self._sent: dict[tuple[str, str, str], _Sent] = {}
         self._retry: dict[str, float] = {}
         self._stopping = Event()
@@ -193,17 +212,8 @@ class AlarmSender(Thread):
         """Send what is new."""
         for site in self._sites:
             with suppress(StoreError):  # the next look says it
-                found = self._reasons(site)
-                for alarm in ALARMS:
-                    self._tell(site, alarm, self._lasting(site, alarm, found.get(alarm, ())))
-
-    def _lasting(self, site: str, alarm: str, reasons: Sequence[str]) -> tuple[str, ...]:
-        """The reasons of an alarm that has lasted long enough."""
-        now = self._steady()
-        if not reasons:
-            self._since.pop((site, alarm), None)
-            return ()
-        return tuple(reasons) if now - self._since.setdefault((site, alarm), now) >= LASTING_S.get(alarm, 0.0) else ()
+                for alarm, reasons in self._reasons(site).items():
+                    self._tell(site, alarm, reasons)
 
     def _tell(self, site: str, alarm: str, reasons: tuple[str, ...]) -> None:
         now, message = self._steady(), AlarmMessage(site, alarm, bool(reasons), reasons, self._page)

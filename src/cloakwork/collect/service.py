@@ -11,7 +11,7 @@ from threading import Thread
 
 import uvicorn
 
-from cloakwork.collect.alarm_sender import AlarmSender, AlarmSettings
+from cloakwork.collect.alarm_sender import AlarmSender, AlarmSettings, LastingReasons
 from cloakwork.collect.api import (
     AccessControl,
     ApiSettings,
@@ -141,7 +141,7 @@ class Service:
                 sites,
                 name=f"{name}-zones",
                 page_url=page_url,
-                alarms=self._alarms,
+                alarms=LastingReasons(self._alarms),
                 in_use=self._in_use,
                 clock=clock,
             )
