@@ -7,13 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 from scipy import optimize, special
-from scipy.sparse.linalg import eigsh
 
-from cloakwork._checks import FloatArray, IntArray
 from cloakwork.contacts import Blocks, block_distance, communities, plan_communities, simulate_contacts
 from cloakwork.contacts.block_distance import permuted_apart
 from cloakwork.contacts.community_plan import right_in_large_networks
 from cloakwork.privacy import Flip
+from papers.block_models import fano_constant, fitted, packing, random_binary, union_bound
 from papers.drawing import INK, MARKERS, SERIES, legend_below, log_axes
 from papers.experiment import Experiment, Run, Size, pick, stream
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
@@ -24,17 +23,19 @@ PEOPLE = (100, 500, 2_000, 10_000)
 EPSILONS = {100: (2.5, 4.0, 6.0), 500: (1.0, 1.5, 2.0, 2.5, 3.0, 4.0), 2_000: (0.7, 0.97, 1.25, 1.75)}
 QUICK = {500: (1.0, 2.0, 3.0)}
 TRIALS = {100: (200, 0, 0), 500: (100, 6, 2), 2_000: (16, 0, 0)}
-DENSE = Blocks([[0.3, 0.1], [0.1, 0.3]])  # for the rates, without noise
+DENSE, FOUR = Blocks([[0.3, 0.1], [0.1, 0.3]]), Blocks(0.1 + 0.2 * np.eye(4))  # for the rates, without noise
 SIZES = ((100, 200, 400, 800, 1_600), (100, 400), (100, 200))
-BRACKETS = ({2: 100, 3: 60, 4: 40, 5: 40, 6: 40, 8: 20}, {2: 10, 3: 4, 5: 2}, {2: 3})
+BRACKETS = ({2: 100, 3: 60, 4: 40, 5: 40, 6: 40, 8: 20}, {2: 10, 3: 4, 5: 3}, {2: 3, 5: 3})  # one of three 5 is hard
 KNOWN = (5, 12)  # contacts of a person that someone else knows
 CONTACTS, DELTA = 13, 1e-6
 CONSTANTS = (50, 400, 10_000)
+WITHIN, PAIRS = float(OFFICE.matrix[0, 0]), 250 * 249 // 2  # a density between colleagues, of known groups of 250
+SAMPLED = math.sqrt(WITHIN * (1 - WITHIN) / PAIRS)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Groups among n people: the plan, the share of people in their group, and how often groups are found."""
+    """Groups among n people: the plan, the people in their group, how often groups are found and limits hold."""
 
     n: int
     epsilon: float
@@ -43,16 +44,22 @@ class Cell:
     named: float
     right: Mean
     found: float
+    limits: Mean  # share of the three densities within their limits, by groups that were found
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Errors of the whole model, by spectral groups and by least squares, and of the densities alone."""
+    """Errors of the whole model, by spectral groups and by least squares, and of the densities alone.
+
+    `halved` and `four` are errors by least squares with half the densities, and with four groups.
+    """
 
     n: int
     spectral: Mean
     squares: Mean
     densities: Mean
+    halved: Mean
+    four: Mean
 
 
 @dataclass(frozen=True)
@@ -79,11 +86,12 @@ class Graphons(Finding):
     union: int
     constants: tuple[tuple[int, float], ...]
     hidden: tuple[Hidden, ...]
+    counts: tuple[tuple[float, float, float], ...]  # epsilon; noise in a density that hides a pair, and a person
 
     def tables(self) -> tuple[Table, ...]:
         cells = (
             f"{c.n:,} | {c.epsilon:g} | {c.snr:.2f} | {_percent(c.right)} | {100 * c.expected:.1f} | "
-            f"{100 * c.found:.0f} % | {100 * c.named:.0f} %"
+            f"{100 * c.found:.0f} % | {100 * c.named:.0f} % | {_percent(c.limits)}"
             for c in self.cells
         )
         hidden = (
@@ -94,7 +102,7 @@ class Graphons(Finding):
         return (
             tabulate(
                 "Two groups, 5 % within and 0.1 % between: people in their group, and how often groups are found",
-                "people | epsilon | signal to noise | right, % | by plan, % | found | by plan",
+                "people | epsilon | signal to noise | right, % | by plan, % | found | by plan | 95 % limits hold, %",
                 cells,
             ),
             tabulate(
@@ -104,8 +112,11 @@ class Graphons(Finding):
             ),
             tabulate(
                 "Error in delta_2 without noise, densities 0.3 and 0.1",
-                "people | spectral | least squares | densities alone",
-                (f"{one.n:,} | {one.spectral} | {one.squares} | {one.densities}" for one in self.estimates),
+                "people | spectral | least squares | densities alone | half of them, least squares | four groups",
+                (
+                    f"{one.n:,} | {one.spectral} | {one.squares} | {one.densities} | {one.halved} | {one.four}"
+                    for one in self.estimates
+                ),
             ),
             tabulate(
                 "Random binary models: how often the bounds on delta_2 meet",
@@ -121,6 +132,12 @@ class Graphons(Finding):
                 f"What is hidden among 500 people; a person has {CONTACTS} contacts, delta {DELTA:g}",
                 f"epsilon | a reported colleague was met | epsilon of a person | {known}",
                 hidden,
+            ),
+            tabulate(
+                f"A trusted party counts contacts within 250 of 500 people: sampling error of a density of "
+                f"{100 * WITHIN:g} %, and standard deviation of Laplace noise in it",
+                "epsilon | sampling error | noise that hides a pair | noise that hides a person",
+                (f"{e:g} | {SAMPLED:.4f} | {pair:.6f} | {person:.4f}" for e, pair, person in self.counts),
             ),
         )
 
@@ -199,18 +216,28 @@ class Graphons(Finding):
 
     def paragraphs(self) -> tuple[str, ...]:
         one, three = (pick(self.hidden, epsilon=epsilon) for epsilon in (1.0, 3.0))
+        last, (_, pair, person) = self.estimates[-1].squares, self.counts[1]
         return (
             "Each pair of people has a bit, met or not, which one of their two devices flips. Dots are the share of "
             "people who are put right, lines the limit of large networks, and dotted lines the least epsilon. Below, "
             "small networks do a little better than a guess. Groups are found if an eigenvalue is beyond the noise, as "
             f"in {_percent(self.null)} % of networks without groups. Table 5.1 is about rare contacts; flipped ones "
-            "are not, and their variance p (1 - p) lowers the threshold: trials between the two find groups.",
+            "are not, and their variance p (1 - p) lowers the threshold: trials between the two find groups. Limits of "
+            "densities take the groups as they are: for true groups they hold in 95 % or more, and the last column has "
+            "those of found groups.",
             "The error of a whole model falls like n^(-1/4), as (4.4) says, because the sizes of groups are random; "
-            "densities alone are much closer. Least squares starts from the signs of an eigenvector and changes few.",
+            "densities alone are much closer. Least squares starts from the signs of an eigenvector and changes few. "
+            f"With {self.estimates[-1].n:,} people, half the densities have {_ratio(self.estimates[-1].halved, last)} "
+            f"times the error, and four groups {_ratio(self.estimates[-1].four, last)} times that of two; (4.4) allows "
+            f"0.5, and {2**0.25:.2f}. Four groups start from our own.",
             f"Flips hide a pair, not a person. A reported contact between colleagues, of whom 5 % meet, is true in "
             f"{100 * one.posterior:.0f} % of cases at epsilon 1, and {100 * three.posterior:.0f} % at 3. Someone who "
             f"knows {KNOWN[-1]} contacts of a person recognises their row among 500 without names in "
             f"{_percent(one.recognised[-1])} % and {_percent(three.recognised[-1])} %: leaving out names hides no one.",
+            "Hiding a person with all their contacts takes far more noise, even where a trusted party counts the "
+            "contacts of known groups: a person moves the counts by up to 499, a pair by 1. At epsilon 1, the noise in "
+            f"a density of {100 * WITHIN:g} % is then {person:.4f} instead of {pair:.6f}, beside a sampling error of "
+            f"{SAMPLED:.4f}.",
         )
 
     def draw(self, figure: Figure) -> None:
@@ -238,20 +265,29 @@ def _percent(mean: Mean) -> str:
     return f"{100 * mean.value:.1f} ± {100 * mean.error:.1f}"
 
 
+def _ratio(one: Mean, other: Mean) -> str:
+    ratio = one.value / other.value
+    return f"{ratio:.2f} ± {ratio * math.hypot(one.error / one.value, other.error / other.value):.2f}"
+
+
 def _plan(n: int, epsilon: float) -> Any:
     return plan_communities(n=n, blocks=OFFICE, epsilon=epsilon)
 
 
 def _cell(n: int, epsilon: float, trials: int, rng: np.random.Generator, *, full: bool) -> Cell:
-    flip, plan, right, found = Flip(epsilon=epsilon, readings_per_window=1), _plan(n, epsilon), [], 0
-    for _ in range(trials):
+    flip, plan, found = Flip(epsilon=epsilon, readings_per_window=1), _plan(n, epsilon), 0
+    right, hold = np.empty(trials), np.empty(trials)
+    for trial in range(trials):
         drawn = OFFICE.sample(n, rng=rng)
         sent = simulate_contacts(drawn.met, flip, rng=rng)
-        same = float((communities(sent, k=2, flip=flip, false_alarms=1.0).labels == drawn.labels).mean())
-        right.append(max(same, 1 - same))
+        groups = communities(sent, k=2, flip=flip, false_alarms=1.0)
+        same = float((groups.labels == drawn.labels).mean())
+        right[trial] = max(same, 1 - same)
+        low, high = np.moveaxis(groups.limits if same > 0.5 else groups.limits[::-1, ::-1], 2, 0)
+        hold[trial] = ((low <= OFFICE.matrix) & (OFFICE.matrix <= high))[np.triu_indices(2)].mean()
         found += communities(sent, k=2, flip=flip).findable
     expected = plan.right if full else right_in_large_networks(plan)  # the plan of a small network simulates some
-    return Cell(n, epsilon, plan.snr, expected, plan.named, Mean.of(np.array(right)), found / trials)
+    return Cell(n, epsilon, plan.snr, expected, plan.named, Mean.of(right), found / trials, Mean.of(hold))
 
 
 def _null(trials: int, rng: np.random.Generator) -> Mean:
@@ -274,77 +310,29 @@ def printed_epsilon(n: int) -> float:
 
 
 def _estimate(n: int, trials: int, rng: np.random.Generator) -> Estimate:
-    errors, flip = np.empty((trials, 3)), Flip(epsilon=40.0, readings_per_window=1)
+    """Errors of models; those of half the densities and of four groups from half as many trials, which take longer."""
+    errors, others = np.empty((trials, 3)), np.empty((max(2, trials // 2), 2))
     for row in errors:
-        drawn = DENSE.sample(n, rng=rng)
-        table = drawn.met.toarray().astype(float)
-        centred = table - table.mean() * (1 - np.eye(n))
-        signs = (eigsh(centred, k=1, which="LA", v0=np.ones(n))[1][:, 0] > 0).astype(np.int64)
-        spectral, squares = (
-            communities(drawn.met, labels=labels, flip=flip).blocks for labels in (signs, least_squares(table, signs))
-        )
-        models = (spectral, squares, Blocks(squares.matrix))
-        row[:] = [block_distance(model, DENSE).upper for model in models]
-    return Estimate(n, *(Mean.of(column) for column in errors.T))
-
-
-def least_squares(table: Any, labels: IntArray) -> IntArray:
-    """Move each person to the group whose densities fit their row best, until no one moves."""
-    for _ in range(20):
-        member = np.eye(2)[labels]
-        sums, sizes = table @ member, member.sum(axis=0)
-        means = (member.T @ sums) / np.maximum(np.outer(sizes, sizes) - np.diag(sizes), 1)
-        better = (-2 * sums @ means.T + (sizes - member) @ (means**2).T).argmin(axis=1)
-        if (better == labels).all() or np.ptp(better) == 0:
-            break
-        labels = better
-    return labels
-
-
-def _binary(k: int, rng: np.random.Generator) -> FloatArray:
-    upper = np.triu(rng.integers(0, 2, (k, k)))
-    return np.asarray(upper + np.triu(upper, 1).T, dtype=np.float64)
+        spectral, squares = fitted(DENSE, n, rng)
+        row[:] = [block_distance(model, DENSE).upper for model in (spectral, squares, Blocks(squares.matrix))]
+    for row in others:
+        row[:] = [block_distance(fitted(true, n, rng)[1], true).upper for true in (DENSE.scale(0.5), FOUR)]
+    return Estimate(n, *(Mean.of(column) for column in (*errors.T, *others.T)))
 
 
 def _bracket(k: int, pairs: int, rng: np.random.Generator) -> tuple[int, int, int, int]:
     thesis = ours = 0
     for _ in range(pairs):
-        a, b = _binary(k, rng), _binary(k, rng)
+        a, b = random_binary(k, rng), random_binary(k, rng)
         lower, best = permuted_apart(a, b)
         thesis += bool(((best.T @ a @ best * k**2 - b) ** 2).mean() <= lower + 1e-12)
         ours += block_distance(Blocks(a), Blocks(b)).exact
     return k, pairs, thesis, ours
 
 
-def _packing(candidates: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Keep random 4 x 4 binary matrices that stay k^2/6 entries from those before, under separate permutations."""
-    kept: list[FloatArray] = []
-    for _ in range(candidates):
-        new = _binary(4, rng)
-        if all(permuted_apart(new, old)[0] >= 1 / 6 for old in kept):
-            kept.append(new)
-    return len(kept), candidates
-
-
-def _union_bound(k: int, radius: float = 1 / 6) -> float:
-    """Logarithm of (k!)^2 times the bound of (5.6), for a distance of radius k^2."""
-    free = k * (k - 1) / 2
-    return float(2 * special.gammaln(k + 1) - 2 * (free / 2 - radius * k**2) ** 2 / free)
-
-
-def fano_constant(k: int) -> float:
-    """The best constant of Theorem 5.4 by its proof, for rho to 0: Fano's lemma with D <= n^2/2 (p - q)^2/q."""
-    c = np.linspace(0.002, 0.4, 200)
-    spread, best = 2 * c**2 * k**2 / (0.5 - c) + math.log(2), 0.0
-    for radius in np.linspace(0.005, 0.2, 40):
-        size = -_union_bound(k, float(radius)) / 2  # logarithm of the number of matrices
-        best = max(best, float((c * math.sqrt(radius) * (1 - spread / size)).max()) if size > 0 else 0.0)
-    return best
-
-
 def _hidden(epsilon: float, trials: int, rng: np.random.Generator) -> Hidden:
     """Look for the row of each of 500 people without names, by some of their contacts."""
-    flip, n, p = Flip(epsilon=epsilon, readings_per_window=1), 500, float(OFFICE.matrix[0, 0])
+    flip, n, p = Flip(epsilon=epsilon, readings_per_window=1), 500, WITHIN
     shares = np.zeros((len(KNOWN), trials))
     for trial in range(trials):
         met = OFFICE.sample(n, rng=rng).met.toarray()
@@ -376,10 +364,11 @@ def _work(run: Run) -> Graphons:
         tuple((n, printed_epsilon(n), _plan(n, 1.0).least_epsilon) for n in PEOPLE),
         tuple(estimates),
         tuple(_bracket(k, pairs, stream(run.seed, 2, k)) for k, pairs in run.choose(*BRACKETS).items()),
-        _packing(candidates, stream(run.seed, 4)),
-        next(k for k in range(300, 1_000) if _union_bound(k) < 0),
+        packing(candidates, stream(run.seed, 4)),
+        next(k for k in range(300, 1_000) if union_bound(k) < 0),
         tuple((k, fano_constant(k)) for k in CONSTANTS),
         tuple(_hidden(epsilon, rows, stream(run.seed, 5, int(epsilon))) for epsilon in (1.0, 2.0, 3.0)),
+        tuple((e, *(math.sqrt(2) * moved / (e * PAIRS) for moved in (1, 500 - 1))) for e in (0.1, 1.0, 3.0)),
     )
     run.progress(1, 1)
     return finding

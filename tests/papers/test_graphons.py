@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cloakwork.contacts import Blocks
+from papers.block_models import fano_constant, least_squares
 from papers.experiments import graphons
 from tests.papers.kit import probed
 
@@ -18,16 +19,16 @@ def test_the_least_epsilons_by_the_printed_condition() -> None:
     assert finding.union == 357
 
 
-def testleast_squares_repairs_a_few_wrong_labels() -> None:
+def test_least_squares_repairs_a_few_wrong_labels() -> None:
     rng = np.random.default_rng(1)
     drawn = Blocks([[0.6, 0.1], [0.1, 0.6]]).sample(100, rng=rng)
     wrong = drawn.labels.copy()
     wrong[:15] = 1 - wrong[:15]
-    assert (graphons.least_squares(drawn.met.astype(float), wrong) == drawn.labels).all()
+    assert (least_squares(drawn.met.astype(float), wrong) == drawn.labels).all()
 
 
 def test_the_constant_of_the_lower_bound_grows_with_the_groups_and_is_none_for_few() -> None:
-    constants = [graphons.fano_constant(k) for k in (5, 50, 400, 10_000)]
+    constants = [fano_constant(k) for k in (5, 50, 400, 10_000)]
     assert constants[0] == 0.0
     assert constants == sorted(constants)
     assert constants[-1] < 0.02
