@@ -67,9 +67,9 @@ def block_distance(first: Blocks, second: Blocks, *, parts: int = 500) -> BlockD
       semidefinite matrix with entries of 0 or above and these margins. It mostly meets the upper bound.
     Where it does not, the couplings are split by which of their entries are 0, with a relaxation for each part, until
     the bounds meet (branch and bound). Models with up to eight groups each so have an exact distance, unless the parts
-    do not suffice; `exact` then says so. Two kinds need no parts: where both models have one density between groups,
-    all trees of groups are tried; and with up to 16 pairs of groups all supports, because a best P of least support is
-    the only stationary coupling on its support.
+    do not suffice; `exact` then says so. Some need no parts: where both models have one density between groups, or the
+    groups of one are all alike and the cross term is convex, all trees of groups are tried; and with up to 16 pairs of
+    groups all supports, because a best P of least support is the only stationary coupling on its support.
 
     >>> found = block_distance(Blocks([[0, 1], [1, 0]]), Blocks([[1, 0], [0, 1]]))
     >>> found.exact, round(found.upper, 4)
