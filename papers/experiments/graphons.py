@@ -30,7 +30,7 @@ KNOWN = (5, 12)  # contacts of a person that someone else knows
 CONTACTS, DELTA = 13, 1e-6
 CONSTANTS = (50, 400, 10_000)
 WITHIN, PAIRS = float(OFFICE.matrix[0, 0]), 250 * 249 // 2  # a density between colleagues, of known groups of 250
-SAMPLED = math.sqrt(WITHIN * (1 - WITHIN) / PAIRS)
+SAMPLED, LAPLACE = math.sqrt(WITHIN * (1 - WITHIN) / PAIRS), math.sqrt(2) / PAIRS  # of it, at epsilon 1
 
 
 @dataclass(frozen=True)
@@ -368,7 +368,7 @@ def _work(run: Run) -> Graphons:
         next(k for k in range(300, 1_000) if union_bound(k) < 0),
         tuple((k, fano_constant(k)) for k in CONSTANTS),
         tuple(_hidden(epsilon, rows, stream(run.seed, 5, int(epsilon))) for epsilon in (1.0, 2.0, 3.0)),
-        tuple((e, *(math.sqrt(2) * moved / (e * PAIRS) for moved in (1, 500 - 1))) for e in (0.1, 1.0, 3.0)),
+        tuple((e, LAPLACE / e, (500 - 1) * LAPLACE / e) for e in (0.1, 1.0, 3.0)),
     )
     run.progress(1, 1)
     return finding

@@ -97,7 +97,8 @@ def test_several_groups_have_an_exact_distance_between_those_of_two_independent_
 
 
 @pytest.mark.parametrize(
-    ("k", "seed", "skipped", "equal"), [(5, [0], 0, False), (5, [5, 4], 30, True), (8, [8, 4], 22, True)]
+    ("k", "seed", "skipped", "equal"),
+    [(5, [0], 0, False), (5, [5, 4], 30, True), (8, [8, 4], 22, True), (8, [8, 1], 0, False)],
 )
 def test_a_search_closes_the_gap_of_the_relaxation_and_no_descent_comes_closer(
     k: int, seed: list[int], skipped: int, equal: bool
