@@ -25,6 +25,7 @@ from papers.followed_people import (
     noisy,
     office,
     single,
+    single_counted,
     sitting,
     smoothed,
     strolling,
@@ -35,7 +36,8 @@ from papers.result import Finding, Goal, Measure, Table
 from papers.statistics import Mean
 
 # numbers of people, runs and frames of people who sit, runs and frames of walkers
-FULL, QUICK, PROBE = ((1, 2, 3), 12, 100, 3, 40), ((1, 2), 2, 23, 2, 23), ((1,), 2, 5, 2, 5)
+FULL, QUICK, PROBE = ((1, 2, 3), 12, 100, 9, 40), ((1, 2), 2, 23, 2, 23), ((1,), 2, 5, 2, 5)
+RECORDED_RUNS = 3
 NEAR = {1: 0.10, 2: 0.16, 3: 0.22}  # metres that the filter has to reach for people who sit
 NEAR_RECORDED = {"filtered": 0.60, "smoothed": 0.50}
 BLOCK = 10  # frames whose mean counts as one trial: errors of frames in a row are alike
@@ -45,6 +47,7 @@ class Method(StrEnum):
     """A way to locate people."""
 
     SINGLE = "single frames"
+    COUNTED = "single frames, count known"
     MINUTE = "mean of a minute"
     FILTERED = "filtered"
     SMOOTHED = "smoothed"
@@ -111,9 +114,9 @@ class FollowedScenes(Finding):
             if scene.kind == SIT:
                 goals.append(_near(scene, Method.FILTERED, NEAR[scene.people]))
             elif scene.kind == WALK:
-                live, alone = scene.of(Method.FILTERED), scene.of(Method.SINGLE)
-                met = live.value <= alone.value
-                goals.append(Goal(f"{scene.name}: filtered not worse than single frames", _metres(live), met))
+                live, alone = scene.of(Method.FILTERED), scene.of(Method.COUNTED)
+                text = f"{scene.name}: filtered not worse than single frames whose count is known"
+                goals.append(Goal(text, _metres(live), live.value <= alone.value))
             else:
                 goals += [_near(scene, Method(name), most) for name, most in NEAR_RECORDED.items()]
         return tuple(goals)
@@ -134,8 +137,8 @@ class FollowedScenes(Finding):
         real = "" if self.recorded else " This run had no recordings, so the recorded movement is left out."
         return (
             f"People in a flat of three rooms warm 80 sensors, which send a reading every {SECONDS:g} s; all {WINDOW} "
-            "readings of a minute together hide a move by 0.1 m at (8, 1e-5). No method knows how many people there "
-            f"are, only that there are at most four. All have the same readings.{real}",
+            "readings of a minute together hide a move by 0.1 m at (8, 1e-5). But for one column, no method knows how "
+            f"many people there are, only that there are at most four. All have the same readings.{real}",
             "The filter judges each moment from the readings up to it, the smoother from all. Where people sit, the "
             f"filter has {min(gains):.1f} to {max(gains):.1f} times less error than single frames. Errors are standard "
             "errors over few runs with other scenes and other noise, in the recorded movement with other noise alone. "
@@ -145,10 +148,10 @@ class FollowedScenes(Finding):
     def draw(self, figure: Figure) -> None:
         axes = figure.add_subplot()
         width = 0.8 / len(Method)
-        colours = dict(zip(Method, (FAINT, SERIES[1], SERIES[0], SERIES[2]), strict=True))
+        colours = dict(zip(Method, (FAINT, SERIES[3], SERIES[1], SERIES[0], SERIES[2]), strict=True))
         for k, method in enumerate(Method):
             means = [scene.of(method) for scene in self.scenes]
-            x = np.arange(len(means)) + (k - 1.5) * width
+            x = np.arange(len(means)) + (k - (len(Method) - 1) / 2) * width
             look: Any = {"width": 0.9 * width, "color": colours[method], "label": str(method), "capsize": 2}
             axes.bar(x, [mean.value for mean in means], yerr=[2 * mean.error for mean in means], **look)
         axes.set_xticks(
@@ -157,7 +160,7 @@ class FollowedScenes(Finding):
         )
         axes.tick_params(axis="x", labelsize=7)
         axes.set_ylabel("distance of a person to the mark, m")
-        axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 1.12), frameon=False)
+        axes.legend(ncols=5, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 1.12), frameon=False)
 
 
 def _metres(mean: Mean) -> str:
@@ -178,6 +181,7 @@ def scene_errors(kind: str, people: int, scenes: Sequence[Scene], seed: int) -> 
         live, labels, counts = filtered(readings)
         marks: dict[Method, Marks] = {
             Method.SINGLE: single(readings),
+            Method.COUNTED: single_counted(readings, scene),
             Method.MINUTE: minute(readings),
             Method.FILTERED: live,
             Method.SMOOTHED: smoothed(readings),
@@ -212,7 +216,8 @@ def _work(run: Run) -> FollowedScenes:
         kinds.append((RECORDED, 0, partial(_recorded, path, run.choose(None, walks, walks))))
     found = []
     for kind, people, make in run.each(kinds):
-        scenes = [make(1000 * run.seed + number) for number in range(sittings if kind == SIT else runs)]
+        often = {SIT: sittings, WALK: runs, RECORDED: min(runs, RECORDED_RUNS)}[kind]
+        scenes = [make(1000 * run.seed + number) for number in range(often)]
         name = f"{kind}-{people}".replace(" ", "-").replace("/", "-")
         found.append(run.part(name, SceneErrors, partial(scene_errors, kind, people, scenes, run.seed)))
     return FollowedScenes(path is not None, tuple(found))
@@ -228,6 +233,6 @@ EXPERIMENT = Experiment(
     "People followed over time: single frames, the mean of a minute, filtered and smoothed",
     FollowedScenes,
     _work,
-    minutes=20.0,
+    minutes=30.0,
     data=(POSITIONS,),
 )
