@@ -86,9 +86,11 @@ class CollectedSite:
     def lag(self) -> int:
         """Frames until a result is settled: those of one window, at most ten; 0 where no frame is judged again.
 
-        Judging more frames together takes longer, so sites that read often settle sooner.
+        Judging more frames together takes longer, so sites that read often settle sooner. So do those whose readings
+        drift: in a long window, offsets and people who are missed hold each other in place.
         """
-        longest = LONGEST_LAG if self.schedule.period_ms >= OFTEN_MS else SHORTEST_LAG
+        slow = self.schedule.period_ms >= OFTEN_MS and self.site.drift is None
+        longest = LONGEST_LAG if slow else SHORTEST_LAG
         again = self.follows and not self.site.samples_locally
         return min(self.plan.claim.readings_per_window, longest) if again else 0
 
