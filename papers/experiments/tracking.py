@@ -116,7 +116,7 @@ class FollowedScenes(Finding):
                 goals.append(_near(scene, Method.FILTERED, NEAR[scene.people]))
             elif scene.kind == WALK:
                 live, alone = scene.of(Method.FILTERED), scene.of(Method.COUNTED)
-                text = f"{scene.name}: filtered not worse than single frames whose count is known, to two standard errors"
+                text = f"{scene.name}: filtered within two standard errors of single frames with a known count"
                 chance = 2 * math.hypot(live.error, alone.error)
                 goals.append(Goal(text, _metres(live), live.value <= alone.value + chance))
             else:
