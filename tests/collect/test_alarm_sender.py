@@ -189,6 +189,7 @@ def test_the_file_on_the_page_is_read(tmp_path: Path) -> None:
         ("[webhook]\nurl = 'ftp://secret'", "webhook.url"),
         ("[webhook]\nurl = 'https://a'\nmore = 1", "webhook.more"),
         ("[webhook]\nurl = 'https://[secret'", "webhook.url"),
+        ("[webhook]\nurl = 'https://bot:secret/x@host'", "webhook.url"),
         ("[mail]\nserver = 'smtp://a:99999'\nfrom = 'a@b'\nto = ['c@d']", "mail.server"),
         ("every = 0\n[webhook]\nurl = 'https://a'", "every"),
         ("[mail]\nserver = 'smtp://a'\nfrom = 'a@b'\nto = []", "mail.to"),

@@ -1,13 +1,15 @@
 """Sources that are followed live, on a real store: labels, settled results, restarts, late frames, two collectors."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from cloakwork.collect.attack import AttackCache, Span
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, Store, open_store
 from cloakwork.physics import sources
-from cloakwork.readings import Frame, FrameTracker
+from cloakwork.readings import Frame, FrameTracker, ReadingScale
 from cloakwork.recovery import DOUBTFUL
 from tests.collect.small_sites import FLAT, LONG, flat_site, give, moment, readings, running, values
 from tests.waiting import until
@@ -66,6 +68,21 @@ def test_a_restarted_collector_continues_the_tracks(sqlite_store: Store) -> None
     assert labels(found[8])["room-1"] == labels(before)["room-1"]
     assert labels(found[8])["room-2"] not in {None, *(track.label for track in before.tracks)}
     assert {track.label: track.since for track in found[8].tracks}[before.tracks[0].label] == before.tracks[0].since
+
+
+def test_readings_of_another_plan_are_neither_followed_nor_attacked_with_the_noise_of_this_one(
+    sqlite_store: Store,
+) -> None:
+    scale, noisy = ReadingScale.of(SITE.plan, SITE.site.unit), rows(3, LEFT)
+    for period, number in enumerate((0, 1, 3)):  # this plan, another, and this one again
+        plan = "0123456789ab" if number == 1 else SITE.plan.id
+        sqlite_store.plans.begin(SITE.name, replace(scale, plan=plan), 1000 * period)
+        sqlite_store.readings.add([row._replace(received=1000 * period + 5) for row in rows(number, LEFT)])
+    times = [moment(SITE, number) for number in (0, 1, 3)]
+    assert list(SITE.stored_values(sqlite_store, times).values()) == [{}, {}, {row.sensor: row.value for row in noisy}]
+    attack = AttackCache(sqlite_store).attack_until(SITE, times[-1], Span.DAY)
+    assert attack is not None
+    assert attack.frames == 1
 
 
 def test_the_labels_of_the_past_are_not_given_again_after_a_restart(sqlite_store: Store) -> None:

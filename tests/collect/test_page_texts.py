@@ -88,15 +88,23 @@ def test_claims_for_stays_and_bits_say_what_they_hide_and_what_not(page: Page) -
     bits = {"sensors": 3, "shared": 2, "epsilon": 2, "delta": 0}
     both = HOUR | {"stay": stay, "bits": bits}
     told = call(page, "texts.js", "claim", both, "floorplan")
-    for fact in ("stay of up to 8 hours", "keep every reading (epsilon 6, delta 1e-6)", "2 binary sensors together"):
+    for fact in (
+        "stay of up to 8 hours",
+        "all these readings (epsilon 6, delta 1e-6)",
+        "2 binary sensors together",
+    ):
         assert fact in told
     assert "whether someone was there, and when (epsilon 2, delta 0); the other sensors do not" in told
+    for name in ("claim", "meaning"):
+        assert "all sensors, the binary ones left out," in call(page, "texts.js", name, both, "floorplan")
     alone = call(page, "texts.js", "claim", HOUR | {"bits": bits | {"shared": 1}}, "floorplan")
     assert "The bits of a binary sensor hide in every hour" in alone
     assert "stay" not in alone
     plain, left = (call(page, "texts.js", "notHidden", info, "floorplan") for info in (HOUR, both))
     extra = " ".join(sentence for sentence in left if sentence not in plain)
-    assert [fact for fact in ("anyone who moves", "longer than 8 hours", "Habits") if fact not in extra] == []
+    assert [
+        fact for fact in ("anyone who moves", "8 hours, or returns", "Habits") if fact not in extra
+    ] == []
 
 
 def test_a_claim_about_one_sensor_warns_of_this_very_page(page: Page) -> None:
@@ -225,6 +233,9 @@ def test_what_eight_hours_reveal_is_never_rounded_down(page: Page, odds: dict[st
     shown = call(page, "texts.js", "longerText", {"kind": "floorplan", "longer": longer})
     for part in ("8 hours", fact, "keeps every reading", "epsilon 19.7"):
         assert part in shown
+    assert "binary" not in shown
+    shape = {"kind": "floorplan", "longer": longer | {"without_bits": True}}
+    assert "leaves out the binary sensors" in call(page, "texts.js", "longerText", shape)
 
 
 def test_a_method_without_probabilities_shows_none(page: Page) -> None:

@@ -39,7 +39,10 @@ Reasons: TypeAlias = Callable[[str], Mapping[str, Sequence[str]]]
 
 
 def _reachable(address: str) -> str:
-    _ = urlsplit(address).port  # raises if the host or the port cannot be one
+    try:
+        _ = urlsplit(address).port
+    except ValueError:  # its text repeats parts of the address
+        raise ValueError("its host or its port cannot be one") from None
     return address
 
 

@@ -104,6 +104,16 @@ class CollectedSite:
         """The time window that the claim covers."""
         return round(1000 * self.plan.claim.window)
 
+    def stored_values(self, store: Store, times: Sequence[int]) -> dict[int, dict[str, int]]:
+        """The value of each sensor at these times, of readings that came since the plan is at work.
+
+        Those before have the noise of another plan: what is concluded from them together with others would be wrong,
+        and an attacker would seem weaker.
+        """
+        began = [period.received for period in store.plans.periods(self.name) if period.scale.plan == self.plan.id]
+        since = began[-1] if began else 0
+        return store.frames.values(self.name, times, lambda received, *_: received >= since)
+
     @property
     def budget_rules(self) -> BudgetRules:
         """The plan's rules for each sensor."""

@@ -95,7 +95,7 @@ class Follower:
         """Take the stored frames since the last that the tracker has; returns what they settled."""
         name = self._site.name
         stored = self._store.frames.times(name, since=self._newest + 1, until=until, limit=REPLAYED)
-        values = self._store.frames.values(name, [frame.time for frame in stored]) if stored else {}
+        values = self._site.stored_values(self._store, [frame.time for frame in stored])
         results: list[Result] = []
         for frame in self._site.frames(self._store, values):
             if not self._site.unusable(frame):

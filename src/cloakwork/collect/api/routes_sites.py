@@ -108,13 +108,15 @@ class LongerBody(ResponseModel):
     A lone source that stays so long in one typical place can be located with a standard deviation along an axis of
     about `radius` metres (Cramer and Rao). On a network, which has no metres, the best guess of its place is right with
     at most the probability `right_place`. The one that does not apply is null. Where the site has a claim for stays,
-    `epsilon` is for such a source, at the delta of that claim; else for one that may move in each frame.
+    `epsilon` is for such a source, at the delta of that claim; else for one that may move in each frame. Binary sensors
+    are left out.
     """
 
     seconds: float = Field(examples=[28_800.0])
     epsilon: float = Field(examples=[18.4])
     radius: float | None = Field(examples=[0.029])
     right_place: float | None
+    without_bits: bool = Field(description="Whether the site has binary sensors, which tell more.")
 
 
 class GeometryBody(ResponseModel):
@@ -252,12 +254,14 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     else:
         epsilon = Profile(cloak.stay_mu(readings), cloak.family.doubt).times(groups).epsilon(cloak.stay.delta)
     places, noise, worth = cloak.physics.places, cloak.claimed_sigmas, cloak.stay_worth(readings)
+    radius = found = None
     if cloak.physics.space.places.shape[1] and places > 1:
         radius = typical_std(cloak.physics, noise / math.sqrt(worth))
-        return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=None)
-    known = places > 1 and cloak.noise is NoiseLaw.GAUSSIAN
-    found = bayes_risk(cloak.physics, noise, readings=math.ceil(worth)).right_place if known else 1.0
-    return LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=found)
+    else:
+        known = places > 1 and cloak.noise is NoiseLaw.GAUSSIAN
+        found = bayes_risk(cloak.physics, noise, readings=math.ceil(worth)).right_place if known else 1.0
+    bits = watched.plan.bits is not None
+    return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=found, without_bits=bits)
 
 
 def _positions(physics: Physics) -> list[list[float] | str | None]:

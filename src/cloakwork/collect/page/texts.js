@@ -177,7 +177,10 @@ export function doubts(result, marks, where) {
 }
 
 /** The sensors that the observer of a claim sees. */
-const seen = ({ scope }) => ({ network: "all sensors", sensor: "one sensor" })[scope] ?? `any ${scope} sensors`;
+const seen = ({ bits, scope }) => {
+  const of = { network: "all sensors", sensor: "one sensor" }[scope] ?? `any ${scope} sensors`;
+  return bits ? `${of}, the binary ones left out,` : of;
+};
 
 const span = (seconds) => `${isOneUnit(seconds) ? "one " : ""}${windowName(seconds)}`;
 const figures = ({ epsilon, delta }) => `(epsilon ${number(epsilon, 3)}, delta ${number(delta, 3)})`;
@@ -190,8 +193,8 @@ export function claim(info, kind) {
   const several = bits?.shared > 1 ? `up to ${bits.shared} binary sensors together hide` : "a binary sensor hide";
   return [
     `Moves of up to ${distance(alpha, kind)} by one ${who} are hidden ${inEvery(window)} from ${observer} ${figures(info)}.`,
-    stay && `A stay of up to ${span(stay.seconds)} in one place is hidden as far from them, even if they keep every reading ${figures(stay)}.`,
-    bits && `The bits of ${several} ${inEvery(window)} whether someone was there, and when ${figures(bits)}; the other sensors do not.`,
+    stay && `A stay of up to ${span(stay.seconds)} in one place is hidden as far from them, even if they keep all these readings ${figures(stay)}.`,
+    bits && `The bits of ${several} ${inEvery(window)} whether someone was there, and when ${figures(bits)}; the other sensors do not. Someone who sees bits and other readings learns more than each of these claims says.`,
   ]
     .filter(Boolean)
     .join(" ");
@@ -259,7 +262,7 @@ export function notHidden({ alpha, bits, scope, stay, window_s: window }, kind) 
     `Moves of more than ${distance(alpha, kind)}. Moves of several at once add up.`,
     isFloor(kind) && "Which side of a wall someone is on.",
     stay && "The way of anyone who moves: it is as easy to follow as without the claim for stays.",
-    `The place of anyone who stays for longer${stay ? ` than ${span(stay.seconds)}` : ""}: each further ${further} reveals more, until they are found.`,
+    `The place of anyone who stays for longer${stay ? ` than ${span(stay.seconds)}, or returns again and again` : ""}: each further ${further} reveals more, until they are found.`,
     bits && `Habits: each further ${further} of bits tells more about when rooms are in use.`,
     more && `Anything, from anyone who combines ${more} sensors, as this page does.`,
     "Anything, from anyone who holds keys of the devices: they can remove the noise.",
@@ -295,12 +298,13 @@ export function attackText(attack, info, space, now) {
 }
 
 /** What data of a longer time reveal, in the numbers of the plan. */
-export function longerText({ kind, longer: { seconds, epsilon, right_place, radius } }) {
+export function longerText({ kind, longer: { seconds, epsilon, right_place, radius, without_bits } }) {
   const length = radius < 1 ? `${number(100 * radius, 1)}\u00a0cm` : `${number(radius)}\u00a0m`;
   const named = `is named in up to ${Math.ceil(100 * right_place)}\u00a0% of cases`;
   const who = `${isFloor(kind) ? "Someone who stays" : "A source that stays"} in one place for ${windowName(seconds)}`;
   const kept = `by anyone who keeps every reading (epsilon ${number(epsilon * 1.005, 3)})`;
-  return `${who} ${radius === null ? named : `is located to about ${length}`} ${kept}.`;
+  const more = without_bits ? " This leaves out the binary sensors, which tell more." : "";
+  return `${who} ${radius === null ? named : `is located to about ${length}`} ${kept}.${more}`;
 }
 
 /** That a site's clock is not a real one. */

@@ -207,13 +207,13 @@ class PlanTable:
         if known and known[-1].scale == scale:
             return known[-1]
         readings = tables.readings.c
-        before: dict[str, int] = {}
+        before = dict(known[-1].before) if known else {}
         with self._database.reading() as connection:
             first = connection.execute(sa.select(readings.site).where(readings.site == site).limit(1)).first() is None
             newest = sa.select(sa.func.max(readings.seq)).where(readings.site == site)
             for sensor in scale.steps if known and known[-1].scale.plan != scale.plan else ():
                 seq = connection.execute(newest.where(readings.sensor == sensor)).scalar()
-                before |= {} if seq is None else {sensor: keystream.split(seq)[0]}
+                before |= {} if seq is None else {sensor: max(keystream.split(seq)[0], before.get(sensor, -1))}
         received = max(now, known[-1].received + 1) if known else 0 if first else now
         row = {"site": site, "received": received, "scale": json.dumps(asdict(scale) | {"before": before})}
         self._database.write(
