@@ -16,7 +16,7 @@ from tests.collect.fake_api import PAGE
 from tests.collect.fake_sites import START_MS
 from tests.collect.page_kit import flat
 
-MOST_BYTES = 152_000
+MOST_BYTES = 160_000
 MARKUP = (PAGE / "index.html").read_text(encoding="utf-8")
 CODE_FILES = {file.name: file.read_text(encoding="utf-8") for file in PAGE.glob("*.js")}
 ALL_CODE = "".join(CODE_FILES.values())
