@@ -16,6 +16,7 @@ from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import FAILED, Reading, Result
 from cloakwork.errors import PlanError, ReadingError, SiteError
 from cloakwork.readings import Frame, frame_recovery, partial_cloak
+from cloakwork.readings.csv_lines import iso_ms
 from cloakwork.recovery import Recovery, recover
 from tests.collect.small_sites import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
 
@@ -98,9 +99,9 @@ def test_results_are_those_of_the_command(text: str, tmp_path: Path, capsys: pyt
     capsys.readouterr()
     found = list(csv.DictReader(out.read_text().splitlines()))
     assert [result.sensors for result in results] == [12, 12, 11, 12]
-    assert {row["time"] for row in found} == {str(result.time) for result in results}
+    assert {row["time"] for row in found} == {iso_ms(result.time) for result in results}
     for result in results:
-        theirs = [row for row in found if row["time"] == str(result.time)]
+        theirs = [row for row in found if row["time"] == iso_ms(result.time)]
         assert {(row["status"], row["gap"], row["fit"], row["set_aside"]) for row in theirs} == {
             (result.status, f"{result.gap:.3g}", f"{result.fit:.3g}", " ".join(result.set_aside))
         }
