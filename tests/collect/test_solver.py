@@ -99,9 +99,9 @@ def test_results_are_those_of_the_command(text: str, tmp_path: Path, capsys: pyt
     capsys.readouterr()
     found = list(csv.DictReader(out.read_text().splitlines()))
     assert [result.sensors for result in results] == [12, 12, 11, 12]
-    assert {row["time"] for row in found} == {iso_ms(result.time) for result in results}
+    assert {iso_ms(row["time"]) for row in found} == {result.time for result in results}
     for result in results:
-        theirs = [row for row in found if row["time"] == iso_ms(result.time)]
+        theirs = [row for row in found if iso_ms(row["time"]) == result.time]
         assert {(row["status"], row["gap"], row["fit"], row["set_aside"]) for row in theirs} == {
             (result.status, f"{result.gap:.3g}", f"{result.fit:.3g}", " ".join(result.set_aside))
         }
