@@ -273,7 +273,7 @@ def _work(run: Run) -> SharedNoise:
 
 EXPERIMENT = Experiment(
     "shared-noise",
-    "How well sources are located with noise that sensors share, and with independent noise, at the same guarantee",
+    "Sources located with noise that sensors share and with independent noise, at one guarantee",
     SharedNoise,
     _work,
     minutes=1.2,
