@@ -102,9 +102,7 @@ def test_claims_for_stays_and_bits_say_what_they_hide_and_what_not(page: Page) -
     assert "stay" not in alone
     plain, left = (call(page, "texts.js", "notHidden", info, "floorplan") for info in (HOUR, both))
     extra = " ".join(sentence for sentence in left if sentence not in plain)
-    assert [
-        fact for fact in ("anyone who moves", "8 hours, or returns", "Habits") if fact not in extra
-    ] == []
+    assert [fact for fact in ("anyone who moves", "8 hours, or returns", "Habits") if fact not in extra] == []
 
 
 def test_a_claim_about_one_sensor_warns_of_this_very_page(page: Page) -> None:
