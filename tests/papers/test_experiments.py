@@ -18,6 +18,7 @@ VAGUE = 0.1  # share of the comparisons that may be vague
 UNDECIDED = 5  # claims that our experiments cannot decide
 MISSED = [  # goals that the full run does not reach, as the page says; all others are met
     "tracking: 1 who sit and change seats: filtered at most 0.10 m",
+    "tracking: 3 who walk at 0.8 m/s: filtered not worse than single frames whose count is known",
 ]
 
 

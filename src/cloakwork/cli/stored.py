@@ -94,7 +94,7 @@ def _export_days(
 
 
 def _mark_of(file: Path) -> object:
-    """What the metadata of a day say; None if the file is missing or damaged."""
+    """The metadata of a day; None if the file is missing or damaged."""
     import pyarrow as pa  # noqa: PLC0415 - large
     import pyarrow.parquet as pq  # noqa: PLC0415
 

@@ -144,7 +144,7 @@ def _best_of_equal_rows(number: int, shares: FloatArray, form: FloatArray) -> fl
 
     @cache
     def splits(members: int) -> list[tuple[FloatArray, float]]:
-        """What subtrees of these columns together give to a row above them, and the best value below it."""
+        """The value that subtrees of these columns together give to a row above them, and the best value below it."""
         found = [] if members else [(np.zeros(len(shares)), 0.0)]
         for part in _parts_with_first(members):
             flow = max(0.0, float(totals[part]) - int(filled[part]))

@@ -139,7 +139,7 @@ class Nuisance:
         return np.asarray(fresh @ self.factor.T)
 
     def learnt(self, sigma: FloatArray, seconds: float) -> "Nuisance":
-        """What is not known of the offsets before a frame, once a thousand were seen with known sources.
+        """The uncertainty of the offsets before a frame, once a thousand were seen with known sources.
 
         Frames are `seconds` apart, and `sigma` (m,) is the noise of each.
 
