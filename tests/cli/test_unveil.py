@@ -6,13 +6,18 @@ import stat
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from cloakwork.cli import main
 from cloakwork.keys import (
     Generation,
+    TrueRows,
+    Unveiling,
     load_keys,
     new_keys,
     open_generation,
@@ -272,3 +277,43 @@ def test_keys_that_others_can_get_at_are_refused(house: House) -> None:
     assert done.code == 2
     assert f"chmod 600 {house.keys}" in done.err
     assert not house.out.exists()
+
+
+def test_a_folder_is_filled_in_parts_and_goes_on_after_an_interruption(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloakwork.keys.unveil.BATCH", 4)
+    for name, size in (("BATCH", 4), ("PART", 8)):
+        monkeypatch.setattr(f"cloakwork.cli.unveil.{name}", size)
+    true = list(range(1000, 1021))
+    house.sends(sent(house.plan, house.opens("s1"), "s1", true))
+    house.out = house.folder / "true"
+    drawn, batches = Unveiling._unveil, []  # noqa: SLF001 - to interrupt in the middle
+
+    def stopping(self: Unveiling, batch: list[Any]) -> TrueRows:
+        batches.append(len(batch))
+        if len(batches) == 3:
+            raise KeyboardInterrupt
+        return drawn(self, batch)
+
+    monkeypatch.setattr(Unveiling, "_unveil", stopping)
+    stopped = house.unveil()
+    assert stopped.code == 130
+    assert "to go on" in stopped.err
+    first = house.out / "corridor-true-00000.parquet"
+    made = first.stat()
+    assert [path.name for path in house.out.iterdir()] == [first.name]
+    assert stat.S_IMODE(made.st_mode) == 0o600
+    done = house.unveil()
+    assert done.code == 0, done.err
+    assert "13 true readings of 1 sensor" in done.err
+    assert "8 true readings more" in done.err
+    assert first.stat().st_ino == made.st_ino, "finished parts are not written again"
+    assert sum(batches) == 21 + 4, "only the batch that was interrupted is unveiled twice"
+    found = [pq.read_table(path)["steps"].to_pylist() for path in sorted(house.out.iterdir())]
+    assert [len(part) for part in found] == [8, 8, 5]
+    assert list(chain.from_iterable(found)) == true
+    house.sends(sent(house.plan, house.opens("s2"), "s2", true))
+    other = house.unveil()
+    assert other.code == 2
+    assert "other readings" in other.err

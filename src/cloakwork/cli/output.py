@@ -6,7 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -17,9 +17,11 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.table import Table
 from rich.text import Text
 
+from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError
 
 WIDEST = 2000
+MARK = b"cloakwork"  # key of a Parquet file's metadata
 
 
 class _Console(Console):
@@ -154,6 +156,23 @@ def is_special(path: Path) -> bool:
 def form_of(path: Path) -> str:
     """The form in which a table is written: what the name ends in, and CSV for a pipe or a device."""
     return ".csv" if is_special(path) else path.suffix.lower()
+
+
+def is_folder(path: Path) -> bool:
+    """Whether --out names a folder, to be filled with finished parts."""
+    return path.is_dir() or not (path.suffix or path.exists())
+
+
+def mark_of(file: Path) -> str | None:
+    """What a Parquet file says about how it was made; None if the file is missing or damaged."""
+    with optional_parts():
+        import pyarrow as pa  # noqa: PLC0415 - large
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+    if file.is_file():
+        with suppress(pa.ArrowException):
+            return str((pq.read_schema(file).metadata or {}).get(MARK, b""), "utf-8", "replace")
+    return None
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

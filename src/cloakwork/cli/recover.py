@@ -13,7 +13,7 @@ import typer
 from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, no_password
 from cloakwork.cli.moments import parse_moment
-from cloakwork.cli.output import bar, note, noting_interrupt, refuse_input, written
+from cloakwork.cli.output import bar, is_folder, note, noting_interrupt, refuse_input, written
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.cli.recover_parts import FramesToRecover, PartsOptions, recover_parts
 from cloakwork.cli.recover_report import RecoverySummary, report
@@ -69,7 +69,7 @@ def recover(
         from cloakwork.cli.draw import check_picture  # noqa: PLC0415 - Matplotlib is slow to load
 
         check_picture(plot)
-    in_parts = out is not None and (out.is_dir() or not (out.suffix or out.exists()))
+    in_parts = out is not None and is_folder(out)
     if scheduler is not None and not in_parts:
         raise InputError("--scheduler needs --out with the name of a folder, for the results of each stretch of time.")
     if in_parts and plot is not None:

@@ -1,14 +1,13 @@
 """`cloakwork recover --out FOLDER`: long readings in stretches of time, on a cluster, one Parquet file for each."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cloakwork.cli.output import as_json, bar, counted, note, part_of, say
+from cloakwork.cli.output import MARK, as_json, bar, counted, mark_of, note, part_of, say
 from cloakwork.cli.planned_noise import PlannedNoise
 from cloakwork.cli.recover_report import FrameSource, say_left_out
 from cloakwork.errors import ClusterError
@@ -28,7 +27,6 @@ from cloakwork.readings import (
 from cloakwork.site import Site
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MARK = b"cloakwork"  # key of a file's metadata
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +81,7 @@ class _Parts:
             start = _EPOCH + timedelta(milliseconds=stretch.start)
             name = f"{self.site.name}-{start:%Y%m%dT%H%M}"
             file, mark = self.options.folder / f"{name}.parquet", f"{settings} {stretch.digest}"
-            if _mark_of(file) == mark:
+            if mark_of(file) == mark:
                 self.kept += 1
                 continue
             self.files[name] = file, mark, self.frames.done(stretch.frames[-1])
@@ -146,19 +144,7 @@ def _write(file: Path, table: Any, mark: str) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     with part_of(file) as new:
-        pq.write_table(table.replace_schema_metadata({_MARK: mark.encode()}), new, compression="zstd")
-
-
-def _mark_of(file: Path) -> str | None:
-    """Return the digest of what a result was made from; None if the file is missing or damaged."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    if file.is_file():
-        with suppress(pa.ArrowException):
-            metadata = pq.read_schema(file).metadata or {}
-            return str(metadata.get(_MARK, b""), "ascii", "replace")
-    return None
+        pq.write_table(table.replace_schema_metadata({MARK: mark.encode()}), new, compression="zstd")
 
 
 def _report(parts: _Parts) -> None:

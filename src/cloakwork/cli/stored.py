@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -14,7 +13,7 @@ import typer
 from cloakwork.cli import DEFAULT_STORE
 from cloakwork.cli.arguments import Since, SiteName, StoreUrl, Until
 from cloakwork.cli.moments import parse_moment, shown
-from cloakwork.cli.output import bar, counted, err, form_of, note, noting_interrupt, written
+from cloakwork.cli.output import bar, counted, err, form_of, is_folder, mark_of, note, noting_interrupt, written
 from cloakwork.collect import Result, Store, open_store, plan_of, stored_span
 from cloakwork.errors import InputError
 from cloakwork.readings import READING_COLUMNS, Row, table_writer
@@ -57,7 +56,7 @@ def export(
 ) -> None:
     """Write readings, or what was recovered from them, to a file."""
     period = parse_moment("--since", since), parse_moment("--until", until)
-    in_days = out.is_dir() or not (out.suffix or out.exists())
+    in_days = is_folder(out)
     if in_days and results:
         raise InputError("--results needs --out with the name of a file: only readings are written day by day.")
     with open_store(store, make=False) as opened:
@@ -85,23 +84,12 @@ def _export_days(
         count = sum(store.readings.counts(site, since, until, received=0).values())
         mark = {**about, "since": since, "until": until, "rows": count}
         file = folder / f"{site}-{datetime.fromtimestamp(start / 1000, UTC):%Y%m%d}.parquet"
-        if count and _mark_of(file) == json.loads(json.dumps(mark)):
+        if count and mark_of(file) == json.dumps(mark):
             kept += 1
         elif count:
             found = _readings(store, site, since, until)
             rows += _write(file, found, mark, lambda time: progress(time - first), results=False)
     note(f"wrote {counted(rows, 'row')} to {folder}; days that were there already: {kept:,}")
-
-
-def _mark_of(file: Path) -> object:
-    """The metadata of a day; None if the file is missing or damaged."""
-    import pyarrow as pa  # noqa: PLC0415 - large
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    if file.is_file():
-        with suppress(pa.ArrowException, ValueError):
-            return json.loads((pq.read_schema(file).metadata or {}).get(b"cloakwork", b"null"))
-    return None
 
 
 def _write(

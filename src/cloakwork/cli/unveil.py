@@ -1,27 +1,33 @@
 """`cloakwork unveil`."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cloakwork.cli.arguments import PlanFile, SiteFile
-from cloakwork.cli.output import bar, counted, form_of, note, noting_interrupt, written
+from cloakwork.cli.output import bar, counted, form_of, is_folder, mark_of, note, noting_interrupt, written
 from cloakwork.errors import InputError
-from cloakwork.keys import PRIVATE, TrueRows, Unveiling, load_unveiling_keys
+from cloakwork.keys import BATCH, PRIVATE, TrueRows, Unveiling, load_unveiling_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, Row, table_writer
 from cloakwork.site import Plan, load_plan, load_site, plan_beside
 
 SHOWN = 8  # sensors that a message names
+PART = 16 * BATCH  # readings in a file of a folder
 
 
 def unveil(
     site: SiteFile,
     readings: Annotated[Path, typer.Argument(help="Readings: a file of CSV, JSON Lines, Parquet or Arrow.")],
     keys: Annotated[Path, typer.Option("--keys", help="The site's keys, or the exported keys of one sensor.")],
-    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow; or a folder for files in turn."),
+    ],
     plan: PlanFile = None,
 ) -> None:
     """Write the true readings of a file of noisy ones."""
@@ -29,23 +35,72 @@ def unveil(
     loaded = load_site(site)
     found = _plan(site, loaded.name, chosen)
     held = load_unveiling_keys(keys)
+    scale = ReadingScale.of(found, loaded.unit)
+    scale = replace(scale, sigmas=dict.fromkeys(scale.sigmas, 0.0))
+    target = _Target(out, {"site": loaded.name, "true readings": True}, scale, (site, readings, keys, chosen))
     with bar("unveiling", 2 * ReadingsFile(readings, ()).size) as progress:
-        unveiling = Unveiling(readings, found, held, progress=progress)
-        scale = ReadingScale.of(found, loaded.unit)
-        scale = replace(scale, sigmas=dict.fromkeys(scale.sigmas, 0.0))
-        with (
-            noting_interrupt("stopped, nothing written. Long readings can be exported and unveiled in parts"),
-            written(out, site, readings, keys, chosen, mode=PRIVATE) as file,
-            table_writer(file, form_of(out), READING_COLUMNS, {"site": loaded.name, "true readings": True}) as write,
-        ):
-            for batch in unveiling:
-                write(_rows(batch, scale))
+        if is_folder(out):
+            made_from = [[path.stat().st_size, path.stat().st_mtime_ns] for path in (readings, keys)]
+            target = replace(target, about={**target.about, "plan": found.digest, "made from": made_from})
+            finished = target.finished()
+            unveiling = Unveiling(readings, found, held, skip=finished * PART, progress=progress)
+            with noting_interrupt(f"stopped. Finished parts are in {out}: run the same command again to go on"):
+                target.write_parts(iter(unveiling), finished)
+        else:
+            unveiling = Unveiling(readings, found, held, progress=progress)
+            with noting_interrupt("stopped, nothing written. To be able to stop and go on, give a folder as --out"):
+                target.write(out, unveiling, target.about)
     total = sum(unveiling.unveiled.values())
     sensors = counted(len(unveiling.unveiled), "sensor")
     note(f"wrote {counted(total, 'true reading')} of {sensors} to {out}, in steps of {_steps(found)}")
+    if unveiling.skipped:
+        note(f"{counted(unveiling.skipped, 'true reading')} more were there already; their keys were judged then")
     note(f"{out} holds TRUE readings, without noise: nothing in it is protected. Keep it secret.")
     for line in _remarks(unveiling):
         note(line)
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """Where true readings go, what a file says about itself, and the files that must not be overwritten."""
+
+    out: Path
+    about: Mapping[str, object]
+    scale: ReadingScale
+    inputs: tuple[Path, ...]
+
+    def write(self, path: Path, batches: Iterable[TrueRows], about: Mapping[str, object]) -> None:
+        """Write one file, which only its owner can read."""
+        with (
+            written(path, *self.inputs, mode=PRIVATE) as file,
+            table_writer(file, form_of(path), READING_COLUMNS, about) as write,
+        ):
+            for batch in batches:
+                write(_rows(batch, self.scale))
+
+    def finished(self) -> int:
+        """Number of full parts in the folder; refuses one whose parts were made from something else."""
+        number = 0
+        while (mark := mark_of(self._part(number))) == json.dumps(self._mark(number, PART)):
+            number += 1
+        if mark is not None and not mark.startswith(json.dumps(self.about)[:-1]):
+            raise InputError(
+                f"{self._part(number)} was made from other readings, keys or another plan. Give another folder."
+            )
+        return number
+
+    def write_parts(self, batches: Iterator[TrueRows], number: int) -> None:
+        """Write the parts from a number on; the last one may be short."""
+        self.out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while part := list(islice(batches, PART // BATCH)):
+            self.write(self._part(number), part, self._mark(number, sum(len(batch.seq) for batch in part)))
+            number += 1
+
+    def _part(self, number: int) -> Path:
+        return self.out / f"{self.about['site']}-true-{number:05d}.parquet"
+
+    def _mark(self, number: int, rows: int) -> dict[str, object]:
+        return {**self.about, "part": number, "rows": rows}
 
 
 def _plan(site: Path, name: str, chosen: Path) -> Plan:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from scipy.special import chdtrc, stdtr
@@ -171,6 +172,8 @@ class Unveiling:
         The plan that the devices were provisioned with. Readings of generations with another plan are left out.
     keys
         The keys of the site, or of one of its sensors.
+    skip
+        Rows to pass over, of those that can be unveiled: an earlier run has written them.
     progress
         Called now and then with the amount done, of `size`.
 
@@ -185,6 +188,7 @@ class Unveiling:
         plan: Plan,
         keys: KeyRing | SensorKeys,
         *,
+        skip: int = 0,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         if keys.site != plan.site:
@@ -199,6 +203,7 @@ class Unveiling:
         if file.exists() and not file.is_file() and not file.is_dir():
             raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.", path=str(file))
         self._plan = plan
+        self.skipped = skip
         self._progress = progress or (lambda _: None)
         self._keyed = [sensor in keys.sensors for sensor in ids]
         self._streams: dict[tuple[int, int], _KeyStream] = {}
@@ -242,24 +247,24 @@ class Unveiling:
             stream = self._stream(row)
             if isinstance(stream, _KeyStream):
                 values.note(stream.number, row)
-        batch: list[tuple[_KeyStream, ReadingRow]] = []
+        good = islice(self._good(values), self.skipped, None)
+        while batch := list(islice(good, BATCH)):
+            yield self._unveil(batch)
+        if not self.unveiled and not self.skipped:
+            raise self._file.no_readings()
+
+    def _good(self, values: "_SeenValues") -> Iterator[tuple[_KeyStream, ReadingRow]]:
+        """Rows that can be unveiled; counts the others."""
         for row in self._counted(self._file):
             stream = self._stream(row)
             if isinstance(stream, str):
                 self.problems.add(row.number, stream)
-            elif (reason := values.refusal(stream.number, row)) is not None:
+            elif (reason := values.refusal(stream.number, row)) is None:
+                yield stream, row
+            else:
                 self.problems.add(row.number, reason)
                 if reason == ALARM:
                     self.alarms[stream.sensor] += 1
-            else:
-                batch.append((stream, row))
-            if len(batch) == BATCH:
-                yield self._unveil(batch)
-                batch = []
-        if batch:
-            yield self._unveil(batch)
-        if not self.unveiled:
-            raise self._file.no_readings()
 
     def _counted(self, rows: ReadingsFile) -> Iterator[ReadingRow]:
         for count, row in enumerate(rows.readings()):
