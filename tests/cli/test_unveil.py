@@ -307,13 +307,34 @@ def test_a_folder_is_filled_in_parts_and_goes_on_after_an_interruption(
     done = house.unveil()
     assert done.code == 0, done.err
     assert "13 true readings of 1 sensor" in done.err
-    assert "8 true readings more" in done.err
+    assert "8 true readings were there" in done.err
     assert first.stat().st_ino == made.st_ino, "finished parts are not written again"
     assert sum(batches) == 21 + 4, "only the batch that was interrupted is unveiled twice"
     found = [pq.read_table(path)["steps"].to_pylist() for path in sorted(house.out.iterdir())]
     assert [len(part) for part in found] == [8, 8, 5]
     assert list(chain.from_iterable(found)) == true
+    again = house.unveil()
+    assert again.code == 0
+    assert "21 true readings were there" in again.err
+    assert sum(batches) == 21 + 4, "a complete folder is left as it is"
     house.sends(sent(house.plan, house.opens("s2"), "s2", true))
     other = house.unveil()
     assert other.code == 2
     assert "other readings" in other.err
+
+
+def test_a_wrong_key_is_noticed_although_most_parts_were_written_before(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloakwork.keys.unveil.BATCH", 64)
+    for name in ("BATCH", "PART"):
+        monkeypatch.setattr(f"cloakwork.cli.unveil.{name}", 64)
+    opened = house.opens("s1")
+    stranger = replace(opened, key=bytes(reversed(opened.key)))
+    house.sends(sent(house.plan, stranger, "s1", [1000] * 260))
+    house.out = house.folder / "true"
+    assert "seem wrong" in house.unveil().err
+    last = max(house.out.iterdir())
+    last.unlink()
+    assert "seem wrong" in house.unveil().err
+    assert "seem wrong" in house.unveil().err

@@ -213,10 +213,15 @@ def test_the_plan_of_another_site_is_refused(plan: Plan) -> None:
     other = parse_site(LINE.replace('"pipe"', '"tube"'), name="my tube.toml")
     with pytest.raises(PlanError) as caught:
         plan.cloak(other, file="p.json")
-    assert caught.value.values == {"reason": "site", "plan": "p.json", "site": "my tube.toml", "rewrite": True}
-    with pytest.raises(PlanError) as caught:
-        plan.cloak(other, file="my tube.plan.0123.json")  # one that was kept beside its successor
-    assert caught.value.values["rewrite"] is False
+    assert caught.value.values == {"reason": "site", "plan": "p.json", "site": "my tube.toml", "rewrite": False}
+
+
+def test_a_plan_that_was_kept_beside_its_successor_is_not_written_again(plan: Plan) -> None:
+    changed = parse_site(LINE.replace("alpha = 0.05", "alpha = 0.06"), name="my pipe.toml")
+    for file, rewrite in (("my pipe.plan.json", True), ("my pipe.plan.0123.json", False)):
+        with pytest.raises(PlanError) as caught:
+            plan.cloak(changed, file=file)
+        assert caught.value.values["rewrite"] is rewrite
 
 
 def test_a_plan_that_cannot_be_written_leaves_the_old_one(

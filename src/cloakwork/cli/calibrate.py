@@ -33,6 +33,7 @@ from cloakwork.site import Site, edited, listed_sensors, load_site, plan_beside
 
 Changes = dict[tuple[str | int, ...], float]
 NOTABLE = 0.05  # a gain this far from the others' is worth correcting
+LARGE_GAIN = 0.3  # a tolerance whose noise is worth another walk
 
 
 def calibrate(
@@ -55,7 +56,7 @@ def calibrate(
     if write and target is not None:
         raise InputError("give either --write, which changes the site file, or --out with another file.")
     inputs = tuple(file for file in (path, walk, readings) if file is not None)
-    site = load_site(path)
+    site, wrong = load_site(path), False
     if from_store is not None:
         if walk is not None or readings is not None or plot is not None:
             raise InputError("--walk, --readings and --plot go with a walk: leave them out with --from-store.")
@@ -65,11 +66,11 @@ def calibrate(
     else:
         if any(given is not None for given in (since, until, plan, kept)):
             raise InputError("--since, --until, --plan and --kept go with --from-store: leave them out with a walk.")
-        changes = _from_walk(site, walk, readings, plot, inputs, json=json)
+        changes, wrong = _from_walk(site, walk, readings, plot, inputs, json=json)
     text = path.read_text(encoding="utf-8")
     new = _new_text(site, text, changes)
     if write or target is not None:
-        _write(new, target or path, inputs[1:] if write else inputs)
+        _write(new, target or path, inputs[1:] if write else inputs, wrong=wrong)
     else:
         if not json:
             _show(text, new, path)
@@ -83,7 +84,8 @@ def calibrate(
 
 def _from_walk(
     site: Site, walk: Path, readings: Path, plot: Path | None, inputs: tuple[Path, ...], *, json: bool
-) -> Changes:
+) -> tuple[Changes, bool]:
+    """What the walk changes, and whether the model is wrong."""
     if plot is not None:
         check_picture(plot)
         refuse_input(plot, *inputs)
@@ -119,8 +121,8 @@ def _from_walk(
     if json:
         as_json(_values(fit, changes))
     else:
-        _report(fit)
-    return changes
+        _report(fit, _tolerance(changes))
+    return changes, fit.wrong
 
 
 def _from_store(
@@ -238,19 +240,23 @@ def _show(old: str, new: str, path: Path) -> None:
     out.print("\n".join(lines))
 
 
-def _write(text: str, target: Path, inputs: tuple[Path, ...]) -> None:
+def _write(text: str, target: Path, inputs: tuple[Path, ...], *, wrong: bool) -> None:
     with written(target, *inputs) as file:
         file.write(text)
-    note(f"wrote {target}; next: {program()} plan {target} --out {plan_beside(target)}")
+    if wrong:
+        note(f"wrote {target}, but do not plan with it: the model does not fit. Mend what is named, and walk again")
+    else:
+        note(f"wrote {target}; next: {program()} plan {target} --out {plan_beside(target)}")
 
 
-def _report(fit: WalkFit) -> None:
+def _report(fit: WalkFit, tolerance: dict[str, float]) -> None:
     unit = fit.site.unit
     rows = [
         ("reach", f"{fit.reach} m"),
         ("footprint", f"{fit.footprint} m"),
         ("strength", str(fit.strength)),
         ("noise of a reading", f"{fit.walk.noise.min():.3g} to {fit.walk.noise.max():.3g} {unit}".rstrip()),
+        ("tolerance", ", ".join(f"{name} {value:g}" for name, value in tolerance.items())),
     ]
     table(f"{fit.site.name}: fitted to {len(fit.walk.at)} spots, with 90 % intervals", ("", "value"), rows)
     for name, gain, error in zip(fit.site.sensor_ids, fit.gains.tolist(), fit.gain_errors.tolist(), strict=True):
@@ -269,6 +275,11 @@ def _report(fit: WalkFit) -> None:
         say(f"sensor {name} would fit better at ({x:g}, {y:g}): check where it is")
     if not fit.wrong:
         say(f"the model fits: residuals as repeated readings explain them (p = {fit.p_value:.2g})")
+        if tolerance["gain"] > LARGE_GAIN:
+            say(
+                f"a tolerance of {percent(tolerance['gain'])} in gain costs about as much more noise: to reduce it, "
+                "walk again with more spots, some within a metre of each sensor, and stand longer at each"
+            )
         return
     say(
         f"the model does not fit (p = {fit.p_value:.1g}): it is off by {percent(fit.misfit)} of the warmth, and the "

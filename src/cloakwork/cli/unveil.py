@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ import typer
 from cloakwork.cli.arguments import PlanFile, SiteFile
 from cloakwork.cli.output import bar, counted, form_of, is_folder, mark_of, note, noting_interrupt, written
 from cloakwork.errors import InputError
-from cloakwork.keys import BATCH, PRIVATE, TrueRows, Unveiling, load_unveiling_keys
+from cloakwork.keys import BATCH, PRIVATE, Evidence, TrueRows, Unveiling, load_unveiling_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, Row, table_writer
 from cloakwork.site import Plan, load_plan, load_site, plan_beside
 
@@ -42,19 +42,21 @@ def unveil(
         if is_folder(out):
             made_from = [[path.stat().st_size, path.stat().st_mtime_ns] for path in (readings, keys)]
             target = replace(target, about={**target.about, "plan": found.digest, "made from": made_from})
-            finished = target.finished()
-            unveiling = Unveiling(readings, found, held, skip=finished * PART, progress=progress)
+            parts, there, evidence = target.finished()
+            unveiling = Unveiling(readings, found, held, skip=there, progress=progress)
+            unveiling.check.streams.update(evidence)
             with noting_interrupt(f"stopped. Finished parts are in {out}: run the same command again to go on"):
-                target.write_parts(iter(unveiling), finished)
+                if there % PART == 0:  # the last part is short, unless by chance
+                    target.write_parts(unveiling, parts)
         else:
             unveiling = Unveiling(readings, found, held, progress=progress)
             with noting_interrupt("stopped, nothing written. To be able to stop and go on, give a folder as --out"):
                 target.write(out, unveiling, target.about)
-    total = sum(unveiling.unveiled.values())
-    sensors = counted(len(unveiling.unveiled), "sensor")
-    note(f"wrote {counted(total, 'true reading')} of {sensors} to {out}, in steps of {_steps(found)}")
     if unveiling.skipped:
-        note(f"{counted(unveiling.skipped, 'true reading')} more were there already; their keys were judged then")
+        note(f"{counted(unveiling.skipped, 'true reading')} were there already")
+    if total := sum(unveiling.unveiled.values()):
+        sensors, steps = counted(len(unveiling.unveiled), "sensor"), _steps(found, unveiling.unveiled)
+        note(f"wrote {counted(total, 'true reading')} of {sensors} to {out}, in steps of {steps}")
     note(f"{out} holds TRUE readings, without noise: nothing in it is protected. Keep it secret.")
     for line in _remarks(unveiling):
         note(line)
@@ -78,29 +80,33 @@ class _Target:
             for batch in batches:
                 write(_rows(batch, self.scale))
 
-    def finished(self) -> int:
-        """Number of full parts in the folder; refuses one whose parts were made from something else."""
-        number = 0
-        while (mark := mark_of(self._part(number))) == json.dumps(self._mark(number, PART)):
-            number += 1
-        if mark is not None and not mark.startswith(json.dumps(self.about)[:-1]):
-            raise InputError(
-                f"{self._part(number)} was made from other readings, keys or another plan. Give another folder."
-            )
-        return number
+    def finished(self) -> tuple[int, int, dict[str, Evidence]]:
+        """Number of parts in the folder, of their readings, and what these say about the keys.
 
-    def write_parts(self, batches: Iterator[TrueRows], number: int) -> None:
+        Refuses a folder whose parts were made from something else.
+        """
+        parts, rows, evidence = 0, 0, {}
+        while rows == parts * PART and (mark := mark_of(self._part(parts))) is not None:
+            if not mark.startswith(json.dumps(self.about)[:-1]):
+                raise InputError(
+                    f"{self._part(parts)} was made from other readings, keys or another plan. Give another folder."
+                )
+            known = json.loads(mark)
+            parts, rows, evidence = parts + 1, rows + known["rows"], known["evidence"]
+        return parts, rows, {name: Evidence(*values) for name, values in evidence.items()}
+
+    def write_parts(self, unveiling: Unveiling, number: int) -> None:
         """Write the parts from a number on; the last one may be short."""
         self.out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        batches = iter(unveiling)
         while part := list(islice(batches, PART // BATCH)):
-            self.write(self._part(number), part, self._mark(number, sum(len(batch.seq) for batch in part)))
+            rows = sum(len(batch.seq) for batch in part)
+            evidence = {name: astuple(known) for name, known in unveiling.check.streams.items()}
+            self.write(self._part(number), part, {**self.about, "rows": rows, "evidence": evidence})
             number += 1
 
     def _part(self, number: int) -> Path:
         return self.out / f"{self.about['site']}-true-{number:05d}.parquet"
-
-    def _mark(self, number: int, rows: int) -> dict[str, object]:
-        return {**self.about, "part": number, "rows": rows}
 
 
 def _plan(site: Path, name: str, chosen: Path) -> Plan:
@@ -113,9 +119,10 @@ def _plan(site: Path, name: str, chosen: Path) -> Plan:
     return found
 
 
-def _steps(plan: Plan) -> str:
-    """The step of the sensors of a plan, in the unit of the readings."""
-    low, high = min(s.step for s in plan.sensors), max(s.step for s in plan.sensors)
+def _steps(plan: Plan, names: Iterable[str]) -> str:
+    """The steps of some sensors of a plan, in the unit of the readings."""
+    steps = [plan.noise(name).step for name in names]
+    low, high = min(steps), max(steps)
     return f"{low:g}" if low == high else f"{low:g} to {high:g}, depending on the sensor (see step in the plan)"
 
 

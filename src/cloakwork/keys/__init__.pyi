@@ -15,6 +15,7 @@ from .keyring import bench_name as bench_name
 from .keyring import new_keys as new_keys
 from .keyring import wire_site as wire_site
 from .unveil import BATCH as BATCH
+from .unveil import Evidence as Evidence
 from .unveil import KeyVerdict as KeyVerdict
 from .unveil import TrueRows as TrueRows
 from .unveil import Unveiling as Unveiling

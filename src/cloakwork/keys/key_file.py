@@ -214,14 +214,15 @@ def _read_private(path: Path) -> dict[str, object]:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise refusal("not a plain file.")
-            mode = stat.S_IMODE(status.st_mode)
+            mode, content = stat.S_IMODE(status.st_mode), file.read(LARGEST_FILE + 1)
+            if not any(name in content for name in (b'"masters"', b'"generations"')):
+                raise refusal("not a key file. Create keys with: cloakwork keys new SITE")
             if os.name == "posix" and mode & 0o077:
                 raise refusal(
                     f"others can access this file (mode {mode:o}); only its owner may. Run: chmod 600 "
                     f"{shlex.quote(str(path))}   If others may have read it, also run: cloakwork keys rotate",
                     mode=mode,
                 )
-            content = file.read(LARGEST_FILE + 1)
     except OSError as problem:
         raise refusal(f"{problem.strerror}. Create keys with: cloakwork keys new SITE", errno=problem.errno) from None
     if len(content) > LARGEST_FILE:

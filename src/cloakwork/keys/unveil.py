@@ -77,23 +77,23 @@ class KeyCheck:
     method combines the p-values of the blocks: -2 sum log p against chi-square.
     """
 
-    _streams: dict[str, Evidence] = field(default_factory=dict)
+    streams: dict[str, Evidence] = field(default_factory=dict)
 
     def add(self, stream: str, sent: IntArray, noise: IntArray, ratio: float) -> None:
         """Add readings of a stream as sent, in their order, and the noise that was removed from them."""
-        total = self._streams.get(stream, Evidence())
+        total = self.streams.get(stream, Evidence())
         if ratio >= LEAST_RATIO:
             whole = len(sent) // BLOCK * BLOCK
             total += evidence(sent[:whole].reshape(-1, BLOCK), noise[:whole].reshape(-1, BLOCK))
             if len(sent) - whole >= LEAST:
                 total += evidence(sent[None, whole:], noise[None, whole:])
-        self._streams[stream] = total
+        self.streams[stream] = total
 
     def verdict(self) -> KeyVerdict:
         """Judge each stream, and together those that cannot be judged one by one."""
-        level = WRONG / (len(self._streams) + 1)
-        wrong = tuple(name for name, stream in self._streams.items() if stream.p_right < level)
-        rest = {name: stream for name, stream in self._streams.items() if name not in wrong and stream.p_wrong >= SURE}
+        level = WRONG / (len(self.streams) + 1)
+        wrong = tuple(name for name, stream in self.streams.items() if stream.p_right < level)
+        rest = {name: stream for name, stream in self.streams.items() if name not in wrong and stream.p_wrong >= SURE}
         together = sum(rest.values(), Evidence())
         some_wrong = tuple(rest) if together.p_right < level else ()
         return KeyVerdict(wrong, some_wrong, () if some_wrong or together.p_wrong < SURE else tuple(rest))
@@ -173,7 +173,7 @@ class Unveiling:
     keys
         The keys of the site, or of one of its sensors.
     skip
-        Rows to pass over, of those that can be unveiled: an earlier run has written them.
+        Rows to pass over, of those that can be unveiled: an earlier run has written them, and its `check` goes on.
     progress
         Called now and then with the amount done, of `size`.
 
@@ -213,7 +213,7 @@ class Unveiling:
                 self._streams[k, generation.number] = _KeyStream(len(self._streams), sensor, site, generation)
         self._noises: dict[str, SensorNoise] = {}
         self._drawn: dict[int, tuple[IntArray, IntArray]] = {}  # shared draws of a generation, by rising numbers
-        self._check = KeyCheck()
+        self.check = KeyCheck()
         self.unveiled: Counter[str] = Counter()
         self.alarms: Counter[str] = Counter()
 
@@ -239,7 +239,7 @@ class Unveiling:
 
     def verdict(self) -> KeyVerdict:
         """Judge the keys by the readings unveiled so far."""
-        return self._check.verdict()
+        return self.check.verdict()
 
     def __iter__(self) -> Iterator[TrueRows]:
         values = _SeenValues()
@@ -301,7 +301,7 @@ class Unveiling:
                 true[members] = (sent[members] - noise) % made.values
             else:
                 true[members] = sent[members] - noise
-                self._check.add(stream.name, sent[members], noise, made.table.ratio)
+                self.check.add(stream.name, sent[members], noise, made.table.ratio)
             self.unveiled[stream.sensor] += len(members)
         times = np.array([row.time for _, row in batch], dtype=np.int64)
         return TrueRows(times, [stream.sensor for stream, _ in batch], seqs, true)

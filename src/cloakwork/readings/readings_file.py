@@ -116,6 +116,8 @@ class ReadingsFile:
         if self._source is not self.path:
             return 0
         try:
+            if self.path.is_dir():
+                raise ReadingError(f"{self.path}: a folder. Name the files in it.", path=str(self.path))
             return self.path.stat().st_size
         except OSError as problem:
             raise ReadingError(f"{self.path}: {problem.strerror}.") from None
@@ -170,7 +172,7 @@ class ReadingsFile:
 
     def no_readings(self) -> ReadingError:
         """The error for a file without a single usable row."""
-        first = f"; {self.problems.shown[0]}." if self.problems.shown else "."
+        first = f"; {self.problems.shown[0]}." if self.problems.shown else ". Give a file with a row for each reading."
         return ReadingError(f"{self.path}: no usable reading in {self.rows} rows{first}")
 
     def _header(self, lines: CsvLines) -> Header:

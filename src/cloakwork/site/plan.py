@@ -160,10 +160,11 @@ class Plan:
 
         def refusal(reason: str, text: str) -> PlanError:
             use = " It fits the site file as it was then: use that one." if kept else ""
-            return PlanError(f"{text}{use}", reason=reason, plan=str(file), site=site.source, rewrite=not kept)
+            rewrite = not kept and reason != "site"  # nobody may write over the plan of another site
+            return PlanError(f"{text}{use}", reason=reason, plan=str(file), site=site.source, rewrite=rewrite)
 
         if self.site != site.name:
-            raise refusal("site", f"{file} is the plan of {self.site}, and {site.source} is {site.name}.")
+            raise refusal("site", f"{file} is the plan of {self.site}, and {site.source} is {site.name}: give its own.")
         if (
             self.site_digest != site.digest
             or self.claim != _claim(site)
