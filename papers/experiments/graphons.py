@@ -25,6 +25,8 @@ QUICK = {500: (1.0, 2.0, 3.0)}
 TRIALS = {100: (200, 0, 0), 500: (100, 6, 2), 2_000: (16, 0, 0)}
 DENSE, FOUR = Blocks([[0.3, 0.1], [0.1, 0.3]]), Blocks(0.1 + 0.2 * np.eye(4))  # for the rates, without noise
 SIZES = ((100, 200, 400, 800, 1_600), (100, 400), (100, 200))
+REPEATS = (40, 20), (36, 2), (2, 2)  # models of a size: of two groups; of half the densities and of four, which is slow
+CURVE = np.linspace(0.4, 6.0, 57)  # epsilons of the lines that are drawn
 BRACKETS = ({2: 100, 3: 60, 4: 40, 5: 40, 6: 40, 8: 20}, {2: 10, 3: 4, 5: 3}, {2: 3, 5: 3})  # one of three 5 is hard
 KNOWN = (5, 12)  # contacts of a person that someone else knows
 CONTACTS, DELTA = 13, 1e-6
@@ -242,12 +244,11 @@ class Graphons(Finding):
 
     def draw(self, figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
-        grid = np.linspace(0.4, 6.0, 57)
         for n, color, marker in zip(EPSILONS, SERIES, MARKERS, strict=False):
-            cells, plans = [cell for cell in self.cells if cell.n == n], [_plan(n, float(epsilon)) for epsilon in grid]
+            cells, plans = [cell for cell in self.cells if cell.n == n], [_plan(n, float(epsilon)) for epsilon in CURVE]
             up, bars = [100 * c.right.value for c in cells], [200 * c.right.error for c in cells]
             left.errorbar([c.epsilon for c in cells], up, yerr=bars, fmt=marker, color=color, label=f"{n:,} people")
-            left.plot(grid, [100 * right_in_large_networks(plan) for plan in plans], color=color, linewidth=1)
+            left.plot(CURVE, [100 * right_in_large_networks(plan) for plan in plans], color=color, linewidth=1)
             left.axvline(plans[0].least_epsilon, color=color, linestyle=":", linewidth=1)
         left.axhline(50, color=INK, linewidth=0.8)
         left.set(xlabel="epsilon of a pair", ylabel="percent in their group", ylim=(45, 101))
@@ -309,9 +310,9 @@ def printed_epsilon(n: int) -> float:
     return float(optimize.brentq(excess, 0.01, 20.0))
 
 
-def _estimate(n: int, trials: int, rng: np.random.Generator) -> Estimate:
-    """Errors of models; those of half the densities and of four groups from half as many trials, which take longer."""
-    errors, others = np.empty((trials, 3)), np.empty((max(2, trials // 2), 2))
+def _estimate(n: int, trials: tuple[int, int], rng: np.random.Generator) -> Estimate:
+    """Errors of models; those of half the densities and of four groups from other numbers of trials."""
+    errors, others = np.empty((trials[0], 3)), np.empty((trials[1], 2))
     for row in errors:
         spectral, squares = fitted(DENSE, n, rng)
         row[:] = [block_distance(model, DENSE).upper for model in (spectral, squares, Blocks(squares.matrix))]
@@ -355,8 +356,8 @@ def _work(run: Run) -> Graphons:
         _cell(n, epsilon, run.choose(*TRIALS[n]), stream(run.seed, 0, number), full=run.size is Size.FULL)
         for number, (n, epsilon) in enumerate(run.each(settings, after=2))
     ]
-    repeats, nulls, candidates, rows = run.choose((40, 400, 60, 20), (36, 4, 12, 4), (2, 2, 4, 2))
-    estimates = [_estimate(n, repeats, stream(run.seed, 1, n)) for n in run.choose(*SIZES)]
+    nulls, candidates, rows = run.choose((400, 60, 20), (4, 12, 4), (2, 4, 2))
+    estimates = [_estimate(n, run.choose(*REPEATS), stream(run.seed, 1, n)) for n in run.choose(*SIZES)]
     run.progress(len(cells) + 1, len(cells) + 2)
     finding = Graphons(
         tuple(cells),

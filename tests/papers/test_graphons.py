@@ -3,20 +3,21 @@
 import numpy as np
 import pytest
 
-from cloakwork.contacts import Blocks
-from papers.block_models import fano_constant, least_squares
+from cloakwork.contacts import Blocks, plan_communities
+from papers.block_models import fano_constant, least_squares, union_bound
 from papers.experiments import graphons
-from tests.papers.kit import probed
 
 
 def test_the_least_epsilons_by_the_printed_condition() -> None:
     """Values worked out independently, for 5 % within and 0.1 % between two groups."""
     found = [graphons.printed_epsilon(n) for n in graphons.PEOPLE]
     assert found == pytest.approx([3.504, 1.828, 1.039, 0.515], abs=5e-4)
-    finding = probed("graphons").finding
-    assert isinstance(finding, graphons.Graphons)
-    assert all(exact < printed for _, printed, exact in finding.thresholds)
-    assert finding.union == 357
+    plans = [plan_communities(n=n, blocks=graphons.OFFICE, epsilon=1.0) for n in graphons.PEOPLE]
+    assert all(plan.least_epsilon < printed for plan, printed in zip(plans, found, strict=True))
+
+
+def test_the_union_bound_says_something_from_357_groups_on() -> None:
+    assert union_bound(356) >= 0 > union_bound(357)
 
 
 def test_least_squares_repairs_a_few_wrong_labels() -> None:
