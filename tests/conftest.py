@@ -1,13 +1,16 @@
 """What all tests share: the README's example, compiled once, and a word about parts that are missing."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine
+from cloakwork.physics.continuum import CertifiedMaximum, line_peak
 from tests import parts
 from tests.compilation import compile_together, needs_compiling
 
@@ -41,6 +44,26 @@ def rng() -> np.random.Generator:
 @pytest.fixture(scope="session")
 def line() -> HeatLine:
     return HeatLine(n=100, m=50, T=0.05)
+
+
+@lru_cache(maxsize=10_000)
+def _kept_peak(sensors: bytes, T: float, length: float, weights: bytes) -> CertifiedMaximum:
+    return line_peak(np.frombuffer(sensors), T, length, np.frombuffer(weights))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_peaks() -> Iterator[None]:
+    """Look for each steepest slope of a line once: hundreds of tests calibrate the same few sites.
+
+    `tests/physics/test_continuum.py` asks for the slopes themselves.
+    """
+
+    def kept(sensors: FloatArray, T: float, length: float, weights: FloatArray) -> CertifiedMaximum:
+        return _kept_peak(sensors.astype(float).tobytes(), T, length, weights.astype(float).tobytes())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cloakwork.physics.line.line_peak", kept)
+        yield
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
