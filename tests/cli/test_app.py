@@ -215,7 +215,7 @@ def test_a_bad_site_is_refused(content: bytes, says: str, run: Run, site: Path) 
 
 
 def test_a_folder_is_no_file(run: Run, site: Path, tmp_path: Path) -> None:
-    refused(run("plan", tmp_path), "a folder")
+    refused(run("plan", tmp_path), "Is a directory")
     refused(run("recover", site, tmp_path), "a folder")
     refused(run("init", tmp_path), "already exists")
 
