@@ -10,7 +10,7 @@ import itertools
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -91,6 +91,12 @@ class FloorBelief:
     def before(cls, plan: FloorPlan, expected: float, sitting: float) -> "FloorBelief":
         """Nothing but the expected number of sources."""
         return cls((), np.outer([sitting, 1 - sitting], np.full(plan.places, expected / plan.places)))
+
+    def along_strips(self, motion: FloorMotion) -> "FloorBelief":
+        """The same, with tracks in the order of the floor: what a chain needs for the next is in the cache."""
+        order = np.argsort([motion.strip[track.cells[0]] for track in self.tracks], kind="stable").astype(np.int64)
+        states = tuple((at[order], free) for at, free in self.states)
+        return replace(self, tracks=tuple(self.tracks[k] for k in order), states=states)
 
     def intensity(self) -> FloatArray:
         """The expected number of sources at each place."""
@@ -184,7 +190,7 @@ class FloorDraws:
             rest[:, tracks[k].cells] += np.stack([tracks[k].sits, tracks[k].walks])
         claims = [set(track.cells.tolist()) for track in begun]
         states = tuple(_numbered(at, free, kept, claims) for at, free in self.states)
-        return FloorBelief((*(tracks[k] for k in kept), *begun), rest, states)
+        return FloorBelief((*(tracks[k] for k in kept), *begun), rest, states).along_strips(motion)
 
     def _track(self, prior: FloorPrior, number: int, far: IntArray) -> FloorTrack:
         core, size, weight, *_, stay = prior.near

@@ -15,6 +15,7 @@ from cloakwork.recovery.motion import FARTHEST, MOST_INTERVALS, PATCH, Motion, T
 
 MOST_NEAR = 400  # places near a track that are weighed one by one
 MOST_PATCHES = 1024  # to which a track may walk
+STRIP = 16  # rows of cells
 
 
 @compiled_part
@@ -169,6 +170,12 @@ class FloorMotion:
         """The neighbours of each place, as compiled functions take them."""
         adjacency = self.plan.space.adjacency
         return (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64))
+
+    @cached_property
+    def strip(self) -> IntArray:
+        """Numbers of the places along strips of the floor: places with numbers nearby are near each other."""
+        row, column = self.plan.rooms.grid_positions.T
+        return np.asarray(row // STRIP * (column.max() + 1) + column)
 
     def hops(self, distance: float) -> int:
         """A distance in steps from cell to cell."""

@@ -20,6 +20,7 @@ from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
 from cloakwork.recovery.track_list import EXISTS, Track, Tracked
 from cloakwork.recovery.tracker import checked_readings, checked_time
+from cloakwork.recovery.vicinity import Source
 
 RESUMED = 3.0  # metres between the same source in two trackers, at most
 
@@ -137,9 +138,10 @@ class FloorTracker:
         return again, replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
 
     def _summary(self, time: float, prior: FloorPrior, draws: FloorDraws, fit: Fit) -> Tracked:
-        plan, tracks = self.field.plan, self._labelled(time)
+        plan, known = self.field.plan, self._labelled(time)
+        tracks = self.belief.tracks
         listed = sorted((track for track in tracks if track.probability >= EXISTS), key=lambda t: -t.probability)
-        sources = tuple(track.source(plan, self.field.strength, self.level) for track in listed)
+        sources = tuple(known[track.label] for track in listed)
         weights = [source.weight * source.probability for source in sources]
         kept = {track.label: k for k, track in enumerate(prior.tracks) if track.label}
         apart = []
@@ -160,22 +162,26 @@ class FloorTracker:
             others=self.belief.others.sum(axis=0),
         )
 
-    def _labelled(self, time: float) -> tuple[FloorTrack, ...]:
-        """Continue the tracks to this moment, and begin those of sources that now exist more likely than not."""
+    def _labelled(self, time: float) -> dict[int, Source]:
+        """Continue the tracks to this moment, and begin those of sources that now exist more likely than not.
+
+        Returns the source of each label.
+        """
         plan, tracks, going = self.field.plan, list(self.belief.tracks), dict[int, Track]()
+        sources: dict[int, Source] = {}
         for number, track in enumerate(tracks):
             if not track.label and track.probability >= EXISTS:
                 self._last_label += 1
                 tracks[number] = replace(track, label=self._last_label)
             label = tracks[number].label
             if label:
-                source = track.source(plan, self.field.strength, self.level)
+                sources[label] = source = track.source(plan, self.field.strength, self.level)
                 past = self._tracks.get(label, Track(label, time, (), (), (), 1.0, 1.0))
                 now = past.at(time, source.place, source.at, track.probability)
                 going[label] = replace(now, same=past.same * (1 - track.jumped))
         self._tracks = going
         self.belief = replace(self.belief, tracks=tuple(tracks))
-        return self.belief.tracks
+        return sources
 
 
 def _renamed(belief: FloorBelief, names: Mapping[int, int]) -> FloorBelief:
