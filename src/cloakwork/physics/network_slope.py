@@ -20,7 +20,8 @@ MOST_TOUCHED = 1.5e10  # entries that all edges together may touch, about a minu
 MOST_NODES = 20_000  # that the heat of one edge may reach
 SAMPLED = 64  # edges whose cost is measured first
 CLOSE = 1.005  # a bound this near to the steepest edge is not refined
-SKETCHES = 384  # random readings; see `sketched`
+SKETCHES, MORE_SKETCHES = 384, 768  # random readings, and where each takes few terms; see `sketched`
+FEW_TERMS = 20  # of a Chebyshev sum
 SKETCH_ERROR = 1e-4  # of the Chebyshev sum for a sketch, at first
 SKETCH_SHARE = 0.01  # of the steepest slope that this error may have
 SKETCH_DOUBT = 1e-11  # probability that a sketch understates the slope
@@ -156,28 +157,40 @@ class Network:
         pilot = float(np.sqrt(self._random_readings(kernel)[0] / BLOCK).max())
         if kernel.error > SKETCH_SHARE * pilot:
             kernel = kernel.rougher(SKETCH_SHARE * pilot / 2)
+        number = MORE_SKETCHES if len(kernel.coefficients) <= FEW_TERMS else SKETCHES
         squares, column_squares = np.zeros(len(self.pairs)), np.zeros(len(self.seen))
-        for done in range(0, SKETCHES, BLOCK):
-            progress(done, SKETCHES)
+        for done in range(0, number, BLOCK):
+            progress(done, number)
             of_edges, of_nodes = self._random_readings(kernel)
             squares += of_edges
             column_squares += of_nodes
         u, v = self.pairs.T
-        quantile = 2 * float(special.gammaincinv(SKETCHES / 2, SKETCH_DOUBT / len(u)))
+        quantile = 2 * float(special.gammaincinv(number / 2, SKETCH_DOUBT / len(u)))
         spread = float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[u] + self.scale[v])
-        values = np.sqrt(squares / SKETCHES) / self.lengths
-        slack, factor = kernel.error * spread / self.lengths, float(np.sqrt(SKETCHES / quantile))
-        return EdgeSlopes(values, slack, factor, SKETCH_DOUBT, np.sqrt(column_squares / SKETCHES))
+        values = np.sqrt(squares / number) / self.lengths
+        slack, factor = kernel.error * spread / self.lengths, float(np.sqrt(number / quantile))
+        return EdgeSlopes(values, slack, factor, SKETCH_DOUBT, np.sqrt(column_squares / number))
 
     def _random_readings(self, kernel: NetworkKernel) -> tuple[FloatArray, FloatArray]:
         """Sums of squares of `BLOCK` random readings of each edge, shape (p,), and of each node, shape (n,)."""
         rng = np.random.default_rng(secrets.randbits(128))
-        root, squares = np.sqrt(self.scale)[:, None], np.zeros(len(self.pairs))
+        root, squares = np.sqrt(self.scale)[:, None], np.empty(len(self.pairs))
         block = kernel.apply(rng.standard_normal((len(root), BLOCK)) * (self.seen[:, None] / root)) * root
-        u, v = self.pairs.T
-        for column in np.ascontiguousarray(block.T):
-            squares += (column[u] - column[v]) ** 2
+        ends = np.linspace(0, len(squares), (os.cpu_count() or 1) + 1).astype(int)
+        with ThreadPoolExecutor(len(ends) - 1) as pool:
+            list(pool.map(lambda low, high: square_edges(block, self.pairs, squares, low, high), ends, ends[1:]))
         return squares, (block**2).sum(axis=1)
+
+
+@compiled
+def square_edges(block: FloatArray, pairs: IntArray, squares: FloatArray, low: int, high: int) -> None:
+    """Sums of the squared differences along some edges, over the columns of a block."""
+    for e in range(low, high):
+        u, v = pairs[e]
+        total = 0.0
+        for k in range(block.shape[1]):
+            total += (block[u, k] - block[v, k]) ** 2
+        squares[e] = total
 
 
 @compiled_part
