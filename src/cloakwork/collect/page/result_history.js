@@ -4,6 +4,7 @@ import * as api from "./api.js";
 
 const MOST = 3000; // without their maps
 const MOST_WHOLE = 300;
+const AHEAD = 4; // results to load before a slider comes to them
 const TRAIL_MS = 600_000;
 const TRAIL_FRAMES = [10, 300]; // at least and at most
 const TRAIL_POINTS = 3000; // of all tracks together
@@ -35,6 +36,7 @@ export class ResultHistory {
     this.recent = new Stretch([], Infinity, Infinity);
     this.past = new Stretch([], Infinity, -Infinity);
     this.whole = new Map();
+    this.coming = new Map();
   }
 
   /** Sets how far trails go back: not as far with many people. */
@@ -69,12 +71,22 @@ export class ResultHistory {
 
   /** The result of a time with its map; null where there is none. */
   async get(time) {
-    const result = this.whole.get(time) ?? (await api.getResult(this.name, time));
+    const result = this.whole.get(time) ?? (await (this.coming.get(time) ?? api.getResult(this.name, time)));
     if (!result) return null;
     this.whole.delete(time);
     this.whole.set(time, result);
     if (this.whole.size > MOST_WHOLE) this.whole.delete(this.whole.keys().next().value);
     return result;
+  }
+
+  /** Loads the next results before (-1) or after (1) a time, while others are drawn. */
+  expect(time, by) {
+    for (let k = 1; k <= AHEAD; k += 1) {
+      const next = time + k * by * this.period;
+      if (this.whole.has(next) || this.coming.has(next) || next > this.newest?.time) continue;
+      const found = this.get(next).catch(() => null); // shown only if it is asked for, and then asked again
+      this.coming.set(next, found.finally(() => this.coming.delete(next)));
+    }
   }
 
   /** The stretch that holds a period, if it is loaded. */

@@ -220,7 +220,9 @@ export class SiteView {
       const result = found?.map ? found : found && (await history.get(found.time));
       const passed = asked !== this.requested && this.requested in known;
       const drawn = result && result === this.shown && this.brief && $("slider").matches(":active");
+      const before = this.shown;
       if (this.open && !passed && !drawn) await this._render(result ?? null);
+      if (this.brief && result && before) history.expect(result.time, Math.sign(result.time - before.time) || 1);
     }
   }
 
