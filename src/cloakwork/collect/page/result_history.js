@@ -79,11 +79,11 @@ export class ResultHistory {
     return result;
   }
 
-  /** Loads the next results before (-1) or after (1) a time, while others are drawn. */
-  expect(time, by) {
+  /** Loads the next results before (-1) or after (1) a time, while others are drawn; `has(time)`: there is one. */
+  expect(time, by, has) {
     for (let k = 1; k <= AHEAD; k += 1) {
       const next = time + k * by * this.period;
-      if (this.whole.has(next) || this.coming.has(next) || next > this.newest?.time) continue;
+      if (this.whole.has(next) || this.coming.has(next) || !has(next)) continue;
       const found = this.get(next).catch(() => null); // shown only if it is asked for, and then asked again
       this.coming.set(next, found.finally(() => this.coming.delete(next)));
     }

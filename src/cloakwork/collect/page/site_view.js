@@ -222,7 +222,8 @@ export class SiteView {
       const drawn = result && result === this.shown && this.brief && $("slider").matches(":active");
       const before = this.shown;
       if (this.open && !passed && !drawn) await this._render(result ?? null);
-      if (this.brief && result && before) history.expect(result.time, Math.sign(result.time - before.time) || 1);
+      const by = result && before ? Math.sign(result.time - before.time) : 0;
+      if (this.brief && by) history.expect(result.time, by, (time) => this.page.timeline.has(time));
     }
   }
 

@@ -47,7 +47,7 @@ export class Timeline {
     $("range").replaceChildren(...options, new Option("all that is stored", ALL));
     $("range").value = best[1];
     setVisible($("go-settled"), settles);
-    Object.assign(this, { period, mode: "live", at: null, from: 0, to: 1 });
+    Object.assign(this, { period, mode: "live", at: null, from: 0, to: 1, counts: null });
     this.pause();
     this.show(null, "No history yet");
     $("lanes").replaceChildren();
@@ -141,7 +141,7 @@ export class Timeline {
 
   /** Draws the lanes, with the numbers of the tracks that stayed long; `zoneOf(point)` gives a zone's id. */
   draw({ since, until, step_ms: step, zones, counts }, tracks, zoneOf) {
-    Object.assign(this, { from: since, to: Math.max(until, since + 1) });
+    Object.assign(this, { from: since, to: Math.max(until, since + 1), step_ms: step, counts });
     const share = (time) => Math.min(1, Math.max(0, (time - since) / (this.to - since)));
     const steps = Math.max(1, (until - since) / step);
     const reach = Math.ceil((1.5 * this.period) / step);
@@ -164,6 +164,11 @@ export class Timeline {
     }
     setText($("first"), moment(since, this.now()));
     setText($("last"), moment(until, this.now()));
+  }
+
+  /** Whether the lanes have a frame about this time. */
+  has(time) {
+    return this.counts?.[Math.floor((time - this.from) / this.step_ms)] != null;
   }
 
   /** The row of a zone, or of the count, whose id is empty. */
