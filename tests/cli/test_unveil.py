@@ -313,10 +313,14 @@ def test_a_folder_is_filled_in_parts_and_goes_on_after_an_interruption(
     found = [pq.read_table(path)["steps"].to_pylist() for path in sorted(house.out.iterdir())]
     assert [len(part) for part in found] == [8, 8, 5]
     assert list(chain.from_iterable(found)) == true
+    first.unlink()
     again = house.unveil()
     assert again.code == 0
+    assert "overwrote" in again.err, "parts after a gap are made again"
+    again = house.unveil()
     assert "21 true readings were there" in again.err
-    assert sum(batches) == 21 + 4, "a complete folder is left as it is"
+    assert sum(batches) == 2 * 21 + 4, "a complete folder is left as it is"
+    first.unlink()
     house.sends(sent(house.plan, house.opens("s2"), "s2", true))
     other = house.unveil()
     assert other.code == 2

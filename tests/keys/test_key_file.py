@@ -258,3 +258,12 @@ def test_an_export_is_not_taken_for_the_keys_of_the_site(keys: Path, tmp_path: P
         with pytest.raises(KeyFileError) as problem:
             load_unveiling_keys(path)
         assert problem.value.values["key"] == key
+
+
+def test_another_file_is_called_that_and_not_a_key_file_that_others_can_access(tmp_path: Path) -> None:
+    other = tmp_path / "site.plan.json"
+    other.write_text('{"v": 1, "site": "flat"}')
+    other.chmod(0o644)
+    with pytest.raises(KeyFileError) as caught:
+        load_keys(other)
+    assert "mode" not in caught.value.values

@@ -302,6 +302,7 @@ def _values(fit: WalkFit, changes: Changes) -> dict[str, object]:
         "baselines": dict(zip(fit.site.sensor_ids, fit.baselines.tolist(), strict=True)),
         "tolerance": _tolerance(changes),
         "p_value": fit.p_value,
+        "fits": not fit.wrong,
         "misfit": fit.misfit,
         "misplaced": fit.misplaced(),
         "bad_sensors": fit.bad_sensors(),

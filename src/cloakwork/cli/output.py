@@ -170,7 +170,7 @@ def mark_of(file: Path) -> str | None:
         import pyarrow.parquet as pq  # noqa: PLC0415
 
     if file.is_file():
-        with suppress(pa.ArrowException):
+        with suppress(pa.ArrowException, OSError):
             return str((pq.read_schema(file).metadata or {}).get(MARK, b""), "utf-8", "replace")
     return None
 

@@ -1,8 +1,10 @@
 """`cloakwork unveil`."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +13,7 @@ import typer
 
 from cloakwork.cli.arguments import PlanFile, SiteFile
 from cloakwork.cli.output import bar, counted, form_of, is_folder, mark_of, note, noting_interrupt, written
-from cloakwork.errors import InputError
+from cloakwork.errors import InputError, ReadingError
 from cloakwork.keys import BATCH, PRIVATE, Evidence, TrueRows, Unveiling, load_unveiling_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, Row, table_writer
 from cloakwork.site import Plan, load_plan, load_site, plan_beside
@@ -34,20 +36,21 @@ def unveil(
     chosen = plan or plan_beside(site)
     loaded = load_site(site)
     found = _plan(site, loaded.name, chosen)
+    about: dict[str, object] = {"site": loaded.name, "true readings": True}
+    if is_folder(out):
+        about |= {"plan": found.digest, "unit": loaded.unit, "version": version("cloakwork"), "part": PART}
+        about |= {"readings": _digest(readings), "keys": [keys.stat().st_size, keys.stat().st_mtime_ns]}
     held = load_unveiling_keys(keys)
     scale = ReadingScale.of(found, loaded.unit)
     scale = replace(scale, sigmas=dict.fromkeys(scale.sigmas, 0.0))
-    target = _Target(out, {"site": loaded.name, "true readings": True}, scale, (site, readings, keys, chosen))
+    target = _Target(out, about, scale, (site, readings, keys, chosen))
     with bar("unveiling", 2 * ReadingsFile(readings, ()).size) as progress:
         if is_folder(out):
-            made_from = [[path.stat().st_size, path.stat().st_mtime_ns] for path in (readings, keys)]
-            target = replace(target, about={**target.about, "plan": found.digest, "made from": made_from})
             parts, there, evidence = target.finished()
             unveiling = Unveiling(readings, found, held, skip=there, progress=progress)
             unveiling.check.streams.update(evidence)
             with noting_interrupt(f"stopped. Finished parts are in {out}: run the same command again to go on"):
-                if there % PART == 0:  # the last part is short, unless by chance
-                    target.write_parts(unveiling, parts)
+                target.write_parts(unveiling, parts)
         else:
             unveiling = Unveiling(readings, found, held, progress=progress)
             with noting_interrupt("stopped, nothing written. To be able to stop and go on, give a folder as --out"):
@@ -85,12 +88,12 @@ class _Target:
 
         Refuses a folder whose parts were made from something else.
         """
+        found = {path: mark_of(path) for path in self.out.glob("*.parquet")}
+        for path, mark in found.items():
+            if mark is not None and not mark.startswith(json.dumps(self.about)[:-1]):
+                raise InputError(f"{path} was made from other readings, keys or another plan. Give another folder.")
         parts, rows, evidence = 0, 0, {}
-        while rows == parts * PART and (mark := mark_of(self._part(parts))) is not None:
-            if not mark.startswith(json.dumps(self.about)[:-1]):
-                raise InputError(
-                    f"{self._part(parts)} was made from other readings, keys or another plan. Give another folder."
-                )
+        while (mark := found.get(self._part(parts))) is not None:
             known = json.loads(mark)
             parts, rows, evidence = parts + 1, rows + known["rows"], known["evidence"]
         return parts, rows, {name: Evidence(*values) for name, values in evidence.items()}
@@ -117,6 +120,15 @@ def _plan(site: Path, name: str, chosen: Path) -> Plan:
             f"{chosen} is a plan of {found.site}, and {site} is {name}. Give a plan of {name} with --plan."
         )
     return found
+
+
+def _digest(path: Path) -> str:
+    """A digest of a file, so that parts are never made from two."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as problem:
+        raise ReadingError(f"{path}: {problem.strerror}.", path=str(path)) from None
 
 
 def _steps(plan: Plan, names: Iterable[str]) -> str:

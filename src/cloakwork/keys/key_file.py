@@ -215,24 +215,23 @@ def _read_private(path: Path) -> dict[str, object]:
             if not stat.S_ISREG(status.st_mode):
                 raise refusal("not a plain file.")
             mode, content = stat.S_IMODE(status.st_mode), file.read(LARGEST_FILE + 1)
-            if not any(name in content for name in (b'"masters"', b'"generations"')):
-                raise refusal("not a key file. Create keys with: cloakwork keys new SITE")
-            if os.name == "posix" and mode & 0o077:
-                raise refusal(
-                    f"others can access this file (mode {mode:o}); only its owner may. Run: chmod 600 "
-                    f"{shlex.quote(str(path))}   If others may have read it, also run: cloakwork keys rotate",
-                    mode=mode,
-                )
     except OSError as problem:
         raise refusal(f"{problem.strerror}. Create keys with: cloakwork keys new SITE", errno=problem.errno) from None
     if len(content) > LARGEST_FILE:
         raise refusal(f"larger than {LARGEST_FILE // 10**6} MB, so not a key file.", largest=LARGEST_FILE)
-    try:
+    parsed: dict[str, object] | None = None
+    with contextlib.suppress(ValueError, RecursionError):
         parsed = json.loads(content.decode(), object_pairs_hook=_unique)
-    except (ValueError, RecursionError):
-        raise refusal("not valid JSON, or a name occurs twice. Restore the last whole copy from a backup.") from None
-    if not isinstance(parsed, dict):
-        raise refusal("not a JSON object, so not a key file.")
+    if parsed is not None and not (isinstance(parsed, dict) and parsed.keys() & {"masters", "generations"}):
+        raise refusal("not a key file.")
+    if os.name == "posix" and mode & 0o077:
+        raise refusal(
+            f"others can access this file (mode {mode:o}); only its owner may. Run: chmod 600 "
+            f"{shlex.quote(str(path))}   If others may have read it, also run: cloakwork keys rotate",
+            mode=mode,
+        )
+    if parsed is None:
+        raise refusal("not valid JSON, or a name occurs twice. Restore the last whole copy from a backup.")
     return parsed
 
 

@@ -159,7 +159,7 @@ class Plan:
         kept = name != plan_beside(site.source).name and name.startswith(Path(site.source).stem)
 
         def refusal(reason: str, text: str) -> PlanError:
-            use = " It fits the site file as it was then: use that one." if kept else ""
+            use = " It fits the site file as it was then: use that one." if kept and reason != "site" else ""
             rewrite = not kept and reason != "site"  # nobody may write over the plan of another site
             return PlanError(f"{text}{use}", reason=reason, plan=str(file), site=site.source, rewrite=rewrite)
 

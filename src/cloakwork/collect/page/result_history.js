@@ -57,6 +57,7 @@ export class ResultHistory {
   add(result) {
     this.recent.add(result);
     this.whole.delete(result.time);
+    this.coming.delete(result.time);
   }
 
   /** The newest result, without its map. */
@@ -71,8 +72,10 @@ export class ResultHistory {
 
   /** The result of a time with its map; null where there is none. */
   async get(time) {
-    const result = this.whole.get(time) ?? (await (this.coming.get(time) ?? api.getResult(this.name, time)));
+    const result = this.whole.get(time) ?? (await this.coming.get(time)) ?? (await api.getResult(this.name, time));
     if (!result) return null;
+    const known = this.recent.items.findLast((one) => one.time === time);
+    if (known?.settled && !result.settled) return result; // it settled meanwhile: not kept
     this.whole.delete(time);
     this.whole.set(time, result);
     if (this.whole.size > MOST_WHOLE) this.whole.delete(this.whole.keys().next().value);
@@ -84,7 +87,7 @@ export class ResultHistory {
     for (let k = 1; k <= AHEAD; k += 1) {
       const next = time + k * by * this.period;
       if (this.whole.has(next) || this.coming.has(next) || !has(next)) continue;
-      const found = this.get(next).catch(() => null); // shown only if it is asked for, and then asked again
+      const found = this.get(next).catch(() => null); // if it fails, whoever needs it asks again
       this.coming.set(next, found.finally(() => this.coming.delete(next)));
     }
   }

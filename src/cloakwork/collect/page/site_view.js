@@ -223,7 +223,7 @@ export class SiteView {
       const before = this.shown;
       if (this.open && !passed && !drawn) await this._render(result ?? null);
       const by = result && before ? Math.sign(result.time - before.time) : 0;
-      if (this.brief && by) history.expect(result.time, by, (time) => this.page.timeline.has(time));
+      if (this.open && this.brief && by) history.expect(result.time, by, (time) => this.page.timeline.has(time));
     }
   }
 
