@@ -95,7 +95,7 @@ async function open(name) {
   globalThis.history.replaceState(null, "", url);
   let geometry;
   try {
-    [geometry, sites] = await Promise.all([api.getGeometry(name), api.getSites()]); // with their clocks as of now
+    [geometry, sites] = await Promise.all([api.getGeometry(name), api.getSites()]); // with their clocks
   } catch (problem) {
     if (turn !== opening) return;
     handleError(problem);

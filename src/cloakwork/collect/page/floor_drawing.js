@@ -17,7 +17,7 @@ export class FloorDrawing {
     this.back = s("svg", { "aria-hidden": "true" });
     this.front = s("svg", { class: "front", "aria-hidden": "true" });
     this.dots = s("svg", { "aria-hidden": "true" });
-    this.above = s("svg", { "aria-hidden": "true" }); // apart, so that the rest is not painted again
+    this.above = s("svg", { "aria-hidden": "true" }); // apart: the rest is not painted again
     this.elements = [this.back, this.canvas, this.dots, this.front, this.above];
     this.span = Math.hypot(this.floor.width, this.floor.height);
     this.ready = false;

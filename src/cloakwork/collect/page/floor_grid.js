@@ -51,7 +51,7 @@ export class FloorGrid {
     return column < 0 || row < 0 ? -1 : 2 * (column + this.columns * row) + up;
   }
 
-  /** The sides of cells that walls leave open; the collector's walls run along them, and end at doors. */
+  /** The sides of cells that walls leave open; walls run along them, and end at doors. */
   _openSides() {
     this._pass = new Uint8Array(2 * this.grid.length).map((_, side) => this.grid[side >> 1] >= 0);
     for (const [[ax, ay], [bx, by]] of this.walls) {

@@ -74,7 +74,7 @@ export const clock = (time) => CLOCK.format(new Date(time));
 
 /** A time; with the date unless it is today's. */
 export function moment(time, now) {
-  const same = new Date(time).toDateString() === new Date(now).toDateString(); // quicker than to format both
+  const same = new Date(time).toDateString() === new Date(now).toDateString();
   return same ? clock(time) : `${day(time)}, ${clock(time)}`;
 }
 

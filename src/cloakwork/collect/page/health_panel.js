@@ -186,7 +186,7 @@ function newestAlarms(alarms) {
 
 const andOthers = (alarms) => (alarms > 1 ? ` and ${count(alarms - 1, "other")}` : "");
 
-/** Sensors that are offline, silent, skipping slots or unable to measure, each since its last reading. */
+/** Sensors that are offline, silent, skipping slots or unable to measure, since their last reading. */
 const away = (sensors, now) =>
   sensors
     .filter(({ level }) => level === "bad")

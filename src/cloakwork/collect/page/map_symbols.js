@@ -38,7 +38,7 @@ export function vicinityBar(left, right, y) {
   return s("path", { class: "vicinity bar", d: `M${left} ${y}H${right}${ends}` });
 }
 
-/** The ways of tracks, fading with age; `way` gives corners in pixels between points. Those of one age are one path. */
+/** The ways of tracks, fading with age, one path for each age; `way` gives corners between points. */
 export function trailPaths(tracks, way, now, span) {
   const paths = new Map();
   for (const points of tracks.values())

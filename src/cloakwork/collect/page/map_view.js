@@ -54,7 +54,7 @@ export class MapView {
   _fit() {
     const width = this.holder.clientWidth;
     const { card, holder } = this;
-    const plans = card.querySelector(".plans"); // of one or two figures, side by side or one above the other
+    const plans = card.querySelector(".plans"); // one or two figures
     const caption = holder.parentElement.offsetHeight - this.box.offsetHeight;
     const besides = card.offsetTop + card.offsetHeight - plans.offsetHeight + caption;
     const most = Math.max(LEAST * unit(), innerHeight - besides);

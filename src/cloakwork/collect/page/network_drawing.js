@@ -85,7 +85,7 @@ export class NetworkDrawing {
       .map(([sensor, [x, y]]) => sensorDot([x + size, y - size], sensor, frame.sensors.get(sensor.id)));
   }
 
-  /** The nodes on the way with the fewest edges; none where it does not move or there is no way. */
+  /** The nodes on the shortest way; none if it does not move. */
   _way(start, end) {
     const next = new Map([[end, null]]);
     for (const here of next.keys())

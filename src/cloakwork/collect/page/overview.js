@@ -1,4 +1,4 @@
-// All sites in one row, such as the floors of a building: how many are at each, and its problems; a click opens one.
+// All sites in one row, such as the floors of a building, with their counts and problems.
 
 import * as api from "./api.js";
 import { $, h, setText, setVisible } from "./elements.js";

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 
 const MOST = 3000; // without their maps
 const MOST_WHOLE = 300;
-const AHEAD = 4; // results to load before a slider comes to them
+const AHEAD = 4; // results to load early
 const TRAIL_MS = 600_000;
 const TRAIL_FRAMES = [10, 300]; // at least and at most
 const TRAIL_POINTS = 3000; // of all tracks together
@@ -74,20 +74,19 @@ export class ResultHistory {
   async get(time) {
     const result = this.whole.get(time) ?? (await this.coming.get(time)) ?? (await api.getResult(this.name, time));
     if (!result) return null;
-    const known = this.recent.items.findLast((one) => one.time === time);
-    if (known?.settled && !result.settled) return result; // it settled meanwhile: not kept
+    if (this.recent.items.some((one) => one.time === time && one.settled > result.settled)) return result; // too old
     this.whole.delete(time);
     this.whole.set(time, result);
     if (this.whole.size > MOST_WHOLE) this.whole.delete(this.whole.keys().next().value);
     return result;
   }
 
-  /** Loads the next results before (-1) or after (1) a time, while others are drawn; `has(time)`: there is one. */
+  /** Loads the next results, earlier (-1) or later (1), of times that `has` knows. */
   expect(time, by, has) {
     for (let k = 1; k <= AHEAD; k += 1) {
       const next = time + k * by * this.period;
       if (this.whole.has(next) || this.coming.has(next) || !has(next)) continue;
-      const found = this.get(next).catch(() => null); // if it fails, whoever needs it asks again
+      const found = this.get(next).catch(() => null); // asked again if needed
       this.coming.set(next, found.finally(() => this.coming.delete(next)));
     }
   }

@@ -48,7 +48,7 @@ export class SiteView {
       onState: (link) => {
         if (!this.open) return;
         if (link === "open") page.setConnected(true);
-        else this.attempt(() => api.getSites()); // an event stream does not say why it ended; a request does
+        else this.attempt(() => api.getSites()); // a request says why the stream ended
       },
     });
     this.timer = setInterval(() => this._poll(), HEALTH_MS);
@@ -143,10 +143,11 @@ export class SiteView {
     this.laneTimer = null;
     return this.attempt(async () => {
       const { timeline } = this.page;
-      const since = timeline.range === null ? null : Math.max(0, Math.floor(api.now() - timeline.range));
+      const { range } = timeline;
+      const since = range === null ? null : Math.max(0, Math.floor(api.now() - range));
       const lanes = await api.getTimeline(this.name, since);
       const { items } = await api.getTracks(this.name, lanes.since, lanes.until);
-      if (!this.open) return;
+      if (!this.open || range !== timeline.range) return;
       timeline.draw(lanes, items, (point) => zonesOf(point, this.geometry)[0]?.id);
       this._showMoment();
     });
@@ -222,7 +223,7 @@ export class SiteView {
       const drawn = result && result === this.shown && this.brief && $("slider").matches(":active");
       const before = this.shown;
       if (this.open && !passed && !drawn) await this._render(result ?? null);
-      const by = result && before ? Math.sign(result.time - before.time) : 0;
+      const by = Math.sign(result?.time - before?.time);
       if (this.open && this.brief && by) history.expect(result.time, by, (time) => this.page.timeline.has(time));
     }
   }

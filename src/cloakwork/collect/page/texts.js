@@ -52,7 +52,7 @@ export function followed({ since, same }, time) {
   return `${long}, over ${10 * Math.min(9, Math.floor(10 * same))}\u00a0% sure it is the same one`;
 }
 
-/** The shortest range of counts that is more likely than not: [low, high, probability]; some where a zone is occupied. */
+/** The shortest range of counts that is likelier than not: [low, high, probability]; some if a zone is occupied. */
 function likelyCounts({ counts, zones }) {
   let low = counts.indexOf(Math.max(...counts));
   let [high, p] = [low, counts[low]];
@@ -216,7 +216,7 @@ export function few(names) {
 
 /** Why the claim does not hold from `from` on; empty where it holds. */
 export function warning(info, sensors, from) {
-  const since = from - 1000 * info.window_s; // a window that begins earlier may reach into the period in view
+  const since = from - 1000 * info.window_s; // earlier windows may reach into the period
   const reasons = Object.entries(BROKEN).map(([code, [one, many, what]]) => {
     const inView = (broken) => broken.code === code && broken.last > since;
     const names = sensors.filter((sensor) => (sensor.broken ?? []).some(inView)).map((sensor) => sensor.id);

@@ -15,7 +15,7 @@ const RANGES = [
 const ALL = "all";
 const FEWEST = 40; // frames that the default range shows, if possible
 const SHADES = 10;
-const PLAY_MS = 30_000; // to play the whole timeline, at a pace that people and the collector can follow
+const PLAY_MS = 30_000; // to play the whole timeline
 const [FASTEST_MS, SLOWEST_MS] = [70, 500];
 const LONG_STAY = 0.05; // share of the timeline that a stay needs to show its number
 const PAGE = 10; // frames that PageUp goes back
@@ -139,7 +139,7 @@ export class Timeline {
     slider.firstElementChild.style.left = `${100 * Math.min(1, Math.max(0, share))}%`;
   }
 
-  /** Draws the lanes, with the numbers of the tracks that stayed long; `zoneOf(point)` gives a zone's id. */
+  /** Draws the lanes, with the numbers of tracks that stayed long; `zoneOf(point)` is a zone's id. */
   draw({ since, until, step_ms: step, zones, counts }, tracks, zoneOf) {
     Object.assign(this, { from: since, to: Math.max(until, since + 1), step_ms: step, counts });
     const share = (time) => Math.min(1, Math.max(0, (time - since) / (this.to - since)));
@@ -166,7 +166,7 @@ export class Timeline {
     setText($("last"), moment(until, this.now()));
   }
 
-  /** Whether the lanes have a frame about this time. */
+  /** Whether there is a frame about this time. */
   has(time) {
     return this.counts?.[Math.floor((time - this.from) / this.step_ms)] != null;
   }
