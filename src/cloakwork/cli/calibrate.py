@@ -85,7 +85,7 @@ def calibrate(
 def _from_walk(
     site: Site, walk: Path, readings: Path, plot: Path | None, inputs: tuple[Path, ...], *, json: bool
 ) -> tuple[Changes, bool]:
-    """What the walk changes, and whether the model is wrong."""
+    """Return the changes to the site file, and whether the walk contradicts the model."""
     if plot is not None:
         check_picture(plot)
         refuse_input(plot, *inputs)

@@ -164,7 +164,7 @@ def is_folder(path: Path) -> bool:
 
 
 def mark_of(file: Path) -> str | None:
-    """What a Parquet file says about how it was made; None if the file is missing or damaged."""
+    """Return the note in a Parquet file on how it was made; None if the file is missing or damaged."""
     with optional_parts():
         import pyarrow as pa  # noqa: PLC0415 - large
         import pyarrow.parquet as pq  # noqa: PLC0415
