@@ -105,7 +105,7 @@ def test_slope_without_a_matrix_is_never_too_small(
     assert local or (adjacency is HUBS and tau == 1.5 and kind is Laplacian.COMBINATORIAL)
     assert graph.joint_slope(weights).value <= true.max() * (1.01 if local else 1.6)
     if local:
-        assert (slopes.values - slopes.slack <= true).all()
+        assert (2 * slopes.values - slopes.upper <= true).all()
 
 
 def test_a_cloak_of_an_unformed_graph_covers_several_frames(unformed: None) -> None:

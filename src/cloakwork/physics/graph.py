@@ -293,7 +293,7 @@ class Graph(Physics):
 
     def near_columns(self, sources: IntArray, drop: float) -> NearColumns:
         """Columns of M / gain of some nodes, on the nodes near them; heat below `drop` is left out as it spreads."""
-        return near_columns(self._unweighted, sources, drop)
+        return near_columns(self._unweighted.jumps, sources, drop)
 
     @cached_property
     def _unweighted(self) -> Network:

@@ -6,11 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork._compile import compiled
-from cloakwork.physics.network_slope import Network, spread_once
+from cloakwork._compile import compiled, compiled_part
+from cloakwork.physics.network_kernel import ONE
+
+BoolArray = NDArray[np.bool_]
+
+NOW, NEXT, TOTAL, STATE = 0, 1, 2, 3  # of a row of heat, see `spread_once`
+NEVER, EVER, LISTED = 0.0, 1.0, 2.0  # whether a node held heat, and is on the list of those that will
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,57 +38,142 @@ class NearColumns:
         return np.asarray(np.add.reduceat(entries, self.starts[:-1]))
 
 
-def near_columns(network: Network, sources: IntArray, drop: float) -> NearColumns:
-    """The columns of some sources; heat below `drop` is left out as it spreads.
+@dataclass(frozen=True, eq=False)
+class Jumps:
+    """Heat that leaves node j at the rate rates_j, to node i at the rate scale_j w_ij, for the time tau.
 
     Notes
     -----
-    As in `Network.local`, exp(-tau A) = sum_k Poisson(k; tau r) P^k, where P loses no heat. Leaving some out makes no
-    entry larger, so what is left out of a column is 1 less the sum of its entries.
+    With the largest rate r, exp(-tau A) = sum_k Poisson(k; tau r) P^k, where P = 1 - A / r moves heat and makes none.
     """
-    rate = float(network.kernel.diagonal.max(initial=0.0))
-    jumps = network.kernel.tau * rate
-    most = np.arange(int(2 * jumps + 60))
-    shares = np.exp(special.xlogy(most, jumps) - jumps - special.gammaln(most + 1))
-    shares = shares[: int(np.argmax(1 - np.cumsum(shares) < drop)) + 1]
-    rates = (network.scale / rate, 1 - network.kernel.diagonal / rate)
+
+    csr: Any
+    scale: FloatArray
+    rates: FloatArray
+    tau: float
+
+    @property
+    def fastest(self) -> float:
+        """The largest rate."""
+        return float(self.rates.max(initial=0.0))
+
+    @property
+    def expected(self) -> float:
+        """The mean number of jumps."""
+        return self.tau * self.fastest
+
+    @property
+    def step(self) -> tuple[FloatArray, FloatArray]:
+        """What P moves from each node for the weight 1, and what it leaves there."""
+        return self.scale / self.fastest, 1 - self.rates / self.fastest
+
+    def shares(self, tail: float) -> FloatArray:
+        """Probabilities of 0, 1, ... jumps, up to a tail below `tail`."""
+        numbers = np.arange(int(2 * self.expected + 60))
+        shares = np.exp(special.xlogy(numbers, self.expected) - self.expected - special.gammaln(numbers + 1))
+        return np.asarray(shares[: int(np.argmax(1 - np.cumsum(shares) < tail)) + 1])
+
+    def only_through(self, nodes: BoolArray) -> "Jumps":
+        """The same, but heat that reaches any other node is lost."""
+        starts, near, weights = self.csr
+        counts = np.diff(starts.astype(np.int64))
+        kept = np.repeat(nodes, counts)
+        ends = np.cumsum(np.where(nodes, counts, 0), dtype=np.uint64)
+        csr = (np.concatenate([np.zeros(1, np.uint64), ends]), near[kept], weights[kept])
+        return Jumps(csr, self.scale, np.where(nodes, self.rates, self.rates[nodes].max()), self.tau)
+
+
+def near_columns(jumps: Jumps, sources: IntArray, drop: float, *, least: float = 0.0) -> NearColumns:
+    """The columns of some sources; heat below `drop` is left out as it spreads.
+
+    So are entries below `least` times the largest of their column. Leaving some out makes no entry larger, so what is
+    left out of a column is 1 less the sum of its entries.
+    """
+    shares, step = jumps.shares(drop), jumps.step
     pieces = np.array_split(sources, min(len(sources), os.cpu_count() or 1))
     with ThreadPoolExecutor(len(pieces)) as pool:
-        parts = list(pool.map(lambda piece: columns_near(network.csr, rates, shares, piece, drop), pieces))
+        parts = list(pool.map(lambda piece: columns_near(jumps.csr, step, shares, piece, drop, least), pieces))
     counts, nodes, values = (np.concatenate([part[k] for part in parts]) for k in range(3))
     starts = np.concatenate([[0], np.cumsum(counts)])
-    rounding = 1e-13 * (1 + jumps)
+    rounding = 1e-13 * (1 + jumps.expected)
     lost = np.maximum(1 - np.add.reduceat(values, starts[:-1]), 0.0) + rounding
     return NearColumns(starts, nodes, values, lost, float(sum(part[3] for part in parts)))
 
 
+@compiled_part
+def spread_once(csr: Any, step: Any, heat: Any, lists: Any, held: int, reached: int, weight: Any, number: int) -> Any:
+    """Move the heat of one source by one jump; returns the nodes that hold and that ever held some, and two sums.
+
+    The sums are the heat left out and the number of entries touched. `weight` is the share of this jump and of all
+    later ones, and the least heat that counts. A row of `heat` is what a node holds, will hold and held in all, and
+    its `NEVER`, `EVER` or `LISTED`: side by side, so that a node far away in memory is fetched once.
+    """
+    starts, near, weights = csr
+    scale, stay = step
+    here, there, ever = lists[(number - 1) % 2], lists[number % 2], lists[2]
+    count, lost, touched = 0, 0.0, np.uint64(0)
+    for k in range(held):
+        j = here[k]
+        x = heat[j, NOW]
+        heat[j, NOW] = 0.0
+        if abs(x) * weight[1] < weight[2]:
+            lost += abs(x) * weight[1]
+            continue
+        if heat[j, STATE] != LISTED:
+            heat[j, STATE] = LISTED
+            there[count] = j
+            count += 1
+        heat[j, NEXT] += stay[j] * x
+        first, last = starts[j], starts[j + ONE]
+        touched += last - first
+        for e in range(first, last):
+            i = near[e]
+            if heat[i, STATE] != LISTED:
+                if heat[i, STATE] == NEVER:
+                    ever[reached] = i
+                    reached += 1
+                heat[i, STATE] = LISTED
+                there[count] = i
+                count += 1
+            heat[i, NEXT] += weights[e] * scale[j] * x
+    for k in range(count):
+        j = there[k]
+        x = heat[j, NEXT]
+        heat[j, NOW], heat[j, NEXT], heat[j, STATE] = x, 0.0, EVER
+        heat[j, TOTAL] += weight[0] * x
+    return count, reached, lost, touched
+
+
 @compiled
-def columns_near(csr: Any, rates: Any, shares: FloatArray, sources: IntArray, drop: float) -> Any:
+def columns_near(csr: Any, rates: Any, shares: FloatArray, sources: IntArray, drop: float, least: float) -> Any:
     """Number of entries of each column, and all nodes and entries in order; and the number of entries touched."""
     n = len(csr[0]) - 1
-    now, then, total = np.zeros(n), np.zeros(n), np.zeros(n)
-    listed, lists, ever = np.zeros(n, np.int8), np.empty((2, n), np.uint32), np.empty(n, np.uint32)
+    heat, lists = np.zeros((n, 4)), np.empty((3, n), np.uint32)
+    ever = lists[2]
     counts, nodes, values = np.empty(len(sources), np.int64), np.empty(1024, np.int32), np.empty(1024)
     used, work = 0, 0.0
     for p in range(len(sources)):
         node = sources[p]
         held, reached, left, last = 1, 1, 1.0 - shares[0], 0
-        lists[0, 0], ever[0], listed[node] = node, node, 2
-        now[node], total[node] = 1.0, shares[0]
+        lists[0, 0], ever[0] = node, node
+        heat[node, NOW], heat[node, TOTAL], heat[node, STATE] = 1.0, shares[0], EVER
         for step in range(1, len(shares)):
             weight = (shares[step], left, drop)
-            held, reached, _, touched = spread_once(
-                csr, rates, (now, then, total), (listed, lists, ever), held, reached, weight, step
-            )
+            held, reached, _, touched = spread_once(csr, rates, heat, lists, held, reached, weight, step)
             work, left, last = work + touched, max(left - shares[step], 0.0), step
         for k in range(held):
-            now[lists[last % 2, k]] = 0.0
+            heat[lists[last % 2, k], NOW] = 0.0
         while used + reached > len(values):
             nodes, values = np.append(nodes, np.empty_like(nodes)), np.append(values, np.empty_like(values))
+        largest = 0.0
+        for k in range(reached):
+            largest = max(largest, heat[ever[k], TOTAL])
+        first = used
         for k in range(reached):
             j = ever[k]
-            nodes[used + k], values[used + k] = j, total[j]
-            total[j], listed[j] = 0.0, 0
-        used += reached
-        counts[p] = reached
+            if heat[j, TOTAL] >= least * largest:
+                nodes[used], values[used] = j, heat[j, TOTAL]
+                used += 1
+            heat[j, TOTAL], heat[j, STATE] = 0.0, NEVER
+        counts[p] = used - first
     return counts, nodes[:used], values[:used], work

@@ -1,30 +1,49 @@
-"""The steepest slope of a large network: edge by edge where heat stays near, by a random sketch where it does not."""
+"""The steepest slope of a large network: edge by edge where heat stays near, with a random sketch where it does not."""
 
 import os
 import secrets
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork._compile import compiled, compiled_part
+from cloakwork._compile import compiled
 from cloakwork.physics.edge_list import Progress
-from cloakwork.physics.network_kernel import BLOCK, ONE, NetworkKernel
+from cloakwork.physics.near_columns import (
+    EVER,
+    NEVER,
+    NOW,
+    STATE,
+    TOTAL,
+    Jumps,
+    NearColumns,
+    near_columns,
+    spread_once,
+)
+from cloakwork.physics.network_kernel import BLOCK, NetworkKernel
 
 MOST_JUMPS = 60.0  # expected jumps of a walker; with more, no edge is local
 MOST_TOUCHED = 1.5e10  # entries that all edges together may touch, about a minute of work on two cores
 MOST_NODES = 20_000  # that the heat of one edge may reach
 SAMPLED = 64  # edges whose cost is measured first
 CLOSE = 1.005  # a bound this near to the steepest edge is not refined
-SKETCHES, MORE_SKETCHES = 384, 768  # random readings, and where each takes few terms; see `sketched`
-FEW_TERMS = 20  # of a Chebyshev sum
-SKETCH_ERROR = 1e-4  # of the Chebyshev sum for a sketch, at first
+SKETCHES = (48, 96, 192, 384)  # random readings, more if the bound is loose; see `sketched`
+TIGHT = 1.45  # times the true slope: a bound that needs no more of them
+SKETCH_ERROR = 1e-4  # of the Chebyshev sum for a sketch, at most
 SKETCH_SHARE = 0.01  # of the steepest slope that this error may have
 SKETCH_DOUBT = 1e-11  # probability that a sketch understates the slope
+NORM_BLOCKS = 2  # blocks of random readings for the norms of columns alone
+NEAR_DROP, SHARPEST_DROP = 3e-3, 1e-4  # heat left out as the near part of a column spreads: at first, and at least
+NEAR_LEAST = 0.01  # of the largest entry of a column, for an entry of its near part
+NEAR_TOUCHED, NEAR_WORK = 30_000, 1e10  # entries that the near part of one column, and that of all, may touch
+STEEP = 0.4  # of the steepest slope: columns at such edges are computed more sharply
+HUB = 2.0  # times the median rate: the near part does not follow heat through faster nodes
 
 
 def _silent(done: int, total: int) -> None:
@@ -33,21 +52,16 @@ def _silent(done: int, total: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class EdgeSlopes:
-    """Slopes of all edges, shape (p,), each within `slack` of the truth (p,), or times `factor` an upper bound.
+    """Slopes of all edges, shape (p,), and an upper bound of each.
 
-    `doubt` is the probability that an upper bound is too small. A sketch also estimates the norm of each column (n,).
+    `doubt` is the probability that an upper bound is too small. Without doubt each slope is as near to the truth as to
+    its bound. A sketch also estimates the norm of each column (n,).
     """
 
     values: FloatArray
-    slack: FloatArray
-    factor: float = 1.0
+    upper: FloatArray
     doubt: float = 0.0
     norms: FloatArray | None = None
-
-    @cached_property
-    def upper(self) -> FloatArray:
-        """Upper bound of each slope."""
-        return np.asarray((self.values * self.factor + self.slack) * (1 + 1e-12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +79,10 @@ class Network:
     pairs: IntArray
     lengths: FloatArray
 
-    @property
-    def _rates(self) -> FloatArray:
-        """The rate at which heat leaves each node."""
-        return self.kernel.diagonal
+    @cached_property
+    def jumps(self) -> Jumps:
+        """How heat moves."""
+        return Jumps(self.csr, self.scale, self.kernel.diagonal, self.kernel.tau)
 
     def slopes(self, progress: Progress) -> EdgeSlopes:
         """Slopes of all edges, by the sharper of the two ways that is affordable."""
@@ -79,13 +93,15 @@ class Network:
         if self._is_local:
             nodes = np.arange(len(self.seen))
             return self._near(np.stack([nodes, nodes], axis=1), 3e-3)[0]  # a pair of one node holds its heat alone
-        kernel = self.kernel.rougher(SKETCH_ERROR)
-        return np.sqrt((self._random_readings(kernel)[1] + self._random_readings(kernel)[1]) / (2 * BLOCK))
+        kernel, more = self.kernel.rougher(SKETCH_ERROR), np.zeros(len(self.seen))
+        for _ in range(NORM_BLOCKS):
+            self._read_randomly(kernel, more)
+        return self._sketched_norms(more / (NORM_BLOCKS * BLOCK))
 
     @cached_property
     def _is_local(self) -> bool:
         """Whether the heat of an edge stays near enough for all edges to be affordable."""
-        if self.kernel.tau * float(self._rates.max(initial=0.0)) > MOST_JUMPS:
+        if self.jumps.expected > MOST_JUMPS:
             return False
         chosen = np.random.default_rng(0).choice(len(self.pairs), min(SAMPLED, len(self.pairs)), replace=False)
         _, slack, touched = self._local(np.sort(chosen), 1e-4)
@@ -113,7 +129,7 @@ class Network:
             which, drop = np.flatnonzero(values + slack > CLOSE * steepest), drop / 30
             if not len(which) or float((slack[which] / values[which].clip(1e-300)).max()) < CLOSE - 1:
                 break
-        return EdgeSlopes(values, slack)
+        return EdgeSlopes(values, (values + slack) * (1 + 1e-12))
 
     def _local(
         self, which: IntArray, drop: float, progress: Progress = _silent
@@ -123,17 +139,13 @@ class Network:
         return values / self.lengths[which], slack / self.lengths[which], touched
 
     def _near(self, pairs: IntArray, drop: float, progress: Progress = _silent) -> tuple[FloatArray, FloatArray, float]:
-        rate = float(self._rates.max(initial=0.0))
-        jumps, most = self.kernel.tau * rate, np.arange(int(self.kernel.tau * rate * 2 + 60))
-        shares = np.exp(special.xlogy(most, jumps) - jumps - special.gammaln(most + 1))
-        tails = 1 - np.cumsum(shares)
-        shares = shares[: int(np.argmax(tails < drop / 10)) + 1]
+        shares = self.jumps.shares(drop / 10)
         tail = 2 * max(1 - float(shares.sum()), 0.0) + 1e-13
         values, slack, pieces = np.empty(len(pairs)), np.empty(len(pairs)), np.array_split(np.arange(len(pairs)), 64)
 
         def work(piece: IntArray) -> float:
-            rates = (self.scale / rate, 1 - self._rates / rate)
-            return near_slopes(self.csr, rates, self.seen, shares, pairs[piece], drop / 30, piece, values, slack)
+            moves = (self.csr, self.jumps.step)
+            return near_slopes(*moves, self.seen, shares, pairs[piece], drop / 30, piece, values, slack)
 
         touched = 0.0
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -143,100 +155,177 @@ class Network:
         return values, (slack + tail) * float(self.seen.max(initial=0.0)), touched
 
     def sketched(self, progress: Progress) -> EdgeSlopes:
-        """Slopes of all edges from random readings, with a factor that makes them upper bounds.
+        """Slopes of all edges: their near part computed, and the rest bounded by random readings.
 
         Notes
         -----
-        With k rows Z of independent standard Gaussian numbers, ||Z M b||^2 / ||M b||^2 is chi-square with k degrees of
-        freedom, so sqrt(k / q) ||Z M b|| / sqrt(k) is at least ||M b|| but with the probability of a chi-square below
-        its quantile q. The quantile is taken at `SKETCH_DOUBT` over the number of edges. The numbers come from the
-        operating system, and are unknown to whoever made the graph.
+        K, the near part, is a fixed matrix, and R = M - K. With k rows Z of independent standard Gaussian numbers,
+        ||Z R b||^2 / ||R b||^2 is chi-square with k degrees of freedom, so ||R b|| is at most ||Z R b|| / sqrt(q), but
+        with the probability of a chi-square below its quantile q; and ||M b|| <= ||K b|| + ||R b||. The quantile is
+        taken at `SKETCH_DOUBT` over the number of edges and over that of the chances to stop. The numbers come from
+        the operating system, and are unknown to whoever made the graph.
         """
-        kernel = self.kernel.rougher(SKETCH_ERROR)
-        # the pilot chooses the error, and is not used again
-        pilot = float(np.sqrt(self._random_readings(kernel)[0] / BLOCK).max())
-        if kernel.error > SKETCH_SHARE * pilot:
-            kernel = kernel.rougher(SKETCH_SHARE * pilot / 2)
-        number = MORE_SKETCHES if len(kernel.coefficients) <= FEW_TERMS else SKETCHES
-        squares, column_squares = np.zeros(len(self.pairs)), np.zeros(len(self.seen))
-        for done in range(0, number, BLOCK):
-            progress(done, number)
-            of_edges, of_nodes = self._random_readings(kernel)
-            squares += of_edges
-            column_squares += of_nodes
-        u, v = self.pairs.T
-        quantile = 2 * float(special.gammaincinv(number / 2, SKETCH_DOUBT / len(u)))
-        spread = float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[u] + self.scale[v])
-        values = np.sqrt(squares / number) / self.lengths
-        slack, factor = kernel.error * spread / self.lengths, float(np.sqrt(number / quantile))
-        return EdgeSlopes(values, slack, factor, SKETCH_DOUBT, np.sqrt(column_squares / number))
+        edges, slopes = len(self.pairs), self._near_part.slopes(self.pairs)
+        true = self._slope(int(np.argmax(slopes / self.lengths)))
+        kernel = self.kernel.rougher(min(SKETCH_ERROR, SKETCH_SHARE * true / 2))
+        slack = kernel.error * float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[self.pairs].sum(1))
+        squares, of_nodes, upper, number = np.zeros(edges), np.zeros(len(self.seen)), slopes, 0
+        for before, number in pairwise((0, *SKETCHES)):
+            for done in range(before, number, BLOCK):
+                progress(done, number)
+                self._read_randomly(kernel, of_nodes, squares)
+            quantile = 2 * float(special.gammaincinv(number / 2, SKETCH_DOUBT / len(SKETCHES) / edges))
+            upper = (slopes + np.sqrt(squares / quantile) + slack) / self.lengths * (1 + 1e-12)
+            if float(upper.max()) <= TIGHT * true:
+                break
+        values = np.hypot(slopes, np.sqrt(squares / number)) / self.lengths
+        return EdgeSlopes(values, upper, SKETCH_DOUBT, self._sketched_norms(of_nodes / number))
 
-    def _random_readings(self, kernel: NetworkKernel) -> tuple[FloatArray, FloatArray]:
-        """Sums of squares of `BLOCK` random readings of each edge, shape (p,), and of each node, shape (n,)."""
-        rng = np.random.default_rng(secrets.randbits(128))
-        root, squares = np.sqrt(self.scale)[:, None], np.empty(len(self.pairs))
-        block = kernel.apply(rng.standard_normal((len(root), BLOCK)) * (self.seen[:, None] / root)) * root
-        ends = np.linspace(0, len(squares), (os.cpu_count() or 1) + 1).astype(int)
-        with ThreadPoolExecutor(len(ends) - 1) as pool:
-            list(pool.map(lambda low, high: square_edges(block, self.pairs, squares, low, high), ends, ends[1:]))
-        return squares, (block**2).sum(axis=1)
+    @cached_property
+    def _near_part(self) -> "_NearPart":
+        """The largest entries of each column of the readings, as far as heat gets there past no hub.
+
+        Columns at steep edges are computed again, more sharply.
+        """
+        nodes, neighbours = np.arange(len(self.seen)), np.diff(self.csr[0].astype(np.int64))
+        slow = self.jumps.rates <= HUB * float(np.median(self.jumps.rates))
+        jumps = self.jumps.only_through(slow & (neighbours <= 1 / NEAR_DROP))
+        drop = NEAR_DROP if _is_affordable(jumps, nodes, NEAR_DROP) else 1.0
+        part = _NearPart(len(nodes)).with_columns(nodes, near_columns(jumps, nodes, drop, least=NEAR_LEAST), self.seen)
+        slopes = part.slopes(self.pairs)
+        steep = np.unique(self.pairs[slopes > STEEP * slopes.max()])
+        sharper = max(NEAR_LEAST * float(slopes.max()), SHARPEST_DROP)
+        if sharper < drop and _is_affordable(jumps, steep, sharper):
+            part = part.with_columns(steep, near_columns(jumps, steep, sharper, least=NEAR_LEAST), self.seen)
+        return part
+
+    def _slope(self, edge: int) -> float:
+        """The true slope of one edge."""
+        root, (u, v) = np.sqrt(self.scale), self.pairs[edge]
+        move = np.zeros(len(root))
+        move[u], move[v] = root[u], -root[v]
+        return float(np.linalg.norm(self.seen / root * self.kernel.apply(move)) / self.lengths[edge])
+
+    def _read_randomly(self, kernel: NetworkKernel, of_nodes: FloatArray, of_edges: FloatArray | None = None) -> None:
+        """Add the squares of `BLOCK` random readings: (Z R b)^2 of each edge, and (Z M)^2 - (Z K)^2 of each node."""
+        rows = np.random.default_rng(secrets.randbits(128)).standard_normal((len(self.seen), BLOCK))
+        root, part = np.sqrt(self.scale)[:, None], self._near_part.products(rows)
+        block = kernel.apply(rows * (self.seen[:, None] / root)) * root
+        of_nodes += (block**2).sum(axis=1) - (part**2).sum(axis=1)
+        if of_edges is not None:
+            block -= part
+            _share(len(self.pairs), lambda *ends: square_edges(block, self.pairs, of_edges, *ends))
+
+    def _sketched_norms(self, more: FloatArray) -> FloatArray:
+        """The norm of each column, from that of its near part and an estimate of how much larger its square is."""
+        near = self._near_part.squares()
+        return np.sqrt(np.maximum(near + more, near / 2))
+
+
+class _NearPart:
+    """Some entries of each of n columns: those of column v are `nodes[first[v]:last[v]]` and `values[...]`."""
+
+    def __init__(self, n: int) -> None:
+        self.first, self.last = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.nodes, self.values = np.empty(0, np.int32), np.empty(0)
+
+    def with_columns(self, which: IntArray, columns: NearColumns, seen: FloatArray) -> "_NearPart":
+        """Replace some columns by columns of the readings."""
+        part = _NearPart(len(self.first))
+        part.first, part.last = self.first.copy(), self.last.copy()
+        part.first[which], part.last[which] = (columns.starts[k : len(which) + k] + len(self.nodes) for k in (0, 1))
+        part.nodes = np.append(self.nodes, columns.nodes)
+        part.values = np.append(self.values, columns.values * seen[columns.nodes])
+        return part
+
+    @property
+    def _entries(self) -> tuple[IntArray, IntArray, Any, FloatArray]:
+        return self.first, self.last, self.nodes, self.values
+
+    def slopes(self, pairs: IntArray) -> FloatArray:
+        """The norm of the difference of each pair of columns."""
+        norms = np.empty(len(pairs))
+        _share(len(pairs), lambda *ends: norm_differences(*self._entries, pairs, norms, *ends))
+        return norms
+
+    def products(self, rows: FloatArray) -> FloatArray:
+        """The product of each column with each of the dense columns `rows`."""
+        products = np.empty((len(self.first), rows.shape[1]))
+        _share(len(products), lambda *ends: multiply_columns(*self._entries, rows, products, *ends))
+        return products
+
+    def squares(self) -> FloatArray:
+        """The squared norm of each column."""
+        sums = np.concatenate([[0.0], np.cumsum(self.values**2)])
+        return np.asarray(sums[self.last] - sums[self.first])
+
+
+def _is_affordable(jumps: Jumps, nodes: IntArray, drop: float) -> bool:
+    """Whether these columns take less than a minute or so, by a few of them."""
+    few = np.random.default_rng(0).choice(nodes, min(len(nodes), SAMPLED), replace=False)
+    return near_columns(jumps, few, drop).touched <= len(few) * min(NEAR_TOUCHED, NEAR_WORK / len(nodes))
+
+
+def _share(size: int, work: Callable[[int, int], object]) -> None:
+    """Let each core work on its own range."""
+    ends = np.linspace(0, size, (os.cpu_count() or 1) + 1).astype(int)
+    with ThreadPoolExecutor(len(ends) - 1) as pool:
+        list(pool.map(work, ends, ends[1:]))
+
+
+@compiled
+def norm_differences(
+    first: IntArray,
+    last: IntArray,
+    nodes: IntArray,
+    values: FloatArray,
+    pairs: IntArray,
+    norms: FloatArray,
+    low: int,
+    high: int,
+) -> None:
+    """The norm of the difference of two sparse columns, for some pairs of columns."""
+    difference = np.zeros(len(first))
+    for e in range(low, high):
+        u, v = pairs[e]
+        for k in range(first[u], last[u]):
+            difference[nodes[k]] = values[k]
+        square = 0.0
+        for k in range(first[v], last[v]):
+            square += (difference[nodes[k]] - values[k]) ** 2
+            difference[nodes[k]] = 0.0
+        for k in range(first[u], last[u]):
+            square += difference[nodes[k]] ** 2
+            difference[nodes[k]] = 0.0
+        norms[e] = np.sqrt(square)
+
+
+@compiled
+def multiply_columns(
+    first: IntArray,
+    last: IntArray,
+    nodes: IntArray,
+    values: FloatArray,
+    rows: FloatArray,
+    products: FloatArray,
+    low: int,
+    high: int,
+) -> None:
+    """Products of some sparse columns with each of a block of dense ones."""
+    for v in range(low, high):
+        products[v] = 0.0
+        for k in range(first[v], last[v]):
+            for c in range(rows.shape[1]):
+                products[v, c] += values[k] * rows[nodes[k], c]
 
 
 @compiled
 def square_edges(block: FloatArray, pairs: IntArray, squares: FloatArray, low: int, high: int) -> None:
-    """Sums of the squared differences along some edges, over the columns of a block."""
+    """Add the squared differences along some edges, over the columns of a block."""
     for e in range(low, high):
         u, v = pairs[e]
-        total = 0.0
         for k in range(block.shape[1]):
-            total += (block[u, k] - block[v, k]) ** 2
-        squares[e] = total
-
-
-@compiled_part
-def spread_once(csr: Any, rates: Any, heat: Any, marks: Any, held: int, reached: int, weight: Any, step: int) -> Any:
-    """Move the heat of one pair by one jump; returns the nodes that hold and that ever held some, and two sums.
-
-    The sums are the heat left out and the number of entries touched. `weight` is the share of this jump and of all
-    later ones, and the least heat that counts.
-    """
-    starts, near, weights = csr
-    scale, stay = rates
-    now, then, total = heat
-    listed, lists, ever = marks
-    here, there = lists[(step - 1) % 2], lists[step % 2]
-    count, lost, touched = 0, 0.0, np.uint64(0)
-    for k in range(held):
-        j = here[k]
-        x = now[j]
-        now[j] = 0.0
-        if abs(x) * weight[1] < weight[2]:
-            lost += abs(x) * weight[1]
-            continue
-        if listed[j] & 1 == 0:
-            listed[j] |= 1
-            there[count] = j
-            count += 1
-        then[j] += stay[j] * x
-        first, last = starts[j], starts[j + ONE]
-        touched += last - first
-        for e in range(first, last):
-            i = near[e]
-            if listed[i] & 1 == 0:
-                if listed[i] == 0:
-                    ever[reached] = i
-                    reached += 1
-                listed[i] = 3
-                there[count] = i
-                count += 1
-            then[i] += weights[e] * scale[j] * x
-    for k in range(count):
-        j = there[k]
-        now[j] = then[j]
-        then[j] = 0.0
-        listed[j] = 2
-        total[j] += weight[0] * now[j]
-    return count, reached, lost, touched
+            squares[e] += (block[u, k] - block[v, k]) ** 2
 
 
 @compiled
@@ -256,22 +345,18 @@ def near_slopes(
     The error is infinite where heat reaches more than `MOST_NODES` nodes.
     """
     n = len(seen)
-    now, then, total = np.zeros(n), np.zeros(n), np.zeros(n)
-    listed, lists, ever = np.zeros(n, np.int8), np.empty((2, n), np.uint32), np.empty(n, np.uint32)
-    work = 0.0
+    heat, lists = np.zeros((n, 4)), np.empty((3, n), np.uint32)
+    ever, work = lists[2], 0.0
     for p in range(len(pairs)):
         held, reached, lost, left, last = 2, 2, 0.0, 1.0 - shares[0], 0
         for k in range(2):
             node = pairs[p, k]
             lists[0, k], ever[k] = node, node
-            now[node] = 1.0 - 2.0 * k
-            total[node] = shares[0] * now[node]
-            listed[node] = 2
+            heat[node, NOW], heat[node, STATE] = 1.0 - 2.0 * k, EVER
+            heat[node, TOTAL] = shares[0] * heat[node, NOW]
         for step in range(1, len(shares)):
             weight = (shares[step], left, drop)
-            held, reached, more, touched = spread_once(
-                csr, rates, (now, then, total), (listed, lists, ever), held, reached, weight, step
-            )
+            held, reached, more, touched = spread_once(csr, rates, heat, lists, held, reached, weight, step)
             lost, work, left, last = lost + more, work + touched, max(left - shares[step], 0.0), step
             if reached > MOST_NODES:
                 lost = np.inf
@@ -279,9 +364,9 @@ def near_slopes(
         square = 0.0
         for k in range(reached):
             j = ever[k]
-            square += (seen[j] * total[j]) ** 2
-            total[j], listed[j] = 0.0, 0
+            square += (seen[j] * heat[j, TOTAL]) ** 2
+            heat[j, TOTAL], heat[j, STATE] = 0.0, NEVER
         for k in range(held):
-            now[lists[last % 2, k]] = 0.0
+            heat[lists[last % 2, k], NOW] = 0.0
         values[at[p]], slack[at[p]] = np.sqrt(square), lost
     return work
