@@ -1,5 +1,6 @@
 """`cloakwork audit`: a real program, and two recordings."""
 
+import json
 import re
 import shlex
 import sys
@@ -30,6 +31,19 @@ while True:
     for _ in range(100_000):
         print(random.random())
     os.kill(os.getppid(), signal.SIGINT)
+"""
+STOPS_ONCE = """
+import os, random, signal, sys, time
+kept, value = sys.argv[1], int(sys.argv[2])
+while True:
+    for _ in range(1000):
+        print(round(random.gauss(value / 10, 1), 3))
+    if value and not os.path.exists(kept + ".stopped"):
+        sys.stdout.flush()
+        while os.path.getsize(kept) < 5000:
+            time.sleep(0.01)
+        open(kept + ".stopped", "w").close()
+        os.kill(os.getppid(), signal.SIGINT)
 """
 FAILS = """
 import random, sys
@@ -152,6 +166,40 @@ def test_an_audit_that_is_stopped_says_how_far_it_was_and_gives_no_verdict(tmp_p
     out, err = done.communicate(timeout=PATIENCE)
     assert (done.returncode, out) == (130, "")
     assert re.search(r"stopped after [1-9][\d,]* of up to 500,000 reports", " ".join(err.split()))
+
+
+def test_an_audit_that_goes_on_is_the_one_that_was_interrupted(run: Run, tmp_path: Path) -> None:
+    file, kept = tmp_path / "device.py", tmp_path / "kept"
+    file.write_text(STOPS_ONCE, encoding="utf-8")
+    device = shlex.join([sys.executable, str(file), str(kept)])
+    claim = ["--epsilon", 0.5, "--delta", 0.1, "--seed", 5, "--reports", 6000, "--json"]
+    words = ["audit", "command", device, *claim, "--kept", kept]
+    stopped = cloakwork(*words, stdout=PIPE, stderr=PIPE, text=True)
+    _, err = stopped.communicate(timeout=PATIENCE)
+    assert (stopped.returncode, str(kept) in "".join(err.split("\n"))) == (130, True)
+    first = kept.read_text(encoding="utf-8")
+    kept.write_text(first + '{"input": 0, "repo', encoding="utf-8")  # cut off, as by a crash
+    for other in (["--epsilon", 0.3], ["--delta", 0.2], ["--as", "words"]):
+        refused = run(*words, *other)
+        assert (refused.code, str(kept) in refused.err) == (2, True)
+    whole = json.loads(run(*words).out)
+    assert kept.read_text(encoding="utf-8").startswith(first)
+    for database in (0, 1):
+        parts = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()[1:]]
+        reports = [report for part in parts if part["input"] == database for report in part["reports"]]
+        assert len(reports) == 6000
+        (tmp_path / f"{database}.csv").write_text("\n".join(["value", *reports, ""]), encoding="utf-8")
+    at_once = json.loads(run("audit", "readings", tmp_path / "0.csv", tmp_path / "1.csv", *claim).out)
+    for name in ("verdict", "reports_used", "epsilon_lower", "delta_lower", "profile"):
+        assert whole[name] == at_once[name]
+
+
+def test_a_program_that_repeats_itself_after_an_interruption_is_refused(run: Run, program: str, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    words = ["audit", "command", f"{program} 100", "--epsilon", 3, "--delta", 0.5, "--kept", kept]
+    assert run(*words, "--reports", 400).code == 0
+    again = run(*words, "--reports", 800)
+    assert (again.code, "the same random numbers" in again.err) == (2, True)
 
 
 def test_reports_that_are_all_the_same_are_said_to_be(run: Run) -> None:

@@ -122,7 +122,8 @@ def test_the_doubt_of_a_sketch_counts_against_delta(unformed: None) -> None:
     assert 0 < hubs.doubt <= 1e-8
     assert 1 < hubs.looseness() < 1.6
     true = np.linalg.norm(linalg.expm(-1.5 * hubs.laplacian.toarray()), axis=0)
-    assert hubs.column_norms() == pytest.approx(true, rel=0.25)  # from the readings of that sketch, not from few others
+    # estimated from the readings of that sketch; a recovery compares columns, so errors count beside the largest norm
+    assert hubs.column_norms() == pytest.approx(true, abs=0.15 * true.max())
     with pytest.raises(CalibrationError) as problem:
         Cloak(hubs, epsilon=2.0, delta=hubs.doubt / 2, alpha=1.0)
     assert problem.value.delta == hubs.doubt / 2

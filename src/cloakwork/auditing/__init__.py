@@ -17,6 +17,7 @@ from cloakwork.auditing.bench_claim import (
     compare,
 )
 from cloakwork.auditing.bench_source import BenchListener, BenchSource, SetupRecording
+from cloakwork.auditing.kept_reports import KeptReports
 from cloakwork.auditing.program_source import PART, ProgramSource
 from cloakwork.auditing.result import Audit, PrivacyCurve, Verdict, Witness
 from cloakwork.auditing.testers import (
@@ -40,6 +41,7 @@ __all__ = [
     "BenchListener",
     "BenchSource",
     "BitClaim",
+    "KeptReports",
     "KnownPair",
     "KnownPure",
     "PrivacyCurve",

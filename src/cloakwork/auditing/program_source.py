@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import positive
+from cloakwork.auditing.kept_reports import KeptReports, refuse_copy
 from cloakwork.errors import InputError
 from cloakwork.parallel import Cluster
 from cloakwork.readings import ReportForm, ReportReader, printable
@@ -27,7 +28,6 @@ _LONGEST = 1 << 16  # characters of a line
 _TAIL = 2000  # bytes kept of standard error
 _POLL = 0.01  # seconds
 PART = 500  # reports of one run on a cluster
-_CHANCE = 1e-12  # that two runs are the same by chance
 _FEW = 100  # reports of one run: starting the program then takes most of the time
 
 
@@ -45,6 +45,8 @@ class ProgramSource:
         Seconds to wait for each line, and for the program to exit after it closes its output.
     cluster
         Workers that run the program, each run for `PART` reports; by default it runs here.
+    kept
+        A file that keeps the reports: those that it holds come first, and the program makes the others.
 
     Notes
     -----
@@ -53,7 +55,13 @@ class ProgramSource:
     """
 
     def __init__(
-        self, command: str, *, form: ReportForm | None = None, timeout: float = 30.0, cluster: Cluster | None = None
+        self,
+        command: str,
+        *,
+        form: ReportForm | None = None,
+        timeout: float = 30.0,
+        cluster: Cluster | None = None,
+        kept: KeptReports | None = None,
     ) -> None:
         seconds = positive("timeout", timeout)
         words = _words(command)
@@ -64,6 +72,10 @@ class ProgramSource:
             else _SharedProgram(_with_input(words, database), seconds, database, cluster)
             for database in (0, 1)
         )
+        self._kept = kept
+        if kept is not None:
+            for program, lines in zip(self._programs, kept.lines, strict=True):
+                program.begin_with(lines)
 
     def __enter__(self) -> Self:
         return self
@@ -78,6 +90,8 @@ class ProgramSource:
         program = self._programs[database]
         first = program.taken
         lines = program.take(size)
+        if self._kept is not None:
+            self._kept.add(database, lines, first)
         return self.reader.read(lines, where=lambda index: f"line {first + index + 1:,} on input {database}")
 
     def close(self) -> None:
@@ -98,6 +112,10 @@ class _Program:
         self._printed = 0
         self._errors = b""
         self.taken = 0
+
+    def begin_with(self, lines: Sequence[str]) -> None:
+        """Take these lines before any other."""
+        self._ready = list(lines)
 
     def look(self, size: int) -> list[str]:
         """The next lines, which stay."""
@@ -262,6 +280,10 @@ class _SharedProgram:
         self._seen: set[tuple[str, ...]] = set()
         self._next = self.taken = 0
 
+    def begin_with(self, lines: Sequence[str]) -> None:
+        """Take these lines before any other."""
+        self._ready = list(lines)
+
     def look(self, size: int) -> list[str]:
         """The next lines, which stay."""
         while len(self._ready) < size:
@@ -287,12 +309,8 @@ class _SharedProgram:
 
     def _add(self, lines: list[str]) -> None:
         """Take the reports of one run; a copy of an earlier run is refused if chance does not explain it."""
-        shares = np.unique(lines, return_counts=True)[1] / len(lines)
-        if tuple(lines) in self._seen and float((shares**2).sum()) ** len(lines) * len(self._seen) ** 2 < _CHANCE:
-            raise InputError(
-                f"two runs of the program printed the same {len(lines)} reports: it uses the same random numbers each "
-                "time, and copies are no evidence. Seed it from the operating system."
-            )
+        if tuple(lines) in self._seen:
+            refuse_copy(lines, len(self._seen) ** 2)
         self._seen.add(tuple(lines))
         self._ready += lines
 

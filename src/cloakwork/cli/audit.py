@@ -1,8 +1,9 @@
 """`cloakwork audit command | readings | mqtt`."""
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from cloakwork.auditing import FEWEST_REPORTS, PART, Audit, AuditReport, ProgramSource, Subject, Verdict
+from cloakwork.auditing import (
+    FEWEST_REPORTS,
+    PART,
+    Audit,
+    AuditReport,
+    KeptReports,
+    ProgramSource,
+    Subject,
+    Verdict,
+)
 from cloakwork.auditing import audit as run_audit
 from cloakwork.cli.arguments import Authority, Json, PasswordFile, PlanFile, Scheduler, SiteFile
 from cloakwork.cli.output import (
@@ -19,6 +29,7 @@ from cloakwork.cli.output import (
     counted,
     is_special,
     note,
+    noting_kept,
     refuse_input,
     refuse_unwritable,
     say,
@@ -76,6 +87,9 @@ def command(
     form: As = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for a line.")] = 30.0,
     scheduler: Scheduler = None,
+    kept: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File of the reports so far, to stop and go on.")
+    ] = None,
     html: Html = None,
     seed: Seed = None,
     json: Json = False,
@@ -83,9 +97,15 @@ def command(
     """Audit a program that prints reports for each of two inputs."""
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
     refuse_page(options)
-    with naming_options(), ExitStack() as stack:
+    past = None
+    if kept is not None:
+        refuse_unwritable("--kept", kept)
+        about = {"program": program, "epsilon": epsilon, "delta": delta, "confidence": confidence, "form": form}
+        past = KeptReports(kept, about, secrets.randbits(63) if seed is None else seed)
+        options = replace(options, seed=past.seed)
+    with naming_options(), noting_kept(kept, "The reports so far"), ExitStack() as stack:
         cluster = None if scheduler is None else stack.enter_context(Cluster(scheduler))
-        source = stack.enter_context(ProgramSource(program, form=form, timeout=timeout, cluster=cluster))
+        source = stack.enter_context(ProgramSource(program, form=form, timeout=timeout, cluster=cluster, kept=past))
         result = audited(source, epsilon, delta, options, reports)
         reader = source.reader
     subject = Subject(
