@@ -51,6 +51,12 @@ def script(*arguments: object, environment: dict[str, str] | None = None) -> "su
     )
 
 
+def test_a_mistyped_command_is_recognised(run: Run) -> None:
+    for given, meant in (("recove", "recover"), ("unveal", "unveil"), ("audit comand", "command")):
+        done = run(*given.split())
+        assert (done.code, f"Did you mean '{meant}'?" in done.err) == (2, True)
+
+
 def test_init_says_what_to_do_next(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "new.toml"
     first = run("init", path)

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -65,6 +66,12 @@ class _LazyCommands(TyperGroup):
         single = typer.Typer(**_PLAIN)
         single.command(cmd_name, help=COMMANDS[cmd_name])(command)
         return typer.main.get_command(single)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; for one that is not there, say which is meant."""
+        if args and args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, 1)):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
