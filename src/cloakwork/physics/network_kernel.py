@@ -47,6 +47,7 @@ RESIDUES = np.array(
 RATIONAL = 2.8e-10
 SYSTEMS = 5
 BATCH_ERROR = 1e-10  # of `batch_apply`, relative to the input, apart from roundings
+CACHE_LINE = 64  # bytes
 BLOCK = 16  # columns that a Chebyshev sum takes at once
 ONE = np.uint64(1)  # in compiled code an unsigned number plus a plain 1 is a float
 
@@ -136,16 +137,16 @@ class NetworkKernel:
             return columns.copy()
         once = self._rational if self.rational else self._chebyshev
         if columns.ndim == 1:
-            return once(np.array(columns, dtype=np.float64))
+            return once(columns)
         result = np.empty(columns.shape)
         width = 1 if self.rational else BLOCK
         for first in range(0, columns.shape[1], width):
             part = columns[:, first : first + width]
             if part.shape[1] < BLOCK:
                 for k in range(part.shape[1]):
-                    result[:, first + k] = once(np.array(part[:, k]))
+                    result[:, first + k] = once(part[:, k])
             else:
-                result[:, first : first + width] = once(np.array(part))
+                result[:, first : first + width] = once(part)
         return result
 
     def batch_apply(self, columns: Any) -> Any:
@@ -188,8 +189,9 @@ class NetworkKernel:
     def _chebyshev(self, columns: FloatArray) -> FloatArray:
         starts, near, weights = self._csr
         coefficients, scale = self.coefficients, 2 / self.bound
-        step, previous, current = vector_step if columns.ndim == 1 else block_step, columns, np.zeros_like(columns)
-        total = coefficients[0] * previous
+        step = vector_step if columns.ndim == 1 else block_step
+        previous, current, total = (aligned(columns.shape) for _ in range(3))
+        previous[:], current[:], total[:] = columns, 0.0, coefficients[0] * columns
         with self._over_rows() as over_rows:
             for k, coefficient in enumerate(coefficients[1:]):
                 factor = 1.0 if k == 0 else 2.0
@@ -225,6 +227,14 @@ class NetworkKernel:
             f"the diffusion over this network did not converge in {MOST_ROUNDS} rounds: reduce tau or the weights.",
             tau=self.tau,
         )
+
+
+def aligned(shape: tuple[int, ...]) -> FloatArray:
+    """An empty array that begins with a line of the cache, so that a row of a block fills as few lines as it can."""
+    size = int(np.prod(shape))
+    buffer = np.empty(size + CACHE_LINE // 8)
+    first = -buffer.ctypes.data % CACHE_LINE // 8
+    return buffer[first : first + size].reshape(shape)
 
 
 def _sums(parts: Iterable[ComplexArray]) -> ComplexArray:
