@@ -118,7 +118,7 @@ def test_garbage_after_numbers_is_an_outcome_or_a_clear_error(tmp_path: Path) ->
     with ProgramSource(program(tmp_path, text), form=ReportForm.WHOLE, timeout=PATIENCE) as source:
         source(0, 200, RNG)
         with pytest.raises(InputError, match=r"line 251 on input 0 .*\\x1b\[2Jboo") as problem:
-            source(0, 60, RNG)
+            source(0, 52, RNG)
         assert problem.value.values["argument"] == "form"
     with ProgramSource(program(tmp_path, text), timeout=PATIENCE) as source:
         assert source(0, 200, RNG).dtype == np.int64

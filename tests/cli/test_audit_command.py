@@ -12,6 +12,7 @@ from subprocess import PIPE
 import numpy as np
 import pytest
 
+from cloakwork.auditing import KeptReports
 from cloakwork.readings import FORMS
 from tests.cli.conftest import Run
 from tests.forking import cloakwork
@@ -44,6 +45,13 @@ while True:
             time.sleep(0.01)
         open(kept + ".stopped", "w").close()
         os.kill(os.getppid(), signal.SIGINT)
+"""
+REPEATS = """
+import random, sys
+spread, number, value = map(int, sys.argv[1:])
+rng = random.Random(value)
+for _ in range(number):
+    print(round(spread * (rng.random() < 0.05 + 0.02 * value) + (spread - 1) * rng.random(), 3))
 """
 FAILS = """
 import random, sys
@@ -179,7 +187,7 @@ def test_an_audit_that_goes_on_is_the_one_that_was_interrupted(run: Run, tmp_pat
     assert (stopped.returncode, str(kept) in "".join(err.split("\n"))) == (130, True)
     first = kept.read_text(encoding="utf-8")
     kept.write_text(first + '{"input": 0, "repo', encoding="utf-8")  # cut off, as by a crash
-    for other in (["--epsilon", 0.3], ["--delta", 0.2], ["--as", "words"]):
+    for other in (["--epsilon", 0.3], ["--delta", 0.2], ["--as", "words"], ["--seed", 6]):
         refused = run(*words, *other)
         assert (refused.code, str(kept) in refused.err) == (2, True)
     whole = json.loads(run(*words).out)
@@ -194,12 +202,37 @@ def test_an_audit_that_goes_on_is_the_one_that_was_interrupted(run: Run, tmp_pat
         assert whole[name] == at_once[name]
 
 
-def test_a_program_that_repeats_itself_after_an_interruption_is_refused(run: Run, program: str, tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    words = ["audit", "command", f"{program} 100", "--epsilon", 3, "--delta", 0.5, "--kept", kept]
-    assert run(*words, "--reports", 400).code == 0
-    again = run(*words, "--reports", 800)
-    assert (again.code, "the same random numbers" in again.err) == (2, True)
+@pytest.mark.parametrize("spread", [1, 100])
+def test_a_program_that_repeats_itself_after_a_start_is_no_evidence(run: Run, tmp_path: Path, spread: int) -> None:
+    """After one that was interrupted, or by itself; also in a thousand reports of which few differ."""
+    file, kept = tmp_path / "device.py", tmp_path / "kept"
+    file.write_text(REPEATS, encoding="utf-8")
+    claim = ["--epsilon", 0.1, "--delta", 0.2, "--kept", kept]
+    forever = f"{shlex.join([sys.executable, str(file), str(spread), '1000000'])}"
+    assert run("audit", "command", forever, *claim, "--reports", 349).code == 0
+    again = run("audit", "command", forever, *claim, "--reports", 5_000)
+    assert (again.code, "same random numbers" in again.err) == (2, True)
+    short = f"{shlex.join([sys.executable, str(file), str(spread), '400'])}"
+    alone = run("audit", "command", short, *claim[:-2], "--reports", 5_000)
+    assert (alone.code, "same random numbers" in alone.err) == (2, True)
+
+
+def test_an_audit_does_not_go_on_after_a_failure_or_beside_another(run: Run, tmp_path: Path) -> None:
+    file, kept = tmp_path / "device.py", tmp_path / "kept"
+    file.write_text(FAILS, encoding="utf-8")
+    words = ["audit", "command", shlex.join([sys.executable, str(file)]), "--epsilon", 1, "--kept", kept]
+    for _ in range(2):  # its failure is not forgotten
+        failed = run(*words)
+        assert (failed.code, "exit code 1" in failed.err) == (2, True)
+    with KeptReports(tmp_path / "other", {}, 1):
+        refused = run("audit", "command", "yes", "--epsilon", 1, "--kept", tmp_path / "other")
+        assert (refused.code, "another audit" in refused.err) == (2, True)
+    (tmp_path / "foreign").write_text("time,sensor\n", encoding="utf-8")
+    for path in (tmp_path / "foreign", tmp_path, Path("/dev/null")):
+        refused = run("audit", "command", "yes", "--epsilon", 1, "--kept", path)
+        assert (refused.code, str(path) in refused.err) == (2, True)
+    page = run("audit", "command", "yes", "--epsilon", 1, "--kept", tmp_path / "p.html", "--html", tmp_path / "p.html")
+    assert page.code == 2
 
 
 def test_reports_that_are_all_the_same_are_said_to_be(run: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 from scipy import linalg
 
 from cloakwork.errors import CalibrationError, InputError, PhysicsError
-from cloakwork.physics import Graph, Laplacian
+from cloakwork.physics import Graph, Laplacian, network_slope
 from cloakwork.physics import graph as graph_module
 from cloakwork.physics.network_kernel import POLES, RATIONAL, RESIDUES, NetworkKernel
 from cloakwork.privacy import Cloak
@@ -106,6 +106,34 @@ def test_slope_without_a_matrix_is_never_too_small(
     assert graph.joint_slope(weights).value <= true.max() * (1.01 if local else 1.6)
     if local:
         assert (2 * slopes.values - slopes.upper <= true).all()
+
+
+@pytest.mark.parametrize("kind", list(Laplacian))
+@pytest.mark.parametrize(
+    ("graph", "tau", "sensors"),
+    [
+        (nx.star_graph(300), 0.1, None),
+        (nx.star_graph(300), 5.0, None),
+        (nx.star_graph(60), 1.0, [0]),
+        (nx.path_graph(50), 30.0, None),
+        (nx.path_graph(500), 300.0, None),
+        (nx.random_regular_graph(20, 200, seed=1), 1.0, None),
+        (nx.complete_graph(400), 0.02, None),
+        (nx.barabasi_albert_graph(300, 3, seed=1), 0.1, [0, 1, 2]),
+        (nx.barabasi_albert_graph(300, 3, seed=1), 0.3, None),
+    ],
+)
+def test_a_sketch_is_tight_whatever_the_near_part_is_worth(
+    graph: Any, tau: float, sensors: list[int] | None, kind: Laplacian, monkeypatch: Any
+) -> None:
+    physics = Graph(graph, tau, sensors, laplacian=kind)
+    true = physics.pair_slopes()
+    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    monkeypatch.setattr(network_slope, "MOST_JUMPS", 0.0)  # no edge is local
+    slopes = physics.edge_slopes()
+    assert (slopes.upper >= true - 1e-15).all()
+    if true.max() > 1e-9:  # else roundings are all that is seen
+        assert slopes.upper.max() <= 1.6 * true.max()
 
 
 def test_a_cloak_of_an_unformed_graph_covers_several_frames(unformed: None) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import positive
-from cloakwork.auditing.kept_reports import KeptReports, refuse_copy
+from cloakwork.auditing.kept_reports import CopyCheck, KeptReports
 from cloakwork.errors import InputError
 from cloakwork.parallel import Cluster
 from cloakwork.readings import ReportForm, ReportReader, printable
@@ -72,10 +72,10 @@ class ProgramSource:
             else _SharedProgram(_with_input(words, database), seconds, database, cluster)
             for database in (0, 1)
         )
-        self._kept = kept
+        self._kept, self._copies = kept, (CopyCheck(), CopyCheck())
         if kept is not None:
-            for program, lines in zip(self._programs, kept.lines, strict=True):
-                program.begin_with(lines)
+            for program, lines, starts in zip(self._programs, kept.lines, kept.starts, strict=True):
+                program.begin_with(lines, starts)
 
     def __enter__(self) -> Self:
         return self
@@ -85,14 +85,33 @@ class ProgramSource:
 
     def __call__(self, database: int, size: int, rng: np.random.Generator) -> NDArray[Any]:  # noqa: ARG002 - the program has its own
         """The next reports on an input."""
+        try:
+            return self._next(database, size)
+        except InputError as problem:
+            if self._kept is not None:
+                self._kept.fail(str(problem))
+            raise
+
+    def _next(self, database: int, size: int) -> NDArray[Any]:
         if self.reader.form is None or self.reader.width is None:
             self.reader.decide([line for program in self._programs for line in program.look(size)])
         program = self._programs[database]
         first = program.taken
         lines = program.take(size)
         if self._kept is not None:
-            self._kept.add(database, lines, first)
+            self._kept.add(database, lines, first, program.starts)
+        self._copies[database].add(lines, program.starts)
         return self.reader.read(lines, where=lambda index: f"line {first + index + 1:,} on input {database}")
+
+    def refuse_copies(self) -> None:
+        """Refuse to conclude from reports while too few came after a start to tell them from copies."""
+        doubtful = max(check.doubtful for check in self._copies)
+        if doubtful:
+            raise InputError(
+                f"since its last start the program printed {doubtful:,} reports, all as after an earlier start. They "
+                "may be copies, and are too few to tell: take more reports.",
+                reports=doubtful,
+            )
 
     def close(self) -> None:
         """End the programs."""
@@ -112,10 +131,11 @@ class _Program:
         self._printed = 0
         self._errors = b""
         self.taken = 0
+        self.starts: list[int] = []  # numbers of the lines with which it began
 
-    def begin_with(self, lines: Sequence[str]) -> None:
+    def begin_with(self, lines: Sequence[str], starts: Sequence[int]) -> None:
         """Take these lines before any other."""
-        self._ready = list(lines)
+        self._ready, self.starts = list(lines), list(starts)
 
     def look(self, size: int) -> list[str]:
         """The next lines, which stay."""
@@ -171,6 +191,7 @@ class _Program:
             )
         except (OSError, ValueError) as problem:
             raise InputError(f"{self._name}: {getattr(problem, 'strerror', None) or problem}.") from None
+        self.starts.append(self._made)
         self._process, self._selector, self._printed, self._errors = process, selectors.DefaultSelector(), 0, b""
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
@@ -277,12 +298,12 @@ class _SharedProgram:
         self._outcomes = cluster.run(run_program, ((str(number), (words, timeout, database)) for number in count()))
         self._ended: dict[int, list[str]] = {}
         self._ready: list[str] = []
-        self._seen: set[tuple[str, ...]] = set()
         self._next = self.taken = 0
+        self.starts: list[int] = []
 
-    def begin_with(self, lines: Sequence[str]) -> None:
+    def begin_with(self, lines: Sequence[str], starts: Sequence[int]) -> None:
         """Take these lines before any other."""
-        self._ready = list(lines)
+        self._ready, self.starts = list(lines), list(starts)
 
     def look(self, size: int) -> list[str]:
         """The next lines, which stay."""
@@ -308,10 +329,8 @@ class _SharedProgram:
         self._outcomes.close()
 
     def _add(self, lines: list[str]) -> None:
-        """Take the reports of one run; a copy of an earlier run is refused if chance does not explain it."""
-        if tuple(lines) in self._seen:
-            refuse_copy(lines, len(self._seen) ** 2)
-        self._seen.add(tuple(lines))
+        """Take the reports of one run."""
+        self.starts.append(self.taken + len(self._ready))
         self._ready += lines
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,6 +47,7 @@ _IDENTICAL = (
     "both. Give two that were made one after the other."
 )
 _SHARED = f"Workers of a cluster ran the program, each time for {PART} reports."
+_GENUINE = "That the program was the same before the interruption, and the kept reports genuine."
 # which option helps where the library names one of its arguments
 _OPTIONS = {
     "columns": "Choose with --column.",
@@ -96,24 +98,56 @@ def command(
 ) -> None:
     """Audit a program that prints reports for each of two inputs."""
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
-    refuse_page(options)
-    past = None
-    if kept is not None:
-        refuse_unwritable("--kept", kept)
-        about = {"program": program, "epsilon": epsilon, "delta": delta, "confidence": confidence, "form": form}
-        past = KeptReports(kept, about, secrets.randbits(63) if seed is None else seed)
-        options = replace(options, seed=past.seed)
+    refuse_page(options, *(() if kept is None else (kept,)))
     with naming_options(), noting_kept(kept, "The reports so far"), ExitStack() as stack:
+        past = None
+        if kept is not None:
+            past = stack.enter_context(_kept_reports(kept, program, form, epsilon, delta, options))
+            options = replace(options, seed=past.seed)
         cluster = None if scheduler is None else stack.enter_context(Cluster(scheduler))
         source = stack.enter_context(ProgramSource(program, form=form, timeout=timeout, cluster=cluster, kept=past))
         result = audited(source, epsilon, delta, options, reports)
-        reader = source.reader
+        if result.verdict is Verdict.VIOLATION:
+            source.refuse_copies()
+        reader, before = source.reader, 0 if past is None else min(map(len, past.lines))
     subject = Subject(
         name=f'The program "{printable(program)}"',
-        notes=(*_words_seen(reader), *(() if scheduler is None else (_SHARED,))),
-        limits=("Anything about runs with other inputs, other settings, or on another day.",),
+        notes=(
+            *_words_seen(reader),
+            *(() if scheduler is None else (_SHARED,)),
+            *((f"{before:,} reports with each input were made before an interruption.",) if before else ()),
+        ),
+        limits=(
+            "Anything about runs with other inputs, other settings, or on another day.",
+            *(
+                ("That the program was the same before the interruption, and the kept reports genuine.",)
+                if before
+                else ()
+            ),
+        ),
     )
     finish(result, subject, options)
+
+
+def _kept_reports(
+    path: Path, program: str, form: ReportForm | None, epsilon: float, delta: float, options: AuditOptions
+) -> KeptReports:
+    """The reports that were kept of the same audit."""
+    refuse_unwritable("--kept", path)
+    about = {
+        "program": program,
+        "directory": str(Path.cwd()),
+        "form": form,
+        "epsilon": epsilon,
+        "delta": delta,
+        "confidence": options.confidence,
+        "version of Cloakwork": version("cloakwork"),
+    }
+    kept = KeptReports(path, about, secrets.randbits(63) if options.seed is None else options.seed)
+    if options.seed not in {None, kept.seed}:
+        kept.close()
+        raise InputError(f"{path}: it belongs to an audit with another seed. Leave out --seed.", path=str(path))
+    return kept
 
 
 @audit.command("readings")

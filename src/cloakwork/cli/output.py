@@ -119,9 +119,10 @@ def part_of(path: Path, *inputs: Path) -> Iterator[Path]:
 
 
 def refuse_input(path: Path, *inputs: Path) -> None:
-    """Refuse to overwrite an input."""
+    """Refuse to overwrite an input, also one that is yet to be made."""
     for source in inputs:
-        if path.exists() and source.exists() and path.samefile(source):
+        same = path.samefile(source) if path.exists() and source.exists() else path.resolve() == source.resolve()
+        if same:
             raise InputError(f"{path} is an input of this command: write to another file.", path=str(path))
 
 

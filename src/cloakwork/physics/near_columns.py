@@ -74,7 +74,7 @@ class Jumps:
         return np.asarray(shares[: int(np.argmax(1 - np.cumsum(shares) < tail)) + 1])
 
     def only_through(self, nodes: BoolArray) -> "Jumps":
-        """The same, but heat that reaches any other node is lost."""
+        """The same, but heat that reaches any other node is lost; what columns have there means nothing."""
         starts, near, weights = self.csr
         counts = np.diff(starts.astype(np.int64))
         kept = np.repeat(nodes, counts)
@@ -161,6 +161,8 @@ def columns_near(csr: Any, rates: Any, shares: FloatArray, sources: IntArray, dr
             weight = (shares[step], left, drop)
             held, reached, _, touched = spread_once(csr, rates, heat, lists, held, reached, weight, step)
             work, left, last = work + touched, max(left - shares[step], 0.0), step
+            if held == 0:
+                break
         for k in range(held):
             heat[lists[last % 2, k], NOW] = 0.0
         while used + reached > len(values):

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -42,6 +42,8 @@ NORM_BLOCKS = 2  # blocks of random readings for the norms of columns alone
 NEAR_DROP, SHARPEST_DROP = 3e-3, 1e-4  # heat left out as the near part of a column spreads: at first, and at least
 NEAR_LEAST = 0.01  # of the largest entry of a column, for an entry of its near part
 NEAR_TOUCHED, NEAR_WORK = 30_000, 1e10  # entries that the near part of one column, and that of all, may touch
+NEAR_JUMPS = 500.0  # expected jumps of its heat; with more, there is no near part
+FEW_EDGES = 4  # of which the steepest sets the error of the Chebyshev sum, where there is no near part
 STEEP = 0.4  # of the steepest slope: columns at such edges are computed more sharply
 HUB = 2.0  # times the median rate: the near part does not follow heat through faster nodes
 
@@ -161,24 +163,33 @@ class Network:
         -----
         K, the near part, is a fixed matrix, and R = M - K. With k rows Z of independent standard Gaussian numbers,
         ||Z R b||^2 / ||R b||^2 is chi-square with k degrees of freedom, so ||R b|| is at most ||Z R b|| / sqrt(q), but
-        with the probability of a chi-square below its quantile q; and ||M b|| <= ||K b|| + ||R b||. The quantile is
-        taken at `SKETCH_DOUBT` over the number of edges and over that of the chances to stop. The numbers come from
-        the operating system, and are unknown to whoever made the graph.
+        with the probability of a chi-square below its quantile q; and ||M b|| <= ||K b|| + ||R b||. The same numbers
+        bound ||M b|| without K, which is better where K is poor; the smaller bound counts. The quantile is taken at
+        `SKETCH_DOUBT` over the number of edges, of these bounds and of the chances to stop. The numbers come from the
+        operating system, and are unknown to whoever made the graph.
         """
-        edges, slopes = len(self.pairs), self._near_part.slopes(self.pairs)
-        true = self._slope(int(np.argmax(slopes / self.lengths)))
-        kernel = self.kernel.rougher(min(SKETCH_ERROR, SKETCH_SHARE * true / 2))
-        slack = kernel.error * float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[self.pairs].sum(1))
-        squares, of_nodes, upper, number = np.zeros(edges), np.zeros(len(self.seen)), slopes, 0
+        near = self._near_part.slopes(self.pairs)
+        some = np.random.default_rng(0).integers(len(near), size=FEW_EDGES) if near.max() == 0 else [np.argmax(near)]
+        true = max(self._slope(int(edge)) for edge in some)
+        spread = float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[self.pairs].sum(axis=1))
+        error = SKETCH_SHARE / 2 * true / max(float((spread / self.lengths).max()), 1e-300)
+        kernel = self.kernel.rougher(min(SKETCH_ERROR, error))
+        whole, rest, of_nodes = np.zeros(len(near)), np.zeros(len(near)), np.zeros(len(self.seen))
+        upper, number = whole, 0
         for before, number in pairwise((0, *SKETCHES)):
             for done in range(before, number, BLOCK):
                 progress(done, number)
-                self._read_randomly(kernel, of_nodes, squares)
-            quantile = 2 * float(special.gammaincinv(number / 2, SKETCH_DOUBT / len(SKETCHES) / edges))
-            upper = (slopes + np.sqrt(squares / quantile) + slack) / self.lengths * (1 + 1e-12)
+                self._read_randomly(kernel, of_nodes, whole, rest)
+            # half of the doubt for each of the two bounds, at each of the chances to stop
+            doubt = SKETCH_DOUBT / (2 * len(SKETCHES) * len(near))
+            quantile = 2 * float(special.gammaincinv(number / 2, doubt))
+            norms = np.minimum(np.sqrt(whole / quantile), near + np.sqrt(rest / quantile))
+            upper = (norms + kernel.error * spread) / self.lengths * (1 + 1e-12)
+            if float(upper.max()) > TIGHT * true:
+                true = max(true, self._slope(int(np.argmax(upper))))
             if float(upper.max()) <= TIGHT * true:
                 break
-        values = np.hypot(slopes, np.sqrt(squares / number)) / self.lengths
+        values = np.sqrt(whole / number) / self.lengths
         return EdgeSlopes(values, upper, SKETCH_DOUBT, self._sketched_norms(of_nodes / number))
 
     @cached_property
@@ -188,15 +199,19 @@ class Network:
         Columns at steep edges are computed again, more sharply.
         """
         nodes, neighbours = np.arange(len(self.seen)), np.diff(self.csr[0].astype(np.int64))
-        slow = self.jumps.rates <= HUB * float(np.median(self.jumps.rates))
-        jumps = self.jumps.only_through(slow & (neighbours <= 1 / NEAR_DROP))
-        drop = NEAR_DROP if _is_affordable(jumps, nodes, NEAR_DROP) else 1.0
-        part = _NearPart(len(nodes)).with_columns(nodes, near_columns(jumps, nodes, drop, least=NEAR_LEAST), self.seen)
+        slow = (self.jumps.rates <= HUB * float(np.median(self.jumps.rates))) & (neighbours <= 1 / NEAR_DROP)
+        part = _NearPart(len(nodes))
+        if not slow.any():
+            return part
+        jumps, seen = self.jumps.only_through(slow), np.where(slow, self.seen, 0.0)  # heat at a hub moves on at once
+        if jumps.expected > NEAR_JUMPS or not _is_affordable(jumps, nodes, NEAR_DROP):
+            return part
+        part = part.with_columns(nodes, near_columns(jumps, nodes, NEAR_DROP, least=NEAR_LEAST), seen)
         slopes = part.slopes(self.pairs)
         steep = np.unique(self.pairs[slopes > STEEP * slopes.max()])
         sharper = max(NEAR_LEAST * float(slopes.max()), SHARPEST_DROP)
-        if sharper < drop and _is_affordable(jumps, steep, sharper):
-            part = part.with_columns(steep, near_columns(jumps, steep, sharper, least=NEAR_LEAST), self.seen)
+        if len(steep) and sharper < NEAR_DROP and _is_affordable(jumps, steep, sharper):
+            part = part.with_columns(steep, near_columns(jumps, steep, sharper, least=NEAR_LEAST), seen)
         return part
 
     def _slope(self, edge: int) -> float:
@@ -206,15 +221,14 @@ class Network:
         move[u], move[v] = root[u], -root[v]
         return float(np.linalg.norm(self.seen / root * self.kernel.apply(move)) / self.lengths[edge])
 
-    def _read_randomly(self, kernel: NetworkKernel, of_nodes: FloatArray, of_edges: FloatArray | None = None) -> None:
-        """Add the squares of `BLOCK` random readings: (Z R b)^2 of each edge, and (Z M)^2 - (Z K)^2 of each node."""
+    def _read_randomly(self, kernel: NetworkKernel, of_nodes: FloatArray, *of_edges: FloatArray) -> None:
+        """Add the squares of `BLOCK` random readings: (Z M)^2 - (Z K)^2 of each node, and of M and R for edges."""
         rows = np.random.default_rng(secrets.randbits(128)).standard_normal((len(self.seen), BLOCK))
         root, part = np.sqrt(self.scale)[:, None], self._near_part.products(rows)
         block = kernel.apply(rows * (self.seen[:, None] / root)) * root
         of_nodes += (block**2).sum(axis=1) - (part**2).sum(axis=1)
-        if of_edges is not None:
-            block -= part
-            _share(len(self.pairs), lambda *ends: square_edges(block, self.pairs, of_edges, *ends))
+        for squares, readings in zip(of_edges, (block, block - part), strict=False):
+            _share(len(squares), partial(square_edges, readings, self.pairs, squares))
 
     def _sketched_norms(self, more: FloatArray) -> FloatArray:
         """The norm of each column, from that of its near part and an estimate of how much larger its square is."""
@@ -245,13 +259,13 @@ class _NearPart:
     def slopes(self, pairs: IntArray) -> FloatArray:
         """The norm of the difference of each pair of columns."""
         norms = np.empty(len(pairs))
-        _share(len(pairs), lambda *ends: norm_differences(*self._entries, pairs, norms, *ends))
+        _share(len(pairs), partial(norm_differences, *self._entries, pairs, norms))
         return norms
 
     def products(self, rows: FloatArray) -> FloatArray:
         """The product of each column with each of the dense columns `rows`."""
         products = np.empty((len(self.first), rows.shape[1]))
-        _share(len(products), lambda *ends: multiply_columns(*self._entries, rows, products, *ends))
+        _share(len(products), partial(multiply_columns, *self._entries, rows, products))
         return products
 
     def squares(self) -> FloatArray:
@@ -360,6 +374,7 @@ def near_slopes(
             lost, work, left, last = lost + more, work + touched, max(left - shares[step], 0.0), step
             if reached > MOST_NODES:
                 lost = np.inf
+            if held == 0 or reached > MOST_NODES:
                 break
         square = 0.0
         for k in range(reached):
