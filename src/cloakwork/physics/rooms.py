@@ -75,14 +75,14 @@ class Rooms:
         grid = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
         pairs = _neighbours(grid)
         centres = _centres(grid, cell)
-        start, end = centres[pairs[:, 0]], centres[pairs[:, 1]]
+        crossing = _Crossings(grid, pairs, centres, cell)
         cut = np.zeros(len(pairs), dtype=bool)
         for wall in walls:
-            cut |= _crosses(start, end, wall)
+            cut[crossing.of(wall)] = True
         door = np.full(len(pairs), -1, dtype=np.int64)
         for number, opening in enumerate(doors):
-            through = _crosses(start, end, opening)
-            if not (through & cut).any():
+            through = crossing.of(opening)
+            if not cut[through].any():
                 raise PhysicsError(f"door {number} at {opening!r} is in no wall.", key="doors")
             door[through] = number
         open_pairs = ~cut | (door >= 0)
@@ -227,15 +227,35 @@ def _whole(side: float, cell: float) -> int:
     return cells
 
 
-def _crosses(start: FloatArray, end: FloatArray, segment: Segment) -> NDArray[np.bool_]:
-    """Whether each line from `start` to `end` crosses the segment."""
-    try:
-        ends = np.array(segment, dtype=np.float64)
-    except (TypeError, ValueError):
-        ends = np.empty(0)
-    if ends.shape != (2, 2) or not np.isfinite(ends).all():
-        raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.", wall=segment)
-    a, b = ends
+class _Crossings:
+    """Which steps between neighbouring cells of a rectangle cross a segment: only those near it are looked at."""
+
+    def __init__(self, grid: IntArray, pairs: IntArray, centres: FloatArray, cell: float) -> None:
+        self._grid, self._pairs, self._centres, self._cell = grid, pairs, centres, cell
+        order = np.argsort(pairs[:, 0], kind="stable")
+        ends = np.searchsorted(pairs[order, 0], np.arange(grid.size + 1))
+        self._steps = np.full((grid.size, 2), -1)  # at most two steps begin in a cell
+        self._steps[pairs[order, 0], np.arange(len(pairs)) - ends[pairs[order, 0]]] = order
+
+    def of(self, segment: Segment) -> IntArray:
+        """The numbers of the steps that cross it."""
+        try:
+            ends = np.array(segment, dtype=np.float64)
+        except (TypeError, ValueError):
+            ends = np.empty(0)
+        if ends.shape != (2, 2) or not np.isfinite(ends).all():
+            raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.", wall=segment)
+        low, high = ends.min(axis=0) - 2 * self._cell, ends.max(axis=0) + 2 * self._cell
+        x, y = self._centres[self._grid[0], 0], self._centres[self._grid[:, 0], 1]
+        near = np.ix_((y >= low[1]) & (y <= high[1]), (x >= low[0]) & (x <= high[0]))
+        steps = self._steps[self._grid[near]].ravel()
+        steps = steps[steps >= 0]
+        start, end = (self._centres[self._pairs[steps, k]] for k in (0, 1))
+        return np.asarray(steps[_crosses(start, end, *ends)])
+
+
+def _crosses(start: FloatArray, end: FloatArray, a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
+    """Whether each line from `start` to `end` crosses the one from a to b."""
 
     def side(p: FloatArray, q: FloatArray, r: FloatArray) -> FloatArray:
         u, v = q - p, r - p
