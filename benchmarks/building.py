@@ -6,12 +6,11 @@ far a frame's draws are from a long run from the same start (total variation a p
 mean error of a person over the last frames, against that of the people of single rooms, each followed alone by the
 tracker for few sources. A source too few or too many counts as 3 m.
 Times are of the processor over two cores, since a busy machine has no other; those of a frame by the clock stand beside
-it. Memory is that of the whole process.
+it. Memory is the peak since the benchmark began.
 """
 
 import json
 import math
-import resource
 import sys
 import time
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 from rich.table import Table
 from scipy.optimize import linear_sum_assignment
 
+from benchmarks.memory import peak_bytes
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Cloak
@@ -153,7 +153,7 @@ def _measured(size: int) -> Measured:
     some, long = (tracker.field.draw(*terms, [1], factor=factor) for factor in (1, LONG))
     apart = _blocks(plan, some.updated(prior, tracker.motion).intensity())
     apart -= _blocks(plan, long.updated(prior, tracker.motion).intensity())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    peak = peak_bytes() / 1e9
     return Measured(
         plan=planned / CORES,
         gap=math.nan if gap is None else gap,

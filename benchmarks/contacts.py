@@ -1,13 +1,13 @@
 """Groups among many people: how long they take to find, and how right they are beside other methods."""
 
 import math
-import resource
 import time
 
 import numpy as np
 from rich.table import Table
 from scipy.sparse.linalg import eigsh
 
+from benchmarks.memory import peak_bytes
 from cloakwork._checks import FloatArray
 from cloakwork.contacts import Blocks, communities, plan_communities, simulate_contacts
 from cloakwork.privacy import Flip
@@ -36,7 +36,7 @@ def run() -> tuple[Table, bool]:
     times.append(time.perf_counter())
     counts = np.zeros((GROUPS, GROUPS))
     np.add.at(counts, (found.labels, drawn.labels), 1)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = peak_bytes() / 2**20
     texts = (
         f"draw {drawn.met.nnz // 2:,} contacts",
         f"flip all pairs: {sent.nnz // 2:,} reports, of which {sent.multiply(drawn.met).nnz // 2:,} are true",

@@ -1,12 +1,12 @@
 """Many people on a large floor plan: seconds a frame; and one person located with equal and with designed noise."""
 
-import resource
 import time
 
 import numpy as np
 from rich.table import Table
 
 from benchmarks.design import REGIMES, flat_of
+from benchmarks.memory import peak_bytes
 from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import PointSources, Recovery, recover
@@ -30,7 +30,7 @@ def run() -> tuple[Table, bool]:
         good &= met
         text = f"2,500 cells, 60 sensors, up to 8 people of {said} strength: slowest of 8 frames (first {first:.1f} s)"
         table.add_row(text, f"{slowest:.2f} s", f"{SECONDS:g} s: {'met' if met else 'MISSED'}")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = peak_bytes() / 2**20
     table.add_row("memory of the process at most", f"{memory:,.0f} MB", "-")
     for name in REGIMES:
         for frames in (1, 4, 16):

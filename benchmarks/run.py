@@ -38,6 +38,7 @@ from benchmarks import (
     transport,
     zones,
 )
+from benchmarks.memory import reset_peak
 
 ALL = {
     "start": start.run,
@@ -87,6 +88,7 @@ def main() -> int:
     good = True
     for name in chosen:
         console.print(f"running {name} ...", style="dim")
+        reset_peak()
         try:
             table, met = ALL[name]()
             console.print(table)
