@@ -204,7 +204,7 @@ def test_an_audit_that_goes_on_is_the_one_that_was_interrupted(run: Run, tmp_pat
 
 @pytest.mark.parametrize("spread", [1, 100])
 def test_a_program_that_repeats_itself_after_a_start_is_no_evidence(run: Run, tmp_path: Path, spread: int) -> None:
-    """After one that was interrupted, or by itself; also in a thousand reports of which few differ."""
+    """After an interruption and within one audit, for reports with many values and with two."""
     file, kept = tmp_path / "device.py", tmp_path / "kept"
     file.write_text(REPEATS, encoding="utf-8")
     claim = ["--epsilon", 0.1, "--delta", 0.2, "--kept", kept]

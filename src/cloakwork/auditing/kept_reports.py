@@ -24,7 +24,7 @@ class KeptReports:
     path
         The file; it is made if it is not there.
     about
-        What the reports belong to. A file that says otherwise is refused.
+        The program and the claim that the reports are for. A file with others is refused.
     seed
         Of the auditor's own choices. That of the file counts, if it has one: an audit that goes on with the same
         reports and choices is the one that was interrupted, and no second attempt.
