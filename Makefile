@@ -65,8 +65,8 @@ check: $(STAMP) ## lint, types and import layers
 	@$(BIN)/mypy src papers tests benchmarks examples scripts
 	@$(BIN)/python -m pytest -q tests/test_layers.py
 
-bench: $(STAMP) ## measure speed and memory against named rivals
-	@$(BIN)/python -m benchmarks.run
+bench: $(STAMP) ## measure speed and memory against named rivals (some: make bench ONLY="building page")
+	@$(BIN)/python -m benchmarks.run $(ONLY)
 
 lab: $(STAMP) ## run every experiment at full size and write docs/results.md; goes on where it was interrupted
 	@$(BIN)/python -m papers run all --out out/lab

@@ -1,6 +1,7 @@
 """Run all benchmarks, or those named: python -m benchmarks.run [recovery noise accuracy ...]."""
 
 import sys
+import time
 
 from rich.console import Console
 
@@ -85,19 +86,24 @@ def main() -> int:
     """Print one table after the other; 1 if a goal was missed or a benchmark failed."""
     console = Console(width=160, highlight=False)
     chosen = [name for name in sys.argv[1:] if not name.isdecimal()] or list(ALL)
-    good = True
+    if unknown := [name for name in chosen if name not in ALL]:
+        sys.exit(f"unknown: {', '.join(unknown)}; there are: {', '.join(ALL)}")
+    missed = []
     for name in chosen:
         console.print(f"running {name} ...", style="dim")
         reset_peak()
+        begun = time.monotonic()
         try:
             table, met = ALL[name]()
             console.print(table)
         except Exception:  # the later tables must not be lost
             console.print_exception()
             met = False
-        good &= met
-    console.print("All goals met." if good else "Some goals were MISSED.")
-    return 0 if good else 1
+        console.print(f"{name} took {time.monotonic() - begun:.0f} s", style="dim")
+        if not met:
+            missed.append(name)
+    console.print(f"Goals were MISSED in: {', '.join(missed)}." if missed else "All goals met.")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
