@@ -77,7 +77,7 @@ def at_work(folder: Path, value: Path, broker: Broker) -> Iterator[None]:
 
 
 def audit_bench(run: Run, site: Path, broker: Broker, *, scale: float, reports: int = 400) -> Outcome:
-    folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["folder"])
+    folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["devices"][0]["folder"])
     if scale != 1:
         tamper(folder, scale)
     sigma = load_plan(site.parent / "hall.plan.json").sensor("s2").sigma
@@ -233,7 +233,7 @@ def test_how_long_it_takes_is_told_by_how_often_the_device_really_reads(
         raise InputError("enough")
 
     monkeypatch.setattr("cloakwork.cli.audit_mqtt.SetupRecording", enough)
-    with at_work(Path(told.values["folder"]), site.parent / "value", broker):
+    with at_work(Path(told.values["devices"][0]["folder"]), site.parent / "value", broker):
         done = audit_bench_again(run, site, broker)
     seen = re.search(r"a reading every (\S+) s: about (\d+) min in all", done.err)
     assert seen is not None, done.err
@@ -246,7 +246,7 @@ def test_how_long_it_takes_is_told_by_how_often_the_device_really_reads(
 def test_nobody_there_to_change_the_set_up_is_said_and_the_audit_goes_on_later(
     run: Run, site: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["folder"])
+    folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["devices"][0]["folder"])
     (site.parent / "value").write_text("20.0", encoding="utf-8")
     asked = []
 

@@ -12,6 +12,7 @@ from cloakwork.cli import sensor_check
 from cloakwork.cli.sensor import make_source
 from cloakwork.errors import InputError
 from cloakwork.sensor.store import Folder
+from cloakwork.site import load_site
 from tests.cli.conftest import Run
 from tests.cli.test_story import SITE
 from tests.devices import config, make_folder
@@ -47,10 +48,31 @@ def test_provision_refuses_without_a_plan_and_after_the_site_has_changed(site: P
     assert not (site.parent / "devices").exists()
 
 
+def test_all_devices_are_provisioned_at_once_each_with_its_own_password(site: Path, run: Run) -> None:
+    for sensor in load_site(site).sensor_ids:
+        (site.parent / f"{sensor}.password").write_text(f"of {sensor}", encoding="utf-8")
+    assert run("provision", site, "--id", "s2").code == 0
+    own = ["--broker", "mqtt://hall.{id}@localhost", "--password-file", site.parent / "{id}.password"]
+    done = run("provision", site, "--all", *own, "--json")
+    written = {device["sensor"]: Path(device["folder"]) for device in done.values["devices"]}
+    assert sorted(["s2", *written]) == sorted(load_site(site).sensor_ids)
+    for sensor, folder in written.items():
+        told = json.loads((folder / "device.json").read_text())["broker"]
+        assert (told["user"], told["password"]) == (f"hall.{sensor}", f"of {sensor}")
+    again = run("provision", site, "--all")
+    assert (again.code, again.out) == (0, "")
+
+
+@pytest.mark.parametrize("words", [(), ("--id", "s1", "--all"), ("--all", "--out", "x"), ("--id", "s1", "--id", "s99")])
+def test_of_several_devices_none_is_written_if_one_cannot_be(site: Path, run: Run, words: tuple[str, ...]) -> None:
+    assert run("provision", site, *words).code == 2
+    assert not (site.parent / "devices").exists()
+
+
 def test_bench_devices_stand_beside_the_others(site: Path, run: Run) -> None:
     done = run("provision", site, "--id", "s2", "--bench", "--json")
-    assert done.values["folder"].endswith("s2-bench")
-    told = json.loads((Path(done.values["folder"]) / "device.json").read_text())
+    assert done.values["devices"][0]["folder"].endswith("s2-bench")
+    told = json.loads((Path(done.values["devices"][0]["folder"]) / "device.json").read_text())
     assert (told["site"], told["kind"], told["schedule"]["allowed"]) == ("hall-bench", "bench", 0)
 
 

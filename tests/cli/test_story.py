@@ -82,7 +82,7 @@ def test_a_provisioned_folder_works_on_micropython_survives_a_kill_and_is_unveil
         options = ["--keys", tmp_path / "keys.json", "--broker", where, "--ca", broker.ca]
         out = run("provision", site, "--id", sensor, *options, "--password-file", tmp_path / "password", "--json")
         assert out.code == 0, out.err
-        folder = Path(json.loads(out.out)["folder"])
+        folder = Path(json.loads(out.out)["devices"][0]["folder"])
         told = json.loads((folder / "device.json").read_text())
         args = {"host": "localhost", "port": broker.port, "tls": True, "ca": (folder / "ca.pem").read_text()}
         args |= {"numerator": 4321, "denominator": 200, "time": ["127.0.0.1", time_port]}

@@ -16,7 +16,7 @@ from cloakwork.collect.site_queue import SiteQueue
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
 from cloakwork.errors import StoreAwayError
-from cloakwork.readings import Frame
+from cloakwork.readings import Frame, ReadingScale
 from tests.collect.small_sites import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values
 from tests.waiting import until
 
@@ -104,6 +104,20 @@ def test_late_readings_of_a_frame_that_stays_incomplete_are_used_in_time(
             until(lambda end=end: told[-1].sensors == end)  # type: ignore[misc]
         until(lambda: sqlite_store.frames.outgrown("corridor") == [])
     assert list(dict.fromkeys(result.sensors for result in told)) == [7, 9, 11]
+
+
+def test_frames_that_wait_from_before_a_new_plan_are_not_recovered_with_its_noise(
+    watched: CollectedSite, sqlite_store: Store
+) -> None:
+    scale = ReadingScale.of(watched.plan, watched.site.unit)
+    for number, plan in enumerate(("0123456789ab", watched.plan.id)):
+        sqlite_store.plans.begin("corridor", replace(scale, plan=plan), moment(watched, number))
+        rows = readings(watched, number)
+        sqlite_store.readings.add([row._replace(received=row.time + 1) for row in rows])
+    with running(sqlite_store, watched):
+        until(lambda: not sqlite_store.frames.unsolved("corridor"))
+    found = sqlite_store.results.page("corridor", failed=True).items
+    assert {result.time: result.failed for result in found} == {moment(watched, 0): True, moment(watched, 1): False}
 
 
 def test_frames_left_before_a_restart_are_recovered(watched: CollectedSite, sqlite_store: Store) -> None:

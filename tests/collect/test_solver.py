@@ -194,7 +194,7 @@ def test_frames_that_tell_nothing_are_not_worth_the_time(watched: CollectedSite)
     frames = [watched.frame(when, {"stranger": 4}), watched.frame(when + 1, few), watched.frame(when + 2, said)]
     results = Solver(watched).solve([*frames, watched.frame(moment(watched, 1), few)])
     assert [result.failed for result in results] == [True, True, False, False]
-    assert results[0].status == f"{FAILED}: no reading is of a sensor of the site"
+    assert results[0].status == f"{FAILED}: no reading is of a sensor of the site under its present plan"
     assert "not a multiple of the period" in results[1].status
 
 

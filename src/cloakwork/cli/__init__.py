@@ -94,7 +94,7 @@ def missing_input(words: Sequence[str]) -> str | None:
     if "--store" in options and "--store" not in named:
         inputs.append((os.environ.get("CLOAKWORK_STORE") or DEFAULT_STORE, _STORE_HINT))
     for file, hint in inputs:
-        if "://" not in file and not Path(file).exists():
+        if not ("://" in file or "{id}" in file or Path(file).exists()):  # provision puts an id into the name
             site = file.endswith(".toml") and not (
                 words[0] == "learn" and file == inputs[0][0]
             )  # learn reads schedules

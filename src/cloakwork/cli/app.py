@@ -29,7 +29,7 @@ COMMANDS = {
     "demo": "Run a simulated flat live: devices, broker, collector and map, until stopped.",
     "keys": "Create and manage the keys that remove the noise. For the trusted party.",
     "unveil": "Remove the noise from readings with the keys. The output is not private.",
-    "provision": "Write everything that one device needs into a folder.",
+    "provision": "Write everything that a device needs into a folder.",
     "sensor": "Run as a device: measure, cloak and send until stopped.",
     "collect": "Receive cloaked readings, store them, recover sources live and show them on a page.",
     "token": "Create, list and revoke the tokens that give access to a collector.",

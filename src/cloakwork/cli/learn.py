@@ -122,7 +122,7 @@ def learn(
         _report(learner, past, json=json)
         if live is not None:
             send = stack.enter_context(_sender(broker, topic, password_file, ca)) if broker else None
-            _play(learner, plan, span, send)
+            _play(learner, plan, span, send, kept=state is not None)
 
 
 def _count(
@@ -187,7 +187,7 @@ def _report(learner: Learner, past: CountedSeries | None, *, json: bool) -> None
         )
 
 
-def _play(learner: Learner, plan: Schedules, span: int, send: Callable[[str], None] | None) -> None:
+def _play(learner: Learner, plan: Schedules, span: int, send: Callable[[str], None] | None, *, kept: bool) -> None:
     """Print the level of each round, and learn its count when it is over: a line of standard input."""
     if learner.time == learner.horizon:
         raise InputError(f"all {learner.horizon:,} rounds are used up: start a new state with its own budget.")
@@ -208,6 +208,8 @@ def _play(learner: Learner, plan: Schedules, span: int, send: Callable[[str], No
         if learner.time == learner.horizon:
             note("the last round is over: the level stays, and nothing more is learned.")
             return
+    later = "the same command continues." if kept else "nothing of it is kept: with --state the next run continues."
+    note(f"standard input ended after {learner.time:,} of {counted(learner.horizon, 'round')}; {later}")
 
 
 def _show(play: Play, began: int, send: Callable[[str], None] | None) -> None:

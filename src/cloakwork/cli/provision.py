@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import Authority, BrokerUrl, Json, PasswordFile, PlanFile, SensorId, SiteFile
+from cloakwork.cli.arguments import Authority, BrokerUrl, Json, PasswordFile, PlanFile, SiteFile
 from cloakwork.cli.output import as_json, note, say
-from cloakwork.device import TIME_SERVER, Target
+from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device, devices_of
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import parse_broker
@@ -20,9 +20,12 @@ FLASH = 64 * 1024
 
 def provision(
     path: SiteFile,
-    sensor: SensorId,
+    sensors: Annotated[
+        list[str] | None, typer.Option("--id", metavar="SENSOR", help="Id of a sensor; repeat it for several.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All sensors that have no folder yet.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder to write; by default devices/ID beside the site file.")
+        Path | None, typer.Option("--out", help="Folder to write; by default devices/SENSOR beside the site file.")
     ] = None,
     keys: Annotated[Path | None, typer.Option("--keys", help="Key file: its holder can remove the noise.")] = None,
     plan: PlanFile = None,
@@ -39,7 +42,7 @@ def provision(
     target: Annotated[Target, typer.Option(help="Program to write for it; for a gateway, none.")] = Target.MICROPYTHON,
     json: Json = False,
 ) -> None:
-    """Write the folder of one device."""
+    """Write the folders of devices. In --broker and --password-file, {id} stands for the id of each sensor."""
     site = load_site(path)
     file = plan or plan_beside(path)
     if not file.exists():
@@ -49,62 +52,92 @@ def provision(
         )
     frozen = load_plan(file)
     frozen.cloak(site, file=file)  # refuses a plan of another site, or of this one before it changed
-    folder = out or path.parent / "devices" / (f"{sensor}-bench" if bench else sensor)
-    reached = parse_broker(broker, password_file=password_file, authority=ca)
-    resolution = site.resolution_of(sensor)
-    made = provision_device(
-        frozen,
-        sensor,
-        folder,
-        broker=reached,
-        keys=keys,
-        unit="" if sensor in site.binary_ids else site.unit,
-        resolution=resolution,
-        bench=bench,
-        period=period,
-        time_server=time_server,
-        target=target,
-    )
-    if json:
-        as_json(
-            {
-                "folder": str(made.folder),
-                "generation": made.generation,
-                "plan": frozen.digest,
-                "configuration_bytes": made.configuration,
-                "code_bytes": made.code,
-            }
+    if every == bool(sensors):
+        raise InputError("give --id SENSOR, which may be repeated, or --all.")
+    if out is not None and (every or len(sensors or ()) > 1):
+        raise InputError(f"--out {out} is the folder of one device: give one --id, or leave it out.")
+    folders = {
+        sensor: out or path.parent / "devices" / (f"{sensor}-bench" if bench else sensor)
+        for sensor in (devices_of(frozen) if every else sensors or ())
+    }
+    chosen = [sensor for sensor in folders if not (every and folders[sensor].exists())]
+    brokers = {
+        sensor: parse_broker(
+            broker.replace("{id}", sensor),
+            password_file=password_file and Path(str(password_file).replace("{id}", sensor)),
+            authority=ca,
         )
+        for sensor in chosen
+    }
+    for sensor in chosen:  # before the first is written
+        check_device(frozen, sensor, folders[sensor], bench=bench)
+    made = []
+    for sensor in chosen:
+        device = provision_device(
+            frozen,
+            sensor,
+            folders[sensor],
+            broker=brokers[sensor],
+            keys=keys,
+            unit="" if sensor in site.binary_ids else site.unit,
+            resolution=site.resolution_of(sensor),
+            bench=bench,
+            period=period,
+            time_server=time_server,
+            target=target,
+        )
+        made.append((sensor, device))
+        if not json:
+            _say_written(site, sensor, device)
+    if json:
+        as_json({"plan": frozen.digest, "devices": [_described(sensor, device) for sensor, device in made]})
         return
+    if len(made) < len(folders):
+        note(f"{len(folders) - len(made)} of {len(folders)} sensors have a folder already")
+    if made:
+        open_password = any(reached.password is not None and not reached.tls for reached in brokers.values())
+        _say_next(site, made, keyed=keys is not None, open_password=open_password, target=target)
+
+
+def _described(sensor: str, made: Provisioned) -> dict[str, object]:
+    sizes = {"configuration_bytes": made.configuration, "code_bytes": made.code}
+    return {"sensor": sensor, "folder": str(made.folder), "generation": made.generation, **sizes}
+
+
+def _say_written(site: Site, sensor: str, made: Provisioned) -> None:
     say(f"wrote {made.folder}: {made.configuration:,} bytes of configuration, {made.code:,} bytes of code")
     if isinstance(site.physics, FloorPlan) and sensor in site.sensor_ids:
         x, y = site.physics.sensor_positions[site.sensor_ids.index(sensor)].tolist()
         note(f"{sensor} hangs at x = {x:g}, y = {y:g} m")
     if made.configuration > FLASH:
         note(f"the configuration is larger than {FLASH:,} bytes: a small board may not have room for it")
-    if resolution is None:
+
+
+def _say_next(
+    site: Site, made: list[tuple[str, Provisioned]], *, keyed: bool, open_password: bool, target: Target
+) -> None:
+    sensor, device = made[0]
+    resolution = site.resolution_of(sensor)
+    if unstated := [sensor for sensor, _ in made if site.resolution_of(sensor) is None]:
+        which = "this device accepts" if len(made) == 1 else f"{len(unstated)} of these devices accept"
         note(
-            "the site file does not state the step of the hardware (resolution under [privacy]), so this device "
-            "accepts simulated readings only"
+            "the site file does not state the step of the hardware (resolution under [privacy]), so "
+            f"{which} simulated readings only"
         )
-    if keys is None:
+    if not keyed:
         note("without --keys the noise comes from the device's own generator, and no one can remove it")
-    if reached.password is not None and not reached.tls:
+    if open_password:
         note("with mqtt:// the password crosses the network in clear text; use mqtts:// with --ca")
-    after = "" if keys is None else "; then delete the folder here: it holds a key"
+    after = "; then delete the folder here: it holds a key" if keyed else ""
     if target in {Target.C, Target.ESPHOME}:
         note(f"README.md in the folder says how to build it and how to store its first state{after}")
         return
-    runs = f"cloakwork sensor {shlex.quote(str(made.folder))}"
+    runs = f"cloakwork sensor {shlex.quote(str(device.folder))}"
     if resolution is None or target is not Target.MICROPYTHON:
         source = "simulated" if resolution is None else "command:PROGRAM"
         note(f"on a computer: {runs} --source {source}")
     else:
         note(f"on a computer: edit measure.py, then {runs}")
         note(f"on a board: edit measure.py, copy the folder onto it, import check, reset{after}")
-        _advise_a_check(site)
-
-
-def _advise_a_check(site: Site) -> None:
-    if site.spec.privacy.design != "shared":  # a check looks at one sensor
-        note("before it starts, check it at rest: give --check to cloakwork sensor, or run check.py in the folder")
+        if site.spec.privacy.design != "shared":  # a check looks at one sensor
+            note("before it starts, check it at rest: give --check to cloakwork sensor, or run check.py in the folder")

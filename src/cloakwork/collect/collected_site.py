@@ -110,9 +110,12 @@ class CollectedSite:
         Those before have the noise of another plan: what is concluded from them together with others would be wrong,
         and an attacker would seem weaker.
         """
-        began = [period.received for period in store.plans.periods(self.name) if period.scale.plan == self.plan.id]
-        since = began[-1] if began else 0
+        since = self._at_work_since(store)
         return store.frames.values(self.name, times, lambda received, *_: received >= since)
+
+    def _at_work_since(self, store: Store) -> int:
+        began = [period.received for period in store.plans.periods(self.name) if period.scale.plan == self.plan.id]
+        return began[-1] if began else 0
 
     @property
     def budget_rules(self) -> BudgetRules:
@@ -150,9 +153,13 @@ class CollectedSite:
     def frames(self, store: Store, values: Mapping[int, Mapping[str, int]]) -> list[Frame]:
         """Build the frames of some times that have readings, in the order of time.
 
-        Readings of devices that cannot measure are set aside.
+        Readings of devices that cannot measure are set aside, and those of an earlier plan left out.
         """
-        return _frames(store, self.name, values, self._rows, self.schedule.period_ms)
+        since = self._at_work_since(store)
+        stored = {time: values[time] for time in values if values[time]}
+        if earlier := [time for time in stored if time < since]:
+            stored |= self.stored_values(store, earlier)
+        return _frames(store, self.name, stored, self._rows, self.schedule.period_ms)
 
     @cached_property
     def _rows(self) -> Mapping[str, int]:
@@ -166,7 +173,7 @@ class CollectedSite:
         """The reason why recovering a frame is not worthwhile; empty if it is."""
         period = self.schedule.period_ms
         if not frame.reported:
-            return "no reading is of a sensor of the site"
+            return "no reading is of a sensor of the site under its present plan"
         if not frame.present.any():
             return "all devices that reported cannot measure"
         if frame.time % period and not enough_agree(frame.reported, len(frame.present)):
@@ -203,7 +210,7 @@ def _frame(
 def _frames(
     store: Store, site: str, values: Mapping[int, Mapping[str, int]], index: Mapping[str, int], period_ms: int
 ) -> list[Frame]:
-    times = sorted(time for time in values if values[time])
+    times = sorted(values)
     unable = unable_sensors(store, site, times, period_ms)
     return [_frame(time, values[time], index, unable[time]) for time in times]
 

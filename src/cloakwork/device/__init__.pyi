@@ -8,4 +8,6 @@ from .agent import parse_time_server as parse_time_server
 from .provisioning import TIME_SERVER as TIME_SERVER
 from .provisioning import Provisioned as Provisioned
 from .provisioning import Target as Target
+from .provisioning import check_device as check_device
+from .provisioning import devices_of as devices_of
 from .provisioning import provision as provision

@@ -48,6 +48,24 @@ class Provisioned:
     code: int
 
 
+def devices_of(plan: Plan) -> tuple[str, ...]:
+    """The sensors that have a device of their own: all, or the first of those that share noise, and the binary ones."""
+    measured = [sensor.id for sensor in plan.sensors]
+    return (*(measured if plan.shared is None else measured[:1]), *plan.binary_ids)
+
+
+def check_device(plan: Plan, sensor: str, folder: Path, *, bench: bool) -> None:
+    """Refuse a sensor that the plan has no device for, one whose baseline no device can send, and a folder in use."""
+    for name, noise in {sensor: plan.noise(sensor), **_others(plan, sensor, bench=bench)}.items():
+        _check_fallback(name, noise)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(
+            f"{folder} exists already, and a device's folder is never overwritten. Stop that device and move its "
+            "folder away, or give another folder.",
+            path=str(folder),
+        )
+
+
 def provision(
     plan: Plan,
     sensor: str,
@@ -83,20 +101,13 @@ def provision(
     target
         The program that the folder is for. A gateway needs none; a board in C gets its plan as a header.
     """
+    check_device(plan, sensor, folder, bench=bench)
     noise = plan.noise(sensor)
     if bench:
         noise = replace(noise, slow=None)
     others = _others(plan, sensor, bench=bench)
     schedule = plan.schedule if period is None else _bench_schedule(period, bench=bench)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            f"{folder} exists already, and a device's folder is never overwritten. Stop that device and move its "
-            "folder away, or give another folder.",
-            path=str(folder),
-        )
     certificates = None if broker.authority is None else _read_certificates(broker.authority)
-    for name, sent in {sensor: noise, **others}.items():
-        _check_fallback(name, sent)
     kind = DeviceKind.BENCH if bench else DeviceKind.READING
     config: dict[str, Any] = {
         "v": 1,
