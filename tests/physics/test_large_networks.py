@@ -114,6 +114,7 @@ def test_slope_without_a_matrix_is_never_too_small(
     [
         (nx.star_graph(300), 0.1, None),
         (nx.star_graph(300), 5.0, None),
+        (nx.star_graph(500), 1.0, None),
         (nx.star_graph(60), 1.0, [0]),
         (nx.path_graph(50), 30.0, None),
         (nx.path_graph(500), 300.0, None),
@@ -134,6 +135,23 @@ def test_a_sketch_is_tight_whatever_the_near_part_is_worth(
     assert (slopes.upper >= true - 1e-15).all()
     if true.max() > 1e-9:  # else roundings are all that is seen
         assert slopes.upper.max() <= 1.6 * true.max()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.95, 1.0, 3.0, -1.0])
+def test_a_bound_from_random_readings_is_too_small_no_more_often_than_stated(share: float) -> None:
+    rng, trials, rows, doubt = np.random.default_rng(1), 40_000, 16, 0.1
+    true = np.r_[3.0, 2.0, 1.0, np.full(20, 0.3)]
+    near = share * np.r_[true[:3], np.zeros(20)]  # with 0 nothing is known, and with 3 and -1 what is known is wrong
+    numbers = rng.standard_normal((trials, rows, len(true)))
+    readings, known = numbers @ true, numbers @ near
+    sums = np.stack([(readings**2).sum(1), (readings * known).sum(1), (known**2).sum(1)], axis=1)
+    bounds = network_slope._norm_bounds(sums, np.full(trials, np.linalg.norm(near)), rows, doubt)  # noqa: SLF001
+    failed = float((bounds < np.linalg.norm(true)).mean())
+    assert failed <= doubt
+    assert failed > 0 or share == 1.0
+    if share == 1.0:  # the known part is most of it
+        alone = network_slope._norm_bounds(sums * [1, 0, 0], np.zeros(trials), rows, doubt)  # noqa: SLF001
+        assert bounds.mean() < 0.9 * alone.mean()
 
 
 def test_a_cloak_of_an_unformed_graph_covers_several_frames(unformed: None) -> None:

@@ -311,13 +311,15 @@ class Graph(Physics):
         return Network(self.kernel, csr, self._root**2, seen, edges.pairs, edges.lengths)
 
     def looseness(self) -> float:
-        """The joint slope over that of the edge that sets it, computed without sketch: a bound on its excess."""
-        slope = self.joint_slope()
+        """The joint slope over the steepest slope that is known without sketch: a bound on its excess."""
+        if self.explicit:
+            return 1.0
+        slope, slopes = self.joint_slope(), self.edge_slopes()
         i, j = slope.pair
         move = np.zeros(self.places)
         move[i], move[j] = 1.0, -1.0
-        which = int(np.argmax(self.edge_slopes().upper)) if not self.explicit else int(np.argmax(self.pair_slopes()))
-        return float(slope.value * self.space.lengths[which] / np.linalg.norm(self.apply(move)))
+        own = np.linalg.norm(self.apply(move)) / self.space.lengths[int(np.argmax(slopes.upper))]
+        return float(slope.value / max(own, slopes.steepest))
 
     @cached_property
     def _edge_slopes(self) -> dict[bytes | None, EdgeSlopes]:

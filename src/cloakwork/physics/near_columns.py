@@ -74,13 +74,16 @@ class Jumps:
         return np.asarray(shares[: int(np.argmax(1 - np.cumsum(shares) < tail)) + 1])
 
     def only_through(self, nodes: BoolArray) -> "Jumps":
-        """The same, but heat that reaches any other node is lost; what columns have there means nothing."""
+        """The same, but heat that leaves any other node is lost.
+
+        What columns have at nodes that are faster than all of these means nothing.
+        """
         starts, near, weights = self.csr
         counts = np.diff(starts.astype(np.int64))
         kept = np.repeat(nodes, counts)
         ends = np.cumsum(np.where(nodes, counts, 0), dtype=np.uint64)
         csr = (np.concatenate([np.zeros(1, np.uint64), ends]), near[kept], weights[kept])
-        return Jumps(csr, self.scale, np.where(nodes, self.rates, self.rates[nodes].max()), self.tau)
+        return Jumps(csr, self.scale, np.minimum(self.rates, self.rates[nodes].max()), self.tau)
 
 
 def near_columns(jumps: Jumps, sources: IntArray, drop: float, *, least: float = 0.0) -> NearColumns:

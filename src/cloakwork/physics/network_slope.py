@@ -38,6 +38,7 @@ TIGHT = 1.45  # times the true slope: a bound that needs no more of them
 SKETCH_ERROR = 1e-4  # of the Chebyshev sum for a sketch, at most
 SKETCH_SHARE = 0.01  # of the steepest slope that this error may have
 SKETCH_DOUBT = 1e-11  # probability that a sketch understates the slope
+ROUNDING = 1e-12  # of a sum of squares
 NORM_BLOCKS = 2  # blocks of random readings for the norms of columns alone
 NEAR_DROP, SHARPEST_DROP = 3e-3, 1e-4  # heat left out as the near part of a column spreads: at first, and at least
 NEAR_LEAST = 0.01  # of the largest entry of a column, for an entry of its near part
@@ -56,12 +57,13 @@ def _silent(done: int, total: int) -> None:
 class EdgeSlopes:
     """Slopes of all edges, shape (p,), and an upper bound of each.
 
-    `doubt` is the probability that an upper bound is too small. Without doubt each slope is as near to the truth as to
-    its bound. A sketch also estimates the norm of each column (n,).
+    `steepest` is at most the largest true slope. `doubt` is the probability that an upper bound is too small. Without
+    doubt each slope is as near to the truth as to its bound. A sketch also estimates the norm of each column (n,).
     """
 
     values: FloatArray
     upper: FloatArray
+    steepest: float
     doubt: float = 0.0
     norms: FloatArray | None = None
 
@@ -131,7 +133,7 @@ class Network:
             which, drop = np.flatnonzero(values + slack > CLOSE * steepest), drop / 30
             if not len(which) or float((slack[which] / values[which].clip(1e-300)).max()) < CLOSE - 1:
                 break
-        return EdgeSlopes(values, (values + slack) * (1 + 1e-12))
+        return EdgeSlopes(values, (values + slack) * (1 + 1e-12), steepest)
 
     def _local(
         self, which: IntArray, drop: float, progress: Progress = _silent
@@ -157,16 +159,18 @@ class Network:
         return values, (slack + tail) * float(self.seen.max(initial=0.0)), touched
 
     def sketched(self, progress: Progress) -> EdgeSlopes:
-        """Slopes of all edges: their near part computed, and the rest bounded by random readings.
+        """Slopes of all edges: their near part computed, and what is beside it bounded by random readings.
 
         Notes
         -----
-        K, the near part, is a fixed matrix, and R = M - K. With k rows Z of independent standard Gaussian numbers,
-        ||Z R b||^2 / ||R b||^2 is chi-square with k degrees of freedom, so ||R b|| is at most ||Z R b|| / sqrt(q), but
-        with the probability of a chi-square below its quantile q; and ||M b|| <= ||K b|| + ||R b||. The same numbers
-        bound ||M b|| without K, which is better where K is poor; the smaller bound counts. The quantile is taken at
-        `SKETCH_DOUBT` over the number of edges, of these bounds and of the chances to stop. The numbers come from the
-        operating system, and are unknown to whoever made the graph.
+        K, the near part, is a fixed matrix, e the direction of K b, and R = M - K, so that with a = <e, R b>
+            ||M b||^2  =  ||K b||^2 + 2 ||K b|| a + ||R b||^2.
+        With k rows Z of independent standard Gaussian numbers, ||Z R b||^2 / ||R b||^2 is chi-square with k degrees of
+        freedom, and its quantile bounds ||R b||, and so a. Where k is large, a regression of Z R b on Z e bounds a more
+        sharply: what R b has beside e is independent of Z e, so given Z e the residual is chi-square with k - 1 degrees
+        of freedom, and the slope is Gaussian around a. ||Z M b||^2 bounds ||M b|| without K, which is better where K is
+        poor. The smallest bound counts. All quantiles are at `SKETCH_DOUBT` over the number of edges, of quantiles and
+        of the chances to stop. The numbers come from the operating system, and are unknown to whoever made the graph.
         """
         near = self._near_part.slopes(self.pairs)
         some = np.random.default_rng(0).integers(len(near), size=FEW_EDGES) if near.max() == 0 else [np.argmax(near)]
@@ -174,23 +178,20 @@ class Network:
         spread = float((self.seen / np.sqrt(self.scale)).max()) * np.sqrt(self.scale[self.pairs].sum(axis=1))
         error = SKETCH_SHARE / 2 * true / max(float((spread / self.lengths).max()), 1e-300)
         kernel = self.kernel.rougher(min(SKETCH_ERROR, error))
-        whole, rest, of_nodes = np.zeros(len(near)), np.zeros(len(near)), np.zeros(len(self.seen))
-        upper, number = whole, 0
+        sums, of_nodes = np.zeros((len(near), 3)), np.zeros(len(self.seen))
+        upper, number = near, 0
         for before, number in pairwise((0, *SKETCHES)):
             for done in range(before, number, BLOCK):
                 progress(done, number)
-                self._read_randomly(kernel, of_nodes, whole, rest)
-            # half of the doubt for each of the two bounds, at each of the chances to stop
-            doubt = SKETCH_DOUBT / (2 * len(SKETCHES) * len(near))
-            quantile = 2 * float(special.gammaincinv(number / 2, doubt))
-            norms = np.minimum(np.sqrt(whole / quantile), near + np.sqrt(rest / quantile))
+                self._read_randomly(kernel, of_nodes, sums)
+            norms = _norm_bounds(sums, near, number, SKETCH_DOUBT / (len(SKETCHES) * len(near)))
             upper = (norms + kernel.error * spread) / self.lengths * (1 + 1e-12)
             if float(upper.max()) > TIGHT * true:
                 true = max(true, self._slope(int(np.argmax(upper))))
             if float(upper.max()) <= TIGHT * true:
                 break
-        values = np.sqrt(whole / number) / self.lengths
-        return EdgeSlopes(values, upper, SKETCH_DOUBT, self._sketched_norms(of_nodes / number))
+        values = np.sqrt(sums[:, 0] / number) / self.lengths
+        return EdgeSlopes(values, upper, true, SKETCH_DOUBT, self._sketched_norms(of_nodes / number))
 
     @cached_property
     def _near_part(self) -> "_NearPart":
@@ -199,11 +200,13 @@ class Network:
         Columns at steep edges are computed again, more sharply.
         """
         nodes, neighbours = np.arange(len(self.seen)), np.diff(self.csr[0].astype(np.int64))
-        slow = (self.jumps.rates <= HUB * float(np.median(self.jumps.rates))) & (neighbours <= 1 / NEAR_DROP)
+        slow = self.jumps.rates <= HUB * float(np.median(self.jumps.rates))
+        through = slow & (neighbours <= 1 / NEAR_DROP)
         part = _NearPart(len(nodes))
-        if not slow.any():
+        if not through.any():
             return part
-        jumps, seen = self.jumps.only_through(slow), np.where(slow, self.seen, 0.0)  # heat at a hub moves on at once
+        # heat at a fast node moves on at once; one with very many neighbours may hold its own
+        jumps, seen = self.jumps.only_through(through), np.where(slow, self.seen, 0.0)
         if jumps.expected > NEAR_JUMPS or not _is_affordable(jumps, nodes, NEAR_DROP):
             return part
         part = part.with_columns(nodes, near_columns(jumps, nodes, NEAR_DROP, least=NEAR_LEAST), seen)
@@ -221,14 +224,14 @@ class Network:
         move[u], move[v] = root[u], -root[v]
         return float(np.linalg.norm(self.seen / root * self.kernel.apply(move)) / self.lengths[edge])
 
-    def _read_randomly(self, kernel: NetworkKernel, of_nodes: FloatArray, *of_edges: FloatArray) -> None:
-        """Add the squares of `BLOCK` random readings: (Z M)^2 - (Z K)^2 of each node, and of M and R for edges."""
+    def _read_randomly(self, kernel: NetworkKernel, of_nodes: FloatArray, of_edges: FloatArray | None = None) -> None:
+        """Add `BLOCK` random readings: (Z M)^2 - (Z K)^2 of each node, and the products of M b and K b of each edge."""
         rows = np.random.default_rng(secrets.randbits(128)).standard_normal((len(self.seen), BLOCK))
         root, part = np.sqrt(self.scale)[:, None], self._near_part.products(rows)
         block = kernel.apply(rows * (self.seen[:, None] / root)) * root
         of_nodes += (block**2).sum(axis=1) - (part**2).sum(axis=1)
-        for squares, readings in zip(of_edges, (block, block - part), strict=False):
-            _share(len(squares), partial(square_edges, readings, self.pairs, squares))
+        if of_edges is not None:
+            _share(len(of_edges), partial(multiply_edges, block, part, self.pairs, of_edges))
 
     def _sketched_norms(self, more: FloatArray) -> FloatArray:
         """The norm of each column, from that of its near part and an estimate of how much larger its square is."""
@@ -272,6 +275,27 @@ class _NearPart:
         """The squared norm of each column."""
         sums = np.concatenate([[0.0], np.cumsum(self.values**2)])
         return np.asarray(sums[self.last] - sums[self.first])
+
+
+def _norm_bounds(sums: FloatArray, near: FloatArray, number: int, doubt: float) -> FloatArray:
+    """Upper bounds of ||M b||, from `number` random readings of M b and K b and from ||K b||; see `Network.sketched`.
+
+    The columns of `sums` are the squares of the first, the products, and the squares of the second. Each bound is too
+    small with at most the probability `doubt`, divided among four quantiles.
+    """
+    each = doubt / 4
+    quantile, fewer = (2 * float(special.gammaincinv(k / 2, each)) for k in (number, number - 1))
+    whole, product, square = sums.T
+    bounds = np.sqrt(whole / quantile)
+    known = np.flatnonzero(square > 0)
+    whole, product, square, near = whole[known], product[known], square[known], near[known]
+    rounding = ROUNDING * (whole + square)
+    rest = np.sqrt((np.maximum(whole - 2 * product + square, 0.0) + rounding) / quantile)
+    beside = np.sqrt((np.maximum(whole - product**2 / square, 0.0) + rounding) / fewer)
+    along = near * (product / square - 1 - special.ndtri(each) * beside / np.sqrt(square))
+    with_near = np.sqrt(np.maximum(near**2 + 2 * near * np.minimum(along, rest), 0.0) + rest**2)
+    bounds[known] = np.minimum(bounds[known], with_near)
+    return np.asarray(bounds)
 
 
 def _is_affordable(jumps: Jumps, nodes: IntArray, drop: float) -> bool:
@@ -334,12 +358,17 @@ def multiply_columns(
 
 
 @compiled
-def square_edges(block: FloatArray, pairs: IntArray, squares: FloatArray, low: int, high: int) -> None:
-    """Add the squared differences along some edges, over the columns of a block."""
+def multiply_edges(block: FloatArray, part: FloatArray, pairs: IntArray, sums: FloatArray, low: int, high: int) -> None:
+    """Add for some edges: the squares of differences in a block, their products with those of its near part, and the
+    squares of those.
+    """
     for e in range(low, high):
         u, v = pairs[e]
         for k in range(block.shape[1]):
-            squares[e] += (block[u, k] - block[v, k]) ** 2
+            all_of_it, near = block[u, k] - block[v, k], part[u, k] - part[v, k]
+            sums[e, 0] += all_of_it**2
+            sums[e, 1] += all_of_it * near
+            sums[e, 2] += near**2
 
 
 @compiled
