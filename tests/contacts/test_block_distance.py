@@ -14,7 +14,7 @@ import pytest
 import cloakwork as cw
 from cloakwork._checks import FloatArray
 from cloakwork.contacts.block_distance import _best_of_supports, permuted_apart
-from cloakwork.contacts.block_search import most_of_equal_rows, most_of_planted
+from cloakwork.contacts.block_search import most_by_columns, most_of_equal_rows, most_of_planted
 
 
 def two_by_two(first: cw.Blocks, second: cw.Blocks) -> float:
@@ -49,6 +49,24 @@ def test_the_distance_is_that_of_the_best_coupling() -> None:
     for _ in range(4):
         one, two = random_blocks(2, rng, equal=False), random_blocks(2, rng, equal=False)
         assert cw.block_distance(one, two).upper == pytest.approx(two_by_two(one, two), abs=1e-6)
+
+
+def test_a_ring_is_as_far_from_separate_groups_as_its_best_mixtures_say() -> None:
+    """Half of each separate group is in one place of the ring, and half beside it: no group can do better."""
+    shares = np.arange(1.0, 9.0) / 36
+    ring = np.isin(np.subtract.outer(np.arange(8), np.arange(8)) % 8, (1, 7)).astype(float)
+    coupling = np.zeros((8, 8))
+    for place, pair in zip((0, 2, 4, 6), ((0, 7), (1, 6), (2, 5), (3, 4)), strict=True):  # each pair fills a place
+        coupling[np.ix_((place, place + 1), pair)] = shares[list(pair)] / 2
+    assert np.allclose(coupling.sum(axis=1), 1 / 8)
+    bounds = cw.block_distance(cw.Blocks(ring), cw.Blocks(np.eye(8), shares=shares), parts=0)
+    square = 2 / 8 + float(shares @ shares) - 2 * float((coupling * (ring @ coupling)).sum())
+    assert bounds.lower == pytest.approx(math.sqrt(square))
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        one, two = random_blocks(4, rng, equal=False), cw.Blocks(0.3 + rng.uniform(-0.3, 0.3) * np.eye(4))
+        plan = ot.sinkhorn(one.shares, two.shares, rng.random((4, 4)), 0.05)
+        assert (plan * (one.matrix @ plan @ two.matrix)).sum() <= most_by_columns(one, two) + 1e-9
 
 
 @pytest.mark.parametrize("equal", [True, False])

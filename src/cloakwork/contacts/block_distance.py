@@ -14,6 +14,7 @@ from cloakwork.contacts.block_search import (
     MOST_PERMUTED,
     branch,
     margins,
+    most_by_columns,
     most_of_equal_rows,
     most_of_planted,
     relax,
@@ -63,6 +64,7 @@ def block_distance(first: Blocks, second: Blocks, *, parts: int = 500) -> BlockD
     - Lemma 4.4, which permutes the rows and columns of up to 8 groups of equal size separately, all of them tried;
     - one by eigenvalues: S^-1/2 P T^-1/2 is a contraction that maps sqrt(t) to sqrt(s), for the shares s and t, so
       beside these directions the cross term is at most the sum of products of sorted eigenvalues of equal sign;
+    - where a model has one density between groups, one for each of its groups alone, by the best mixture of the others;
     - for up to 64 pairs of groups, the semidefinite relaxation: p p', p the entries of P, becomes any positive
       semidefinite matrix with entries of 0 or above and these margins. It mostly meets the upper bound.
     Where it does not, the couplings are split by which of their entries are 0, with a relaxation for each part, until
@@ -95,9 +97,11 @@ def _searched(
     one: Blocks, two: Blocks, squares: float, lower: float, cross: float, steps: int, parts: int
 ) -> BlockDistance:
     """Bounds by a relaxation, then by permutations, then by a search of supports or of parts of the couplings."""
+    rng = np.random.default_rng(1)
 
     def climb(coupling: FloatArray) -> float:
-        return _climb(one, two, coupling, steps)
+        anywhere = _cheapest(rng.standard_normal(coupling.shape), one, two)  # the relaxation may mix best couplings
+        return max(_climb(one, two, start, steps) for start in (coupling, anywhere))
 
     def goal(cross: float) -> float:
         upper = math.sqrt(max(0.0, squares - 2 * cross))
@@ -105,7 +109,7 @@ def _searched(
         return (squares - max(0.0, upper - gap) ** 2) / 2
 
     root = relax(one, two, goal(cross))
-    lower = max(lower, squares - 2 * root.most)
+    lower = max(lower, squares - 2 * min(root.most, most_by_columns(one, two)))
     cross = max(cross, climb(root.coupling(one, two)))
     if not _bounds(squares, lower, cross).exact and _alike(one, two) and one.k <= MOST_PERMUTED:
         separate, common = permuted_apart(one.matrix, two.matrix)

@@ -85,6 +85,36 @@ def _planted(blocks: Blocks) -> tuple[float, FloatArray]:
     return density, np.diag(blocks.matrix) - density
 
 
+def most_by_columns(one: Blocks, two: Blocks) -> float:
+    """A bound on the cross term where a model has one density between groups; infinite if none has.
+
+    With beta between its groups and beta + b_k within, the cross term is beta s' A s + sum_k b_k P_k' A P_k over the
+    columns P_k of the coupling, and each P_k' A P_k is at most the square of its share times the largest x' A x over x
+    of sum 1 (Motzkin and Straus).
+    """
+    bound = math.inf
+    for rows, columns in ((one, two), (two, one)):
+        density, above = _planted(columns)
+        if not math.isnan(density) and rows.k <= MOST_PERMUTED:
+            least, most = -_best_mixture(-rows.matrix), _best_mixture(rows.matrix)
+            common = density * float(rows.shares @ rows.matrix @ rows.shares)
+            bound = min(bound, common + float(np.maximum(above * least, above * most) @ columns.shares**2))
+    return bound
+
+
+def _best_mixture(form: FloatArray) -> float:
+    """The largest x' form x over x >= 0 of sum 1; a best x of least support is the only stationary one there."""
+    best = float(form.diagonal().max())
+    for members in range(1, 1 << len(form)):
+        places = np.flatnonzero(members >> np.arange(len(form)) & 1)
+        ones = np.ones((len(places), 1))
+        system = np.block([[form[np.ix_(places, places)], -ones], [ones.T, np.zeros((1, 1))]])
+        if np.linalg.matrix_rank(system) == len(system):
+            *weights, value = np.linalg.solve(system, np.eye(len(system))[-1]).tolist()
+            best = max(best, value) if min(weights) >= 0 else best
+    return best
+
+
 @compiled
 def _best_tree(shares: FloatArray, rows: int, weights: FloatArray) -> float:
     """The largest sum of weighted squares over all trees of groups; `shares` of those after `rows` are negative."""

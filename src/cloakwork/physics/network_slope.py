@@ -34,7 +34,7 @@ MOST_NODES = 20_000  # that the heat of one edge may reach
 SAMPLED = 64  # edges whose cost is measured first
 CLOSE = 1.005  # a bound this near to the steepest edge is not refined
 SKETCHES = (64, 128, 256, 512)  # random readings, more if the bound is loose; see `sketched`
-TIGHT = 1.45  # times the true slope: a bound that needs no more of them
+TIGHT = 1.5  # times the true slope: a bound that needs no more of them
 SKETCH_ERROR = 1e-4  # of the Chebyshev sum for a sketch, at most
 SKETCH_SHARE = 0.01  # of the steepest slope that this error may have
 SKETCH_DOUBT = 1e-11  # probability that a sketch understates the slope
@@ -45,7 +45,7 @@ NEAR_LEAST = 0.01  # of the largest entry of a column, for an entry of its near 
 NEAR_TOUCHED, NEAR_WORK = 30_000, 1e10  # entries that the near part of one column, and that of all, may touch
 NEAR_JUMPS = 500.0  # expected jumps of its heat; with more, there is no near part
 FEW_EDGES = 4  # of which the steepest sets the error of the Chebyshev sum, where there is no near part
-STEEP = 0.4  # of the steepest slope: columns at such edges are computed more sharply
+STEEP = 0.5  # of the steepest slope: columns at such edges are computed more sharply
 HUB = 2.0  # times the median rate: the near part does not follow heat through faster nodes
 
 
