@@ -73,16 +73,22 @@ def test_a_restarted_collector_continues_the_tracks(sqlite_store: Store) -> None
 def test_readings_of_another_plan_are_neither_followed_nor_attacked_with_the_noise_of_this_one(
     sqlite_store: Store,
 ) -> None:
-    scale, noisy = ReadingScale.of(SITE.plan, SITE.site.unit), rows(3, LEFT)
+    scale = ReadingScale.of(SITE.plan, SITE.site.unit)
     for period, number in enumerate((0, 1, 3)):  # this plan, another, and this one again
         plan = "0123456789ab" if number == 1 else SITE.plan.id
         sqlite_store.plans.begin(SITE.name, replace(scale, plan=plan), 1000 * period)
         sqlite_store.readings.add([row._replace(received=1000 * period + 5) for row in rows(number, LEFT)])
     times = [moment(SITE, number) for number in (0, 1, 3)]
-    assert list(SITE.stored_values(sqlite_store, times).values()) == [{}, {}, {row.sensor: row.value for row in noisy}]
+    found = SITE.stored_values(sqlite_store, times)
+    for time, number in ((times[0], 0), (times[2], 3)):
+        assert found[time] == {row.sensor: row.value for row in rows(number, LEFT)}
+    assert found[times[1]] == {}
+    assert [frame.reported for frame in SITE.frames(sqlite_store, sqlite_store.frames.values(SITE.name, times))] == [
+        len(found[time]) for time in times
+    ]
     attack = AttackCache(sqlite_store).attack_until(SITE, times[-1], Span.DAY)
     assert attack is not None
-    assert attack.frames == 1
+    assert attack.frames == 2
 
 
 def test_the_labels_of_the_past_are_not_given_again_after_a_restart(sqlite_store: Store) -> None:

@@ -191,7 +191,8 @@ def _play(learner: Learner, plan: Schedules, span: int, send: Callable[[str], No
     """Print the level of each round, and learn its count when it is over: a line of standard input."""
     if learner.time == learner.horizon:
         raise InputError(f"all {learner.horizon:,} rounds are used up: start a new state with its own budget.")
-    note(f"the loss exceeds that of the best by at most {learner.regret_bound():.4g} on average, whatever happens.")
+    most = f"{min(learner.regret_bound(), learner.horizon):.4g} of {counted(learner.horizon, 'round')}"
+    note(f"the loss exceeds that of the best schedule by at most {most} at full loss, on average, whatever happens.")
     began = clock.time_ns() // 1_000_000 // span * span
     context = int(plan.contexts([began])[0])
     _show(learner.choose(context), began, send)

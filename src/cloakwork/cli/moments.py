@@ -8,7 +8,7 @@ from typing import overload
 from cloakwork.errors import InputError
 
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
-_MILLISECONDS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_MILLISECONDS = {"s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _LONGEST_SPAN = 36_525 * _MILLISECONDS["d"]  # a hundred years
 _LATEST = 253_402_300_800_000  # the year 10000
 
@@ -46,7 +46,7 @@ def parse_span(option: str, text: str) -> int:
     >>> parse_span("--every", "15m")
     900000
     """
-    match = re.fullmatch(r"([0-9]{1,6})(s|m|h|d|w)", text.strip())
+    match = re.fullmatch(r"([0-9]{1,6})(s|m|min|h|d|w)", text.strip())
     span = 0 if match is None else int(match[1]) * _MILLISECONDS[match[2]]
     if not 0 < span <= _LONGEST_SPAN:
         raise InputError(

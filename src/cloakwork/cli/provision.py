@@ -1,5 +1,6 @@
 """`cloakwork provision`."""
 
+import re
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,7 @@ from cloakwork.cli.output import as_json, note, say
 from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device, devices_of
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
-from cloakwork.mqtt import parse_broker
+from cloakwork.mqtt import BrokerAddress, parse_broker
 from cloakwork.physics import FloorPlan
 from cloakwork.site import Site, load_plan, load_site, plan_beside
 
@@ -23,7 +24,7 @@ def provision(
     sensors: Annotated[
         list[str] | None, typer.Option("--id", metavar="SENSOR", help="Id of a sensor; repeat it for several.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All sensors that have no folder yet.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All sensors of the site.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder to write; by default devices/SENSOR beside the site file.")
     ] = None,
@@ -53,30 +54,33 @@ def provision(
     frozen = load_plan(file)
     frozen.cloak(site, file=file)  # refuses a plan of another site, or of this one before it changed
     if every == bool(sensors):
-        raise InputError("give --id SENSOR, which may be repeated, or --all.")
+        raise InputError(f"give{' either' if every else ''} --id SENSOR, which may be repeated, or --all.")
     if out is not None and (every or len(sensors or ()) > 1):
         raise InputError(f"--out {out} is the folder of one device: give one --id, or leave it out.")
+    if re.search(r"[{}]", broker.replace("{id}", "")):
+        raise InputError("--broker: only {id} stands for something, the id of each sensor.")
     folders = {
         sensor: out or path.parent / "devices" / (f"{sensor}-bench" if bench else sensor)
         for sensor in (devices_of(frozen) if every else sensors or ())
     }
-    chosen = [sensor for sensor in folders if not (every and folders[sensor].exists())]
+    if every:
+        _check_new(folders)
     brokers = {
         sensor: parse_broker(
             broker.replace("{id}", sensor),
             password_file=password_file and Path(str(password_file).replace("{id}", sensor)),
             authority=ca,
         )
-        for sensor in chosen
+        for sensor in folders
     }
-    for sensor in chosen:  # before the first is written
-        check_device(frozen, sensor, folders[sensor], bench=bench)
+    for sensor, folder in folders.items():  # before the first is written
+        check_device(frozen, sensor, folder, bench=bench)
     made = []
-    for sensor in chosen:
+    for sensor, folder in folders.items():
         device = provision_device(
             frozen,
             sensor,
-            folders[sensor],
+            folder,
             broker=brokers[sensor],
             keys=keys,
             unit="" if sensor in site.binary_ids else site.unit,
@@ -92,11 +96,19 @@ def provision(
     if json:
         as_json({"plan": frozen.digest, "devices": [_described(sensor, device) for sensor, device in made]})
         return
-    if len(made) < len(folders):
-        note(f"{len(folders) - len(made)} of {len(folders)} sensors have a folder already")
-    if made:
-        open_password = any(reached.password is not None and not reached.tls for reached in brokers.values())
-        _say_next(site, made, keyed=keys is not None, open_password=open_password, target=target)
+    _say_next(site, made, keyed=keys is not None, brokers=list(brokers.values()), target=target)
+
+
+def _check_new(folders: dict[str, Path]) -> None:
+    """Refuse folders that exist: they may be of another plan or broker."""
+    old = [sensor for sensor, folder in folders.items() if folder.exists()]
+    if old:
+        others = " ".join(f"--id {sensor}" for sensor in folders if sensor not in old)
+        raise InputError(
+            f"{len(old)} of {len(folders)} sensors have a folder already, such as {folders[old[0]]}, and none is "
+            "overwritten. Stop these devices and move their folders away, and all are written anew"
+            + (f"; or provision only the others: {others}" if others else ".")
+        )
 
 
 def _described(sensor: str, made: Provisioned) -> dict[str, object]:
@@ -114,20 +126,25 @@ def _say_written(site: Site, sensor: str, made: Provisioned) -> None:
 
 
 def _say_next(
-    site: Site, made: list[tuple[str, Provisioned]], *, keyed: bool, open_password: bool, target: Target
+    site: Site, made: list[tuple[str, Provisioned]], *, keyed: bool, brokers: list[BrokerAddress], target: Target
 ) -> None:
     sensor, device = made[0]
     resolution = site.resolution_of(sensor)
     if unstated := [sensor for sensor, _ in made if site.resolution_of(sensor) is None]:
-        which = "this device accepts" if len(made) == 1 else f"{len(unstated)} of these devices accept"
+        share = "these" if len(unstated) == len(made) else f"{len(unstated)} of these"
+        which = "this device accepts" if len(made) == 1 else f"{share} devices accept"
         note(
             "the site file does not state the step of the hardware (resolution under [privacy]), so "
             f"{which} simulated readings only"
         )
     if not keyed:
         note("without --keys the noise comes from the device's own generator, and no one can remove it")
-    if open_password:
+    if any(broker.password is not None and not broker.tls for broker in brokers):
         note("with mqtt:// the password crosses the network in clear text; use mqtts:// with --ca")
+    if any(broker.user is not None and broker.password is None for broker in brokers):
+        note("--broker names a user, and there is no password: give --password-file")
+    if len(brokers) > 1 and brokers[0].user is not None and len({broker.user for broker in brokers}) == 1:
+        note(f"all devices are the user {brokers[0].user} at the broker; with {{id}} each has its own")
     after = "; then delete the folder here: it holds a key" if keyed else ""
     if target in {Target.C, Target.ESPHOME}:
         note(f"README.md in the folder says how to build it and how to store its first state{after}")

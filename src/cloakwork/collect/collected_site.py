@@ -105,17 +105,12 @@ class CollectedSite:
         return round(1000 * self.plan.claim.window)
 
     def stored_values(self, store: Store, times: Sequence[int]) -> dict[int, dict[str, int]]:
-        """The value of each sensor at these times, of readings that came since the plan is at work.
+        """The value of each sensor at these times, of readings made under the plan at work.
 
-        Those before have the noise of another plan: what is concluded from them together with others would be wrong,
-        and an attacker would seem weaker.
+        Others have the noise of another plan: what is concluded from them together would be wrong, and an attacker
+        would seem weaker.
         """
-        since = self._at_work_since(store)
-        return store.frames.values(self.name, times, lambda received, *_: received >= since)
-
-    def _at_work_since(self, store: Store) -> int:
-        began = [period.received for period in store.plans.periods(self.name) if period.scale.plan == self.plan.id]
-        return began[-1] if began else 0
+        return store.frames.values(self.name, times, _plan_filter(store, self.name, self.plan.id))
 
     @property
     def budget_rules(self) -> BudgetRules:
@@ -153,12 +148,11 @@ class CollectedSite:
     def frames(self, store: Store, values: Mapping[int, Mapping[str, int]]) -> list[Frame]:
         """Build the frames of some times that have readings, in the order of time.
 
-        Readings of devices that cannot measure are set aside, and those of an earlier plan left out.
+        Readings of devices that cannot measure are set aside, and those made under another plan left out.
         """
-        since = self._at_work_since(store)
-        stored = {time: values[time] for time in values if values[time]}
-        if earlier := [time for time in stored if time < since]:
-            stored |= self.stored_values(store, earlier)
+        stored: Mapping[int, Mapping[str, int]] = {time: values[time] for time in values if values[time]}
+        if _plan_filter(store, self.name, self.plan.id) is not None:
+            stored = self.stored_values(store, list(stored))
         return _frames(store, self.name, stored, self._rows, self.schedule.period_ms)
 
     @cached_property
@@ -181,20 +175,25 @@ class CollectedSite:
         return ""
 
 
-def _made_under(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:
+def _plan_filter(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:
     """Says of a reading whether it was made under a plan; None if all were, or no plan is known."""
     periods = store.plans.periods(site)
     if all(period.scale.plan == plan for period in periods):
         return None
-    if all(period.scale.plan != plan for period in periods):
-        known = ", ".join(dict.fromkeys(period.scale.plan for period in periods))
-        raise InputError(
-            f"the readings of {site} in the store were received under plan {known}, not {plan or 'one computed now'}: "
-            "give that plan, and the site file that belongs to it.",
-            plan=plan,
-            known=known,
-        )
     return lambda received, sensor, seq: plan_of(periods, received, sensor, seq).plan == plan
+
+
+def _made_under(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:
+    """The same, and refuses a plan under which no reading was received."""
+    known = list(dict.fromkeys(period.scale.plan for period in store.plans.periods(site)))
+    if known and plan not in known:
+        raise InputError(
+            f"the readings of {site} in the store were received under plan {', '.join(known)}, not "
+            f"{plan or 'one computed now'}: give that plan, and the site file that belongs to it.",
+            plan=plan,
+            known=", ".join(known),
+        )
+    return _plan_filter(store, site, plan)
 
 
 def _frame(

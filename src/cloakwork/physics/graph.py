@@ -314,12 +314,8 @@ class Graph(Physics):
         """The joint slope over the steepest slope that is known without sketch: a bound on its excess."""
         if self.explicit:
             return 1.0
-        slope, slopes = self.joint_slope(), self.edge_slopes()
-        i, j = slope.pair
-        move = np.zeros(self.places)
-        move[i], move[j] = 1.0, -1.0
-        own = np.linalg.norm(self.apply(move)) / self.space.lengths[int(np.argmax(slopes.upper))]
-        return float(slope.value / max(own, slopes.steepest))
+        steepest = self.edge_slopes().steepest
+        return max(1.0, self.joint_slope().value / steepest) if steepest > 0 else math.inf
 
     @cached_property
     def _edge_slopes(self) -> dict[bytes | None, EdgeSlopes]:

@@ -218,11 +218,13 @@ class Network:
         return part
 
     def _slope(self, edge: int) -> float:
-        """The true slope of one edge."""
+        """The slope of one edge, less what its error may be."""
         root, (u, v) = np.sqrt(self.scale), self.pairs[edge]
         move = np.zeros(len(root))
         move[u], move[v] = root[u], -root[v]
-        return float(np.linalg.norm(self.seen / root * self.kernel.apply(move)) / self.lengths[edge])
+        error = self.kernel.error * float((self.seen / root).max() * np.hypot(root[u], root[v]))
+        norm = float(np.linalg.norm(self.seen / root * self.kernel.apply(move)))
+        return max(0.0, norm - error) / float(self.lengths[edge])
 
     def _read_randomly(self, kernel: NetworkKernel, of_nodes: FloatArray, of_edges: FloatArray | None = None) -> None:
         """Add `BLOCK` random readings: (Z M)^2 - (Z K)^2 of each node, and the products of M b and K b of each edge."""

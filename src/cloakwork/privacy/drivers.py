@@ -1,5 +1,6 @@
 """What drives the noise of a cloak, in plain sentences."""
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -53,8 +54,12 @@ def drivers(cloak: DrivenCloak, names: Sequence[str]) -> tuple[str, ...]:
         f"Sensors {', '.join(names[int(s)] for s in top)} see {100 * float(shares[top].sum()):.0f} % of that move.",
     ]
     if isinstance(cloak.physics, Graph) and not cloak.physics.explicit:
-        loose = rounded_up(cloak.physics.looseness(), 3)
-        return (*lines, f"The noise is at most {loose} times what the steepest pair of neighbours would need.")
+        loose = cloak.physics.looseness()
+        if math.isfinite(loose):
+            lines.append(
+                f"The noise is at most {rounded_up(loose, 3)} times what the steepest pair of neighbours would need."
+            )
+        return tuple(lines)
     kept = weights.copy()
     kept[top] = 0.0
     if len(top) < len(weights):

@@ -18,13 +18,13 @@ Point = Annotated[list[Number], Field(min_length=2, max_length=2)]
 Segment = Annotated[list[Point], Field(min_length=2, max_length=2)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
-_UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 def _seconds(duration: Any) -> Any:
     if not isinstance(duration, str):
         return duration
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(ms|s|min|h|d|w)\s*", duration)
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(ms|s|m|min|h|d|w)\s*", duration)
     if match is None:
         raise ValueError('give seconds, or a number with ms, s, min, h, d or w such as "1h"')
     return float(match.group(1)) * _UNITS[match.group(2)]
