@@ -41,7 +41,7 @@ _OPTIONS_OF = {
 # options of every command that take no value
 FLAGS = frozenset(
     (
-        *("--alone", "--bench", "--browser", "--building", "--check", "--compare", "--continue", "--fullest"),
+        *("--all", "--alone", "--bench", "--browser", "--building", "--check", "--compare", "--continue", "--fullest"),
         *("--help", "--home-assistant", "--insecure", "--json", "--no-browser", "--once", "--proxied", "--results"),
         *("--sweep", "--version", "--write", "--yes"),
     )

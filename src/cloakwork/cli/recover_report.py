@@ -178,7 +178,7 @@ def _say_tracks(summary: RecoverySummary) -> None:
     number = len(summary.tracks)
     if rows:
         title = f"{counted(number, 'track')}" + (f", the {len(rows)} longest" if number > len(rows) else "")
-        table(title, ("track", "from", "to", "frames", "where", "last at", "within"), rows)
+        table(title, ("track", "from", "to", "frames", "rooms, share of frames", "last at", "within"), rows)
     else:
         say("no track: no source is more likely than not in any frame")
 
