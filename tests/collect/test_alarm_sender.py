@@ -195,7 +195,7 @@ def test_the_file_on_the_page_is_read(tmp_path: Path) -> None:
         ("[mail]\nserver = 'smtp://a'\nfrom = 'a@b'\nto = []", "mail.to"),
         ("[mail]\nserver = 'smtp://u:secret@a'\nfrom = 'a@b'\nto = ['c@d']", "mail.server"),
         ("[mail]\nserver = 'smtp://a'\nfrom = 'a@b'\nto = ['c@d']\npassword_file = 'p'", "mail.server"),
-        ("[mail]\nserver = 'smtp://u@a'\nfrom = 'a@b'\nto = ['c@d']\npassword_file = 'p'", "only line"),
+        ("[mail]\nserver = 'smtp://u@a'\nfrom = 'a@b'\nto = ['c@d']\npassword_file = 'p'", "No such file"),
         ("[mail", "alarms.toml"),
     ],
 )
