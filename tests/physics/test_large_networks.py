@@ -145,12 +145,12 @@ def test_a_bound_from_random_readings_is_too_small_no_more_often_than_stated(sha
     numbers = rng.standard_normal((trials, rows, len(true)))
     readings, known = numbers @ true, numbers @ near
     sums = np.stack([(readings**2).sum(1), (readings * known).sum(1), (known**2).sum(1)], axis=1)
-    bounds = network_slope._norm_bounds(sums, np.full(trials, np.linalg.norm(near)), rows, doubt)  # noqa: SLF001
+    bounds = network_slope.norm_bounds(sums, np.full(trials, np.linalg.norm(near)), rows, doubt)
     failed = float((bounds < np.linalg.norm(true)).mean())
     assert failed <= doubt
     assert failed > 0 or share == 1.0
     if share == 1.0:  # the known part is most of it
-        alone = network_slope._norm_bounds(sums * [1, 0, 0], np.zeros(trials), rows, doubt)  # noqa: SLF001
+        alone = network_slope.norm_bounds(sums * [1, 0, 0], np.zeros(trials), rows, doubt)
         assert bounds.mean() < 0.9 * alone.mean()
 
 

@@ -1,4 +1,4 @@
-"""Columns of a large network on the nodes near each source, where heat stays near."""
+"""Columns of a large network, and slopes of its edges, on the nodes near each source, where heat stays near."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +15,7 @@ from cloakwork.physics.network_kernel import ONE
 
 BoolArray = NDArray[np.bool_]
 
+MOST_NODES = 20_000  # that the heat of one edge may reach
 NOW, NEXT, TOTAL, STATE = 0, 1, 2, 3  # of a row of heat, see `spread_once`
 NEVER, EVER, LISTED = 0.0, 1.0, 2.0  # whether a node held heat, and is on the list of those that will
 
@@ -76,7 +77,7 @@ class Jumps:
     def only_through(self, nodes: BoolArray) -> "Jumps":
         """The same, but heat that leaves any other node is lost.
 
-        What columns have at nodes that are faster than all of these means nothing.
+        Entries at nodes that are faster than all of these are too large, and not to be used.
         """
         starts, near, weights = self.csr
         counts = np.diff(starts.astype(np.int64))
@@ -182,3 +183,48 @@ def columns_near(csr: Any, rates: Any, shares: FloatArray, sources: IntArray, dr
             heat[j, TOTAL], heat[j, STATE] = 0.0, NEVER
         counts[p] = used - first
     return counts, nodes[:used], values[:used], work
+
+
+@compiled
+def near_slopes(
+    csr: Any,
+    rates: Any,
+    seen: FloatArray,
+    shares: FloatArray,
+    pairs: IntArray,
+    drop: float,
+    at: IntArray,
+    values: FloatArray,
+    slack: FloatArray,
+) -> float:
+    """Norm of the readings of each pair, and a bound on its error in the l1 norm; returns how many entries it touched.
+
+    The error is infinite where heat reaches more than `MOST_NODES` nodes.
+    """
+    n = len(seen)
+    heat, lists = np.zeros((n, 4)), np.empty((3, n), np.uint32)
+    ever, work = lists[2], 0.0
+    for p in range(len(pairs)):
+        held, reached, lost, left, last = 2, 2, 0.0, 1.0 - shares[0], 0
+        for k in range(2):
+            node = pairs[p, k]
+            lists[0, k], ever[k] = node, node
+            heat[node, NOW], heat[node, STATE] = 1.0 - 2.0 * k, EVER
+            heat[node, TOTAL] = shares[0] * heat[node, NOW]
+        for step in range(1, len(shares)):
+            weight = (shares[step], left, drop)
+            held, reached, more, touched = spread_once(csr, rates, heat, lists, held, reached, weight, step)
+            lost, work, left, last = lost + more, work + touched, max(left - shares[step], 0.0), step
+            if reached > MOST_NODES:
+                lost = np.inf
+            if held == 0 or reached > MOST_NODES:
+                break
+        square = 0.0
+        for k in range(reached):
+            j = ever[k]
+            square += (seen[j] * heat[j, TOTAL]) ** 2
+            heat[j, TOTAL], heat[j, STATE] = 0.0, NEVER
+        for k in range(held):
+            heat[lists[last % 2, k], NOW] = 0.0
+        values[at[p]], slack[at[p]] = np.sqrt(square), lost
+    return work

@@ -15,22 +15,11 @@ from scipy import special
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled
 from cloakwork.physics.edge_list import Progress
-from cloakwork.physics.near_columns import (
-    EVER,
-    NEVER,
-    NOW,
-    STATE,
-    TOTAL,
-    Jumps,
-    NearColumns,
-    near_columns,
-    spread_once,
-)
+from cloakwork.physics.near_columns import Jumps, NearColumns, near_columns, near_slopes
 from cloakwork.physics.network_kernel import BLOCK, NetworkKernel
 
 MOST_JUMPS = 60.0  # expected jumps of a walker; with more, no edge is local
 MOST_TOUCHED = 1.5e10  # entries that all edges together may touch, about a minute of work on two cores
-MOST_NODES = 20_000  # that the heat of one edge may reach
 SAMPLED = 64  # edges whose cost is measured first
 CLOSE = 1.005  # a bound this near to the steepest edge is not refined
 SKETCHES = (64, 128, 256, 512)  # random readings, more if the bound is loose; see `sketched`
@@ -184,7 +173,7 @@ class Network:
             for done in range(before, number, BLOCK):
                 progress(done, number)
                 self._read_randomly(kernel, of_nodes, sums)
-            norms = _norm_bounds(sums, near, number, SKETCH_DOUBT / (len(SKETCHES) * len(near)))
+            norms = norm_bounds(sums, near, number, SKETCH_DOUBT / (len(SKETCHES) * len(near)))
             upper = (norms + kernel.error * spread) / self.lengths * (1 + 1e-12)
             if float(upper.max()) > TIGHT * true:
                 true = max(true, self._slope(int(np.argmax(upper))))
@@ -279,7 +268,7 @@ class _NearPart:
         return np.asarray(sums[self.last] - sums[self.first])
 
 
-def _norm_bounds(sums: FloatArray, near: FloatArray, number: int, doubt: float) -> FloatArray:
+def norm_bounds(sums: FloatArray, near: FloatArray, number: int, doubt: float) -> FloatArray:
     """Upper bounds of ||M b||, from `number` random readings of M b and K b and from ||K b||; see `Network.sketched`.
 
     The columns of `sums` are the squares of the first, the products, and the squares of the second. Each bound is too
@@ -371,48 +360,3 @@ def multiply_edges(block: FloatArray, part: FloatArray, pairs: IntArray, sums: F
             sums[e, 0] += all_of_it**2
             sums[e, 1] += all_of_it * near
             sums[e, 2] += near**2
-
-
-@compiled
-def near_slopes(
-    csr: Any,
-    rates: Any,
-    seen: FloatArray,
-    shares: FloatArray,
-    pairs: IntArray,
-    drop: float,
-    at: IntArray,
-    values: FloatArray,
-    slack: FloatArray,
-) -> float:
-    """Norm of the readings of each pair, and a bound on its error in the l1 norm; returns how many entries it touched.
-
-    The error is infinite where heat reaches more than `MOST_NODES` nodes.
-    """
-    n = len(seen)
-    heat, lists = np.zeros((n, 4)), np.empty((3, n), np.uint32)
-    ever, work = lists[2], 0.0
-    for p in range(len(pairs)):
-        held, reached, lost, left, last = 2, 2, 0.0, 1.0 - shares[0], 0
-        for k in range(2):
-            node = pairs[p, k]
-            lists[0, k], ever[k] = node, node
-            heat[node, NOW], heat[node, STATE] = 1.0 - 2.0 * k, EVER
-            heat[node, TOTAL] = shares[0] * heat[node, NOW]
-        for step in range(1, len(shares)):
-            weight = (shares[step], left, drop)
-            held, reached, more, touched = spread_once(csr, rates, heat, lists, held, reached, weight, step)
-            lost, work, left, last = lost + more, work + touched, max(left - shares[step], 0.0), step
-            if reached > MOST_NODES:
-                lost = np.inf
-            if held == 0 or reached > MOST_NODES:
-                break
-        square = 0.0
-        for k in range(reached):
-            j = ever[k]
-            square += (seen[j] * heat[j, TOTAL]) ** 2
-            heat[j, TOTAL], heat[j, STATE] = 0.0, NEVER
-        for k in range(held):
-            heat[lists[last % 2, k], NOW] = 0.0
-        values[at[p]], slack[at[p]] = np.sqrt(square), lost
-    return work
