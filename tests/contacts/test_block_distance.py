@@ -14,7 +14,7 @@ import pytest
 import cloakwork as cw
 from cloakwork._checks import FloatArray
 from cloakwork.contacts.block_distance import _best_of_supports, permuted_apart
-from cloakwork.contacts.block_search import most_by_columns, most_of_equal_rows, most_of_planted
+from cloakwork.contacts.block_structure import most_by_columns, most_of_equal_rows, most_of_planted
 
 
 def two_by_two(first: cw.Blocks, second: cw.Blocks) -> float:

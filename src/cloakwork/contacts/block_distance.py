@@ -10,15 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, linprog
 
 from cloakwork._checks import FloatArray, count, instance_of
-from cloakwork.contacts.block_search import (
-    MOST_PERMUTED,
-    branch,
-    margins,
-    most_by_columns,
-    most_of_equal_rows,
-    most_of_planted,
-    relax,
-)
+from cloakwork.contacts.block_search import MOST_PERMUTED, branch, margins, relax
+from cloakwork.contacts.block_structure import most_by_columns, most_of_equal_rows, most_of_planted
 from cloakwork.contacts.blocks import Blocks
 
 MOST_CELLS = 64  # pairs of groups for which the distance is exact
