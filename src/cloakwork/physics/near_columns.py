@@ -16,6 +16,7 @@ from cloakwork.physics.network_kernel import ONE
 BoolArray = NDArray[np.bool_]
 
 MOST_NODES = 20_000  # that the heat of one edge may reach
+PIECE = 50_000  # columns of one task: some take much longer than others
 NOW, NEXT, TOTAL, STATE = 0, 1, 2, 3  # of a row of heat, see `spread_once`
 NEVER, EVER, LISTED = 0.0, 1.0, 2.0  # whether a node held heat, and is on the list of those that will
 
@@ -94,8 +95,9 @@ def near_columns(jumps: Jumps, sources: IntArray, drop: float, *, least: float =
     left out of a column is 1 less the sum of its entries.
     """
     shares, step = jumps.shares(drop), jumps.step
-    pieces = np.array_split(sources, min(len(sources), os.cpu_count() or 1))
-    with ThreadPoolExecutor(len(pieces)) as pool:
+    cores = os.cpu_count() or 1
+    pieces = np.array_split(sources, max(min(len(sources), cores), len(sources) // PIECE))
+    with ThreadPoolExecutor(cores) as pool:
         parts = list(pool.map(lambda piece: columns_near(jumps.csr, step, shares, piece, drop, least), pieces))
     counts, nodes, values = (np.concatenate([part[k] for part in parts]) for k in range(3))
     starts = np.concatenate([[0], np.cumsum(counts)])

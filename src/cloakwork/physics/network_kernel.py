@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from cloakwork._checks import FloatArray
-from cloakwork._compile import compiled_in_order
+from cloakwork._compile import compiled_in_order, prefetch
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.array_sum import chebyshev_sum, library_of, sparse_like
 
@@ -49,6 +49,7 @@ SYSTEMS = 5
 BATCH_ERROR = 1e-10  # of `batch_apply`, relative to the input, apart from roundings
 CACHE_LINE = 64  # bytes
 BLOCK = 16  # columns that a Chebyshev sum takes at once
+AHEAD = np.uint64(32)  # entries between the one in hand and the one whose row is fetched
 ONE = np.uint64(1)  # in compiled code an unsigned number plus a plain 1 is a float
 
 ComplexArray = NDArray[np.complex128]
@@ -287,7 +288,12 @@ def block_step(
     high: int,
 ) -> None:
     """`vector_step` for `BLOCK` columns at once, four at a time: so many sums stay in registers."""
+    last = np.uint64(len(near) - 1)
     for i in range(low, high):
+        for e in range(starts[i], starts[i + ONE]):
+            soon = near[min(e + AHEAD, last)]
+            prefetch(current, soon, np.uint64(0))
+            prefetch(current, soon, np.uint64(BLOCK // 2))
         for block in range(BLOCK // 4):
             c0 = np.uint64(4 * block)
             c1, c2, c3 = c0 + ONE, c0 + np.uint64(2), c0 + np.uint64(3)
@@ -320,12 +326,14 @@ def image_step(
 ) -> ComplexArray:
     """Images of the search directions under tau L + z, and their products; `parts` are the directions as real pairs."""
     products = np.zeros(SYSTEMS, np.complex128)
-    s = np.empty(2 * SYSTEMS)
+    s, last = np.empty(2 * SYSTEMS), np.uint64(len(near) - 1)
     for i in range(low, high):
         for c in range(2 * SYSTEMS):
             s[c] = 0.0
         for e in range(starts[i], starts[i + ONE]):
-            weight, j = weights[e], near[e]
+            weight, j, soon = weights[e], near[e], near[min(e + AHEAD, last)]
+            prefetch(parts, soon, np.uint64(0))
+            prefetch(parts, soon, np.uint64(2 * SYSTEMS - 1))
             for c in range(2 * SYSTEMS):
                 s[c] += weight * parts[j, c]
         for c in range(SYSTEMS):
