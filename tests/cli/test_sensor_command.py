@@ -49,6 +49,14 @@ def test_provision_refuses_without_a_plan_and_after_the_site_has_changed(site: P
     assert not (site.parent / "devices").exists()
 
 
+def test_a_folder_of_an_earlier_plan_is_said_to_be_one(site: Path, run: Run) -> None:
+    assert run("provision", site, "--id", "s2").code == 0
+    assert "earlier plan" not in run("sensor", site, "--id", "s2", "--check").err
+    site.write_text(SITE.replace("epsilon = 4.0", "epsilon = 3.0"), encoding="utf-8")
+    assert run("plan", site, "--out", site.parent / "hall.plan.json").code == 0
+    assert "earlier plan" in run("sensor", site, "--id", "s2", "--check").err
+
+
 def test_all_devices_are_provisioned_at_once_each_with_its_own_password(site: Path, run: Run) -> None:
     for sensor in load_site(site).sensor_ids:
         (site.parent / f"{sensor}.password").write_text(f"of {sensor}", encoding="utf-8")
@@ -176,13 +184,17 @@ def device(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_check_reads_with_measure_py_or_a_source_and_its_code_is_the_verdict(run: Run, device: Path) -> None:
+def test_a_check_reads_with_measure_py_or_a_source_and_its_code_is_the_verdict(
+    run: Run, device: Path, tmp_path: Path
+) -> None:
     done = run("sensor", device, "--check", "--json")
     assert (done.code, done.values["ready"], done.values["readings"]) == (0, True, 300), done.out
     assert "Do not publish" in done.values["notice"]
-    done = run("sensor", device, "--check", "--source", "simulated", "--readings", 60)
+    (stuck := tmp_path / "stuck.txt").write_text("21.25")
+    done = run("sensor", device, "--check", "--source", f"file:{stuck}", "--readings", 60)
     assert (done.code, "all 60 readings are the same" in done.out) == (1, True)
     assert done.out.rstrip().endswith("NOT READY")
+    assert run("sensor", device, "--check", "--source", "simulated").code == 2  # it has no noise to check
 
 
 def test_a_check_that_leaves_the_noise_open_reads_again(run: Run, device: Path) -> None:

@@ -19,7 +19,7 @@ from cloakwork.mqtt import parse_broker
 from cloakwork.sensor.board import UNSTATED, check_resolution
 from cloakwork.sensor.check import COUNT, FEWEST
 from cloakwork.sensor.errors import SensorError
-from cloakwork.site import load_site
+from cloakwork.site import load_plan, load_site, plan_beside
 
 
 def sensor(
@@ -52,7 +52,11 @@ def sensor(
     if sensor_id is not None and sensor_id != config["sensor"]:
         raise InputError(f"--id {sensor_id}: {folder} is the folder of {config['sensor']}.")
     site = None if path.is_dir() else path
+    if site is not None and plan_beside(site).exists() and load_plan(plan_beside(site)).digest != config["plan"]:
+        note(f"{folder} is of an earlier plan than {plan_beside(site)}: provision the sensor again to use the new one")
     if check:
+        if source is not None and source.startswith("simulated"):
+            raise InputError("--check: a simulated source has no noise to check. Check measure.py, or another source.")
         measured = load_measure(folder) if source is None else make_source(source, config, site)
         check_device(folder, config, measured, count=readings, json=json)
         return

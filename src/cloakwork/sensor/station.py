@@ -63,6 +63,7 @@ class Station:
         self._made = -1  # the first sequence number since this start
         self._failed = False
         self._skipped = False
+        self._held = False
         self._health = [MeasuringHealth() for _ in device.sensors]
         newest = outbox.newest()
         if newest and device.ahead(newest):
@@ -228,12 +229,17 @@ class Station:
         The clock is only ever held back: a forged time can delay readings but never gain extra ones. A device that is
         a little behind goes on, since waiting for the next slot costs a reading.
         """
-        unix, period = self._unix(), self.device.period
-        ahead = (self.device.clock.now() - unix) % period
+        before, unix, now, period = self.device.clock.now(), self._unix(), self.device.clock.now(), self.device.period
+        ahead = (now - unix) % period
         behind = period - ahead
         most = min(self.device.late - 1, 2 + self.device.late // 8) if self._aligned else 0
+        if self._aligned and now - before > most:
+            return  # the processor was elsewhere in between, so the two times are not of one moment
         if unix and ahead and (ahead <= period // 2 or behind > most):
             self.device.hold(ahead)
+            if self._aligned and ahead > period // 2 and not self._held:
+                self._held = True
+                self._note(f"the clock is {behind} ms behind, so the device waits for the next slot")
         self._aligned = bool(unix)
 
     def _stamp(self, start: int) -> int:

@@ -5,6 +5,7 @@ import { ago, count, duration, moment, number, rough } from "./formats.js";
 import { few } from "./texts.js";
 
 const MOST_ROWS = 200; // of the table
+const MOST_AWAY = 20; // sensors that are listed as problems, each
 const NAMES = new Intl.Collator("en", { numeric: true });
 const MANY_WAITING = 10; // frames that wait before a warning
 // the states of a device that sends a constant
@@ -186,16 +187,19 @@ function newestAlarms(alarms) {
 
 const andOthers = (alarms) => (alarms > 1 ? ` and ${count(alarms - 1, "other")}` : "");
 
-/** Sensors that are offline, silent, skipping slots or unable to measure, since their last reading. */
-const away = (sensors, now) =>
-  sensors
-    .filter(({ level }) => level === "bad")
-    .map(({ id, text, last_reading: last }) => ({
-      kind: "problem",
-      what: `Sensor ${id} is ${text}: check the device`,
-      who: last === null ? "no reading so far" : `last reading ${ago(last, now)}`,
-      when: last === null ? "" : moment(last, now),
-    }));
+/** Sensors that are offline, silent, skipping slots or unable to measure, since their last reading; the first by name. */
+function away(sensors, now) {
+  const bad = sensors.filter(({ level }) => level === "bad");
+  const entries = bad.slice(0, MOST_AWAY).map(({ id, text, last_reading: last }) => ({
+    kind: "problem",
+    what: `Sensor ${id} is ${text}: check the device`,
+    who: last === null ? "no reading so far" : `last reading ${ago(last, now)}`,
+    when: last === null ? "" : moment(last, now),
+  }));
+  const rest = bad.length - entries.length;
+  const more = { kind: "problem", what: `So it is with ${count(rest, "more sensor")}`, who: "check the broker and the network first", when: "" };
+  return rest ? [...entries, more] : entries;
+}
 
 /** Alarms, sensors that are away and counted problems, the worst first. */
 export function problemsOf(health, sensors, now) {

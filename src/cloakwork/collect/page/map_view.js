@@ -18,12 +18,12 @@ const drawingOf = ({ places }) => [NetworkDrawing, LineDrawing, FloorDrawing][pl
  * the number of its track; one of a frame alone has a letter, which says nothing about the next frame.
  */
 export function marksOf({ sources, tracks }) {
-  const doubts = (tracks ?? []).filter(({ label }) => !sources.some((source) => source.label === label));
-  const track = (label) => (tracks ?? []).find((one) => one.label === label);
+  const [found, followed] = [sources, tracks ?? []].map((those) => new Map(those.map((one) => [one.label, one])));
+  const doubts = [...followed.values()].filter(({ label }) => !found.has(label));
   return [
     ...[...sources]
       .sort((a, b) => a.label - b.label)
-      .map((source, k) => ({ ...track(source.label), ...source, id: source.label ?? String.fromCharCode(97 + k) })),
+      .map((source, k) => ({ ...followed.get(source.label), ...source, id: source.label ?? String.fromCharCode(97 + k) })),
     ...doubts.map((one) => ({ ...one, id: one.label, doubt: true })),
   ];
 }
