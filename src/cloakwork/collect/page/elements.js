@@ -22,6 +22,9 @@ export function s(tag, attributes, ...children) {
   return build(document.createElementNS(SVG, tag), attributes, children);
 }
 
+/** A shape that a level colours; a text beside it says the same. */
+export const shape = () => h("span", { class: "shape", "aria-hidden": "true" });
+
 /** The element of index.html with this id. */
 export function $(id) {
   return document.getElementById(id);

@@ -1,6 +1,6 @@
 // The health of sensors and service: a summary, a sortable table, problems and alarms.
 
-import { fill, h, setText } from "./elements.js";
+import { fill, h, setText, shape } from "./elements.js";
 import { ago, count, duration, moment, number, rough } from "./formats.js";
 import { few } from "./texts.js";
 
@@ -12,31 +12,23 @@ const MANY_WAITING = 10; // frames that wait before a warning
 const CANNOT_MEASURE = ["failing", "invalid", "slow"];
 const LEVELS = ["alarm", "bad", "wait", "unknown", "good"];
 const COLUMNS = [
-  { key: "id", name: "Sensor", rank: (sensor) => sensor.id, text: (sensor) => sensor.id },
-  { key: "state", name: "State", rank: (sensor) => LEVELS.indexOf(sensor.level), text: (sensor) => sensor.text },
+  { name: "Sensor", rank: ({ id }) => id, text: ({ id }) => id },
+  { name: "State", rank: ({ level }) => LEVELS.indexOf(level), text: ({ text }) => text },
   {
-    key: "read",
     name: "Last reading",
-    rank: (sensor) => -(sensor.last_reading ?? -1),
-    text: (sensor, now) => (sensor.last_reading === null ? "none" : ago(sensor.last_reading, now)),
+    rank: ({ last_reading: last }) => -(last ?? -1),
+    text: ({ last_reading: last }, now) => (last === null ? "none" : ago(last, now)),
   },
+  { name: "Noise", rank: ({ sigma }) => sigma, text: ({ sigma }, _, unit) => `${number(sigma)} ${unit}`.trim(), numeric: true },
   {
-    key: "noise",
-    name: "Noise",
-    rank: (sensor) => sensor.sigma,
-    text: (sensor, _, unit) => `${number(sensor.sigma)} ${unit}`.trim(),
-    numeric: true,
-  },
-  {
-    key: "used",
     name: "Budget used",
-    rank: (sensor) => (sensor.allowed ? sensor.used / sensor.allowed : -1),
-    text: (sensor) => (Number.isFinite(sensor.used) ? `${sensor.used} of ${sensor.allowed}` : "unknown"),
+    rank: ({ used, allowed }) => (allowed ? used / allowed : -1),
+    text: ({ used, allowed }) => (Number.isFinite(used) ? `${used} of ${allowed}` : "unknown"),
     numeric: true,
   },
   ...["Late", "Missing"].map((name) => {
     const rank = (sensor) => sensor[name.toLowerCase()] ?? 0;
-    return { key: name, name, rank, text: (sensor) => number(rank(sensor), 6), numeric: true };
+    return { name, rank, text: (sensor) => number(rank(sensor), 6), numeric: true };
   }),
 ];
 
@@ -53,22 +45,26 @@ export function assessSensors(health, geometry, info, now) {
 }
 
 function sensorState(sensor, alarmed, faulty, info, now) {
-  const silence = sensor.last_reading === null ? null : now - sensor.last_reading;
-  const patience = 2.5 * info.period_ms + 5000 * info.speed;
-  if (alarmed) return { level: "alarm", text: "alarm" };
-  const recent = (sensor.broken ?? []).filter(({ last }) => now - last < 1000 * info.window_s);
-  if (sensor.used > sensor.allowed || recent.some(({ code }) => code === "over budget"))
-    return { level: "alarm", text: "over budget" };
-  if (recent.length) return { level: "alarm", text: "not as planned" };
-  if (sensor.state === "offline") return { level: "bad", text: "offline" };
-  if (CANNOT_MEASURE.includes(sensor.state)) return { level: "bad", text: "unable to measure" };
-  if (sensor.state === "skipping") return { level: "bad", text: "skipping slots, its storage is slow" };
-  if (faulty) return { level: "alarm", text: "changed" };
-  if (silence === null) return { level: "unknown", text: "no reading yet" };
-  if (sensor.state === "spent") return { level: "wait", text: "budget spent" };
-  if (sensor.state === "bench") return { level: "wait", text: "being audited" };
-  if (silence > patience) return { level: "bad", text: `silent for ${rough(silence)}` };
-  return { level: "good", text: sensor.state === "online" ? "working" : (sensor.state ?? "working") };
+  const { broken, state, used, allowed, last_reading: read } = sensor;
+  const silence = now - read;
+  const recent = (broken ?? []).filter(({ last }) => now - last < 1000 * info.window_s);
+  const over = used > allowed || recent.some(({ code }) => code === "over budget");
+  const working = state === "online" ? "working" : (state ?? "working");
+  const [, level, text] = [
+    [alarmed, "alarm", "alarm"],
+    [over, "alarm", "over budget"],
+    [recent.length, "alarm", "not as planned"],
+    [state === "offline", "bad", "offline"],
+    [CANNOT_MEASURE.includes(state), "bad", "unable to measure"],
+    [state === "skipping", "bad", "skipping slots, its storage is slow"],
+    [faulty, "alarm", "changed"],
+    [read === null, "unknown", "no reading yet"],
+    [state === "spent", "wait", "budget spent"],
+    [state === "bench", "wait", "being audited"],
+    [silence > 2.5 * info.period_ms + 5000 * info.speed, "bad", `silent for ${rough(silence)}`],
+    [true, "good", working],
+  ].find(([is]) => is);
+  return { level, text };
 }
 
 /** One sentence about all sensors. */
@@ -91,11 +87,11 @@ export class SensorTable {
     this.body = body;
     this.sensors = [];
     this.rows = new Map();
-    this.sort = { key: "state", down: false };
+    this.sort = { by: "State", down: false };
     this.heads = COLUMNS.map((column) => {
       const button = h(
         "button",
-        { onclick: () => this._sortBy(column.key) },
+        { onclick: () => this._sortBy(column.name) },
         column.name,
         h("span", { class: "arrow", "aria-hidden": "true" }),
       );
@@ -104,8 +100,8 @@ export class SensorTable {
     head.replaceChildren(...this.heads);
   }
 
-  _sortBy(key) {
-    this.sort = { key, down: this.sort.key === key && !this.sort.down };
+  _sortBy(by) {
+    this.sort = { by, down: this.sort.by === by && !this.sort.down };
     this._order();
   }
 
@@ -134,7 +130,7 @@ export class SensorTable {
   _addRow({ id }) {
     const cells = COLUMNS.map((column, k) => {
       if (k === 0) return h("th", { scope: "row" });
-      const inside = k === 1 ? [h("span", { class: "shape", "aria-hidden": "true" }), h("span")] : [];
+      const inside = k === 1 ? [shape(), h("span")] : [];
       return h("td", { class: column.numeric ? "numeric" : null }, ...inside);
     });
     const row = h("tr", null, ...cells);
@@ -144,10 +140,10 @@ export class SensorTable {
 
   _order() {
     COLUMNS.forEach((column, k) => {
-      const sorted = column.key === this.sort.key;
+      const sorted = column.name === this.sort.by;
       this.heads[k].setAttribute("aria-sort", sorted ? (this.sort.down ? "descending" : "ascending") : "none");
     });
-    const { rank } = COLUMNS.find((column) => column.key === this.sort.key);
+    const { rank } = COLUMNS.find((column) => column.name === this.sort.by);
     const sign = this.sort.down ? -1 : 1;
     const compare = (a, b) => {
       const [p, q] = [rank(a), rank(b)];
@@ -194,10 +190,10 @@ function away(sensors, now) {
     kind: "problem",
     what: `Sensor ${id} is ${text}: check the device`,
     who: last === null ? "no reading so far" : `last reading ${ago(last, now)}`,
-    when: last === null ? "" : moment(last, now),
+    time: last,
   }));
   const rest = bad.length - entries.length;
-  const more = { kind: "problem", what: `So it is with ${count(rest, "more sensor")}`, who: "check the broker and the network first", when: "" };
+  const more = { kind: "problem", what: `So it is with ${count(rest, "more sensor")}`, who: "check the broker and the network first" };
   return rest ? [...entries, more] : entries;
 }
 
@@ -208,7 +204,7 @@ export function problemsOf(health, sensors, now) {
     kind: "alarm",
     what: ALARM_TEXT,
     who: `Sensor ${sensor}, number ${seq}${andOthers(alarmsOf.get(sensor))}, ${ago(received, now)}`,
-    when: moment(received, now),
+    time: received,
   }));
   const faults = health.faults
     .filter(({ ended }) => ended === null)
@@ -216,13 +212,13 @@ export function problemsOf(health, sensors, now) {
       kind: "alarm",
       what: text,
       who: `Found ${ago(raised, now)}${sensor ? "; its readings do not count until it follows the model again" : ""}`,
-      when: moment(raised, now),
+      time: raised,
     }));
   const problems = byCode(health.problems).map((problem) => ({
     kind: problem.breaks_claim || problem.code === "flood" ? "alarm" : "problem",
     what: problem.reason,
     who: `${count(problem.count, "time")}, ${few(problem.sensors) || "no known sensor"}, last ${ago(problem.last, now)}`,
-    when: moment(problem.last, now),
+    time: problem.last,
   }));
   const isAlarm = ({ kind }) => kind === "alarm";
   const others = problems.filter((entry) => !isAlarm(entry));
@@ -230,9 +226,9 @@ export function problemsOf(health, sensors, now) {
 }
 
 export function showProblems(holder, health, sensors, now) {
-  const items = problemsOf(health, sensors, now).map(({ kind, what, who, when }) => {
+  const items = problemsOf(health, sensors, now).map(({ kind, what, who, time }) => {
     const parts = kind === "alarm" ? [h("strong", null, "Alarm: "), what] : [what];
-    return h("li", { "data-kind": kind }, h("span", null, ...parts), h("span", { class: "quiet", title: when }, who));
+    return h("li", { "data-kind": kind }, h("span", null, ...parts), h("span", { class: "quiet", title: time ? moment(time, now) : null }, who));
   });
   const list = { class: "problem-list", tabindex: "0", "aria-label": "Problems and alarms" };
   fill(holder, [items.length ? h("ul", list, ...items) : h("p", { class: "quiet" }, "Nothing to report.")]);
@@ -256,14 +252,8 @@ export function showService(holder, health) {
   if (health.lag?.delay_ms != null) {
     const { delay_ms: delay, waiting, reason } = health.lag;
     const behind = waiting ? `, ${count(waiting, "frame")} waiting` : "";
-    lines.push([
-      !reason && waiting <= MANY_WAITING,
-      `Newest map after ${duration(delay)}${behind}${reason ? `: ${reason}` : ""}`,
-    ]);
+    lines.push([!reason && waiting <= MANY_WAITING, `Newest map after ${duration(delay)}${behind}${reason ? `: ${reason}` : ""}`]);
   }
-  const shape = () => h("span", { class: "shape", "aria-hidden": "true" });
-  fill(
-    holder,
-    lines.map(([good, text]) => h("li", { "data-good": String(good) }, shape(), text)),
-  );
+  const items = lines.map(([good, text]) => h("li", { "data-good": String(good) }, shape(), text));
+  fill(holder, items);
 }

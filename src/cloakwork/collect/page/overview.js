@@ -1,7 +1,7 @@
 // All sites in one row, such as the floors of a building, with their counts and problems.
 
 import * as api from "./api.js";
-import { $, h, setText, setVisible } from "./elements.js";
+import { $, h, setText, setVisible, shape } from "./elements.js";
 import { ago, count } from "./formats.js";
 import { assessSensors, problemsOf } from "./health_panel.js";
 import * as texts from "./texts.js";
@@ -27,8 +27,8 @@ export class Overview {
   }
 
   _row(info) {
-    const [headline, shape, problems] = [h("span"), h("span", { class: "shape", "aria-hidden": "true" }), h("span")];
-    const parts = [h("strong", null, info.name), headline, h("span", { class: "problems" }, shape, problems)];
+    const [headline, problems] = [h("span"), h("span")];
+    const parts = [h("strong", null, info.name), headline, h("span", { class: "problems" }, shape(), problems)];
     const button = h("button", { onclick: () => this.open(info.name) }, ...parts);
     setText(headline, "Loading");
     return { info, item: h("li", { "data-level": "unknown" }, button), button, headline, problems };

@@ -1,6 +1,6 @@
 // The timeline: a lane for each room with the probability of someone there, and a slider.
 
-import { $, h, s, setText, setVisible } from "./elements.js";
+import { $, h, s, setText, setVisible, shape } from "./elements.js";
 import { moment } from "./formats.js";
 
 const RANGES = [
@@ -174,9 +174,8 @@ export class Timeline {
   /** The row of a zone, or of the count, whose id is empty. */
   _row(id) {
     if (this.rows.has(id)) return this.rows.get(id);
-    const shape = h("span", { class: "shape", "aria-hidden": "true" });
     const lane = h("span", { class: "lane", "aria-hidden": "true" });
-    const name = h("span", { class: "name" }, shape, h("strong"));
+    const name = h("span", { class: "name" }, shape(), h("strong"));
     const row = h("li", { "data-id": id }, name, lane, h("span", { class: "say" }));
     $("lanes").append(row);
     this.rows.set(id, row);
