@@ -85,7 +85,7 @@ def test_each_problem_is_on_the_page() -> None:
 
 def test_each_word_of_the_health_page_is_on_the_page() -> None:
     words = (ROOT / "src/cloakwork/collect/page/health_panel.js").read_text(encoding="utf-8")
-    states = re.findall(r"level: \S+ text: [\"`]([a-z, ]+)", words)
+    states = re.findall(r', "\w+", ["`]([a-z, ]+).*\],$', words, flags=re.MULTILINE)
     assert len(states) >= 6
     for state in states:
         assert f"| {state.strip()}" in PAGE

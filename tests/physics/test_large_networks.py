@@ -175,6 +175,25 @@ def test_the_doubt_of_a_sketch_counts_against_delta(unformed: None) -> None:
     assert problem.value.delta == hubs.doubt / 2
 
 
+def test_edges_that_cannot_be_refined_keep_their_bounds_without_chance(
+    unformed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drops, near = list[float](), network_slope.Network._local
+
+    def far(self: network_slope.Network, which: Any, drop: float, *progress: Any) -> Any:
+        values, slack, touched = near(self, which, drop, *progress)
+        drops.append(drop)
+        return values, slack if drop == drops[0] else np.full(len(which), np.inf), touched
+
+    true = Graph(STREETS, 1.0).pair_slopes(np.ones(STREETS.shape[0]))
+    monkeypatch.setattr(network_slope.Network, "_local", far)
+    monkeypatch.setattr(network_slope, "CLOSE", 1 + 1e-9)  # edges of one slope: all of them are computed again
+    slopes = Graph(STREETS, 1.0).edge_slopes()
+    assert len(set(drops)) == 2
+    assert slopes.doubt == 0
+    assert (slopes.upper >= true).all()
+
+
 def test_edges_come_from_csv_parquet_and_pairs(tmp_path: Path) -> None:
     """With a self-loop, a repeated edge and one given in the other direction."""
     (tmp_path / "e.csv").write_text("source,target,weight,length\na,b,2,1\nb,c,1,3\nc,c,5,1\nb,a,2,1\n")

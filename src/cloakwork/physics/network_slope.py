@@ -111,16 +111,15 @@ class Network:
         """
         which, drop = np.arange(len(self.pairs)), 1e-4
         values, slack = np.empty(len(which)), np.empty(len(which))
-        for _ in range(4):
+        for turn in range(4):
             sharper, rest, _ = self._local(which, drop, progress)
-            if np.isinf(rest).any():
-                if len(which) == len(self.pairs):
-                    return self.sketched(progress)
-                break  # heat reaches too far to refine these edges; whether it does must not depend on the noise
-            values[which], slack[which] = sharper, rest
+            far = np.isinf(rest)  # heat reaches too far
+            if turn == 0 and far.any():
+                return self.sketched(progress)  # never later: whether chance is involved must not depend on the noise
+            values[which[~far]], slack[which[~far]] = sharper[~far], rest[~far]
             steepest = float((values - slack).max(initial=0.0))
             which, drop = np.flatnonzero(values + slack > CLOSE * steepest), drop / 30
-            if not len(which) or float((slack[which] / values[which].clip(1e-300)).max()) < CLOSE - 1:
+            if far.any() or not len(which) or float((slack[which] / values[which].clip(1e-300)).max()) < CLOSE - 1:
                 break
         return EdgeSlopes(values, (values + slack) * (1 + 1e-12), steepest)
 

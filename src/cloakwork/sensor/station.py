@@ -227,14 +227,13 @@ class Station:
         """Align slots to multiples of the period in Unix time, so that sensors measure together.
 
         The clock is only ever held back: a forged time can delay readings but never gain extra ones. A device that is
-        a little behind goes on, since waiting for the next slot costs a reading.
+        a little behind goes on, since waiting for the next slot costs a reading. Unix time was read somewhere between
+        `before` and `now`, which are apart where the processor was elsewhere: only what is certain counts.
         """
         before, unix, now, period = self.device.clock.now(), self._unix(), self.device.clock.now(), self.device.period
-        ahead = (now - unix) % period
-        behind = period - ahead
+        ahead = (before - unix) % period
+        behind = period - ahead - (now - before)
         most = min(self.device.late - 1, 2 + self.device.late // 8) if self._aligned else 0
-        if self._aligned and now - before > most:
-            return  # the processor was elsewhere in between, so the two times are not of one moment
         if unix and ahead and (ahead <= period // 2 or behind > most):
             self.device.hold(ahead)
             if self._aligned and ahead > period // 2 and not self._held:

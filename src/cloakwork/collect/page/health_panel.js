@@ -54,10 +54,10 @@ function sensorState(sensor, alarmed, faulty, info, now) {
     [alarmed, "alarm", "alarm"],
     [over, "alarm", "over budget"],
     [recent.length, "alarm", "not as planned"],
+    [faulty, "alarm", "changed"],
     [state === "offline", "bad", "offline"],
     [CANNOT_MEASURE.includes(state), "bad", "unable to measure"],
     [state === "skipping", "bad", "skipping slots, its storage is slow"],
-    [faulty, "alarm", "changed"],
     [read === null, "unknown", "no reading yet"],
     [state === "spent", "wait", "budget spent"],
     [state === "bench", "wait", "being audited"],
@@ -193,7 +193,7 @@ function away(sensors, now) {
     time: last,
   }));
   const rest = bad.length - entries.length;
-  const more = { kind: "problem", what: `So it is with ${count(rest, "more sensor")}`, who: "check the broker and the network first" };
+  const more = { kind: "problem", what: `${count(rest, "more sensor")} away`, who: "check the broker and the network first" };
   return rest ? [...entries, more] : entries;
 }
 

@@ -764,11 +764,12 @@ static int may_read(cw_device *d, int64_t start, int64_t time) {
 
 /* Align slots to multiples of the period in Unix time. The clock is only ever held back. */
 static int align(cw_device *d) {
-    int64_t unix_now = unix_ms(d), period = d->plan->period_ms, late = d->plan->late_ms;
-    int64_t ahead = floor_mod(cw_now(d) - unix_now, period);
+    int64_t before = cw_now(d), unix_now = unix_ms(d), taken = cw_now(d) - before; /* long where it was interrupted */
+    int64_t period = d->plan->period_ms, late = d->plan->late_ms;
+    int64_t ahead = floor_mod(before - unix_now, period);
     int64_t tolerated = d->aligned ? least(late - 1, 2 + late / 8) : 0;
     d->aligned = unix_now != 0;
-    if (!unix_now || !ahead || (ahead > period / 2 && period - ahead <= tolerated)) return 0;
+    if (!unix_now || !ahead || (ahead > period / 2 && period - ahead - taken <= tolerated)) return 0;
     return cw_hold(d, ahead);
 }
 
