@@ -178,7 +178,7 @@ def test_the_doubt_of_a_sketch_counts_against_delta(unformed: None) -> None:
 def test_edges_that_cannot_be_refined_keep_their_bounds_without_chance(
     unformed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drops, near = list[float](), network_slope.Network._local
+    drops, near = list[float](), network_slope.Network._local  # noqa: SLF001
 
     def far(self: network_slope.Network, which: Any, drop: float, *progress: Any) -> Any:
         values, slack, touched = near(self, which, drop, *progress)

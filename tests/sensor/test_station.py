@@ -258,7 +258,7 @@ def test_with_an_honest_clock_slots_begin_at_multiples_of_the_period(tmp_path: P
     assert {moment % 100 for moment in measured[1:]} <= set(range(10))
 
 
-@pytest.mark.parametrize(("often", "lost_ms"), [(0.02, 60), (1.0, 30)])
+@pytest.mark.parametrize(("often", "lost_ms"), [(0.02, 60), (1.0, 28)])
 def test_a_device_that_is_interrupted_between_two_clocks_loses_no_slot(
     tmp_path: Path, often: float, lost_ms: int
 ) -> None:
@@ -281,9 +281,9 @@ def test_a_device_that_is_interrupted_between_two_clocks_loses_no_slot(
     store = Folder(str(tmp_path))
     device = Device(read_config(store), store, lambda: now)
     station = Station(device, Outbox(store, 64), Recorder(), read, unix=unix, note=notes.append)
-    while now < 2_000_000:
-        now += 25
+    while now < 500_000:
+        now += 10
         station.step()
     station.stop()
-    assert measured >= 1980
+    assert measured >= 495
     assert not any("behind" in note for note in notes)
