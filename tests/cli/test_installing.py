@@ -23,14 +23,7 @@ from tests.waiting import until
 
 WALKED = [None, *SPOTS, None]
 PAGE = ROOT / "docs" / "installing.md"
-MEASURE = """\
-import random
-
-drawn = random.Random(1)
-
-def read():
-    return round((20.0 + drawn.gauss(0, 0.04)) * 16), 16
-"""
+MEASURE = blocks(PAGE, "py")[1]
 
 
 def test_the_page_leads_from_a_site_file_to_a_map_that_names_the_right_rooms(
@@ -100,7 +93,7 @@ def run(block: str, folder: Path) -> str:
 
 
 def test_the_recorder_of_the_page_writes_readings_that_calibrate_takes(tmp_path: Path) -> None:
-    code = blocks(PAGE, "py")[1]
+    code = blocks(PAGE, "py")[2]
     (tmp_path / "record.py").write_text(code, encoding="utf-8")
     for name in ("s01", "s02"):
         (tmp_path / "devices" / name).mkdir(parents=True)

@@ -151,6 +151,11 @@ def test_a_file_without_a_period_is_refused_by_the_options_to_give(run: Run, sch
     assert "--from, --to: give the period" in done.err
 
 
+def test_visits_outside_the_period_are_counted_for_the_curator(succeed: Run, schedules: Path, visits: Path) -> None:
+    told = succeed("learn", schedules, visits, "--from", "2025-10-05", "--to", "2025-10-09")
+    assert "120 of 120 rows left out, because they are outside the period" in " ".join(told.err.split())
+
+
 def test_labels_of_people_are_limited_live(succeed: Run, schedules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", iter(["ann bob\n", "\n", "ann\n"]))
     succeed("learn", schedules, "--live", "3", "--most-per-person", "1", "--state", "s.json")

@@ -69,6 +69,10 @@ def through_a_wall(walk: Path, _: Path) -> None:
     walk.write_text(walk.read_text(encoding="utf-8").replace(",0.6,0.7", ",60.0,0.7"), encoding="utf-8")
 
 
+def decimal_comma(walk: Path, _: Path) -> None:
+    walk.write_text(walk.read_text(encoding="utf-8").replace(",0.6,0.7", ',"0,6",0.7', 1), encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("case", "key"),
     [
@@ -80,6 +84,7 @@ def through_a_wall(walk: Path, _: Path) -> None:
         ({"edit": an_hour_later}, "walk"),
         ({"edit": cut_off}, "sensors"),
         ({"edit": through_a_wall}, "at"),
+        ({"edit": decimal_comma}, "column"),
         ({"text": STATED + "resolution = 0.0625\n", "step": 0.25}, "resolution"),
         (
             {
@@ -101,6 +106,7 @@ def through_a_wall(walk: Path, _: Path) -> None:
         "clocks",
         "clipped",
         "off the floor",
+        "decimal comma",
         "step",
         "step of one sensor",
         "own noise",

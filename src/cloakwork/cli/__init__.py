@@ -12,7 +12,7 @@ from cloakwork.errors import MissingExtraError
 # as long. It has to be said before NumPy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-BAD_INPUT = 2
+BAD_INPUT, INTERRUPTED = 2, 130
 _ANY = 1000
 # how many words after a command name files that it reads
 _INPUTS = {
@@ -60,6 +60,8 @@ def main() -> None:
             from cloakwork.cli.app import app, run_app  # noqa: PLC0415 - it needs the extra `cli`
     except MissingExtraError as problem:
         sys.exit(f"cloakwork: {problem}")
+    except KeyboardInterrupt:  # while libraries are loaded
+        sys.exit(INTERRUPTED)
     run_app(app)
 
 

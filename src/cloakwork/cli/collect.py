@@ -40,7 +40,7 @@ def collect(
     sites: Annotated[list[Path], typer.Argument(metavar="SITE...", help="Site files, each with its plan beside it.")],
     broker: Annotated[
         str,
-        typer.Option(help="Broker of the devices: mqtts://user@host, `embedded[:PORT]` (for trials) or `none`."),
+        typer.Option(help="Broker of the devices: mqtts://user@host, `embedded[:PORT]` (for this machine) or `none`."),
     ] = EMBEDDED,
     password_file: PasswordFile = None,
     ca: Authority = None,
@@ -144,8 +144,8 @@ def _reach(url: str, password_file: Path | None, authority: Path | None, stack: 
         ) from None
     stack.callback(embedded.stop)
     note(
-        f"embedded broker at mqtt://localhost:{embedded.port}, for trials: it serves this machine only, without "
-        "passwords, and stores nothing. For real devices, run a real broker and give its address with --broker"
+        f"embedded broker at mqtt://localhost:{embedded.port}: it serves this machine only, without passwords, and "
+        "stores nothing. For devices elsewhere, or if others use this machine, give a real broker with --broker"
     )
     return embedded.broker
 

@@ -15,6 +15,7 @@ import typer
 from cloakwork.cli.arguments import Authority, Json, PasswordFile, no_password
 from cloakwork.cli.moments import parse_moment, parse_span, shown
 from cloakwork.cli.output import as_json, bar, busy, counted, note, say, table
+from cloakwork.cli.series import note_remarks
 from cloakwork.errors import InputError
 from cloakwork.mqtt import Connection, MqttClient, parse_broker
 from cloakwork.series import (
@@ -99,6 +100,7 @@ def learn(
             raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
         bins = Bins.between(parse_moment("--from", start), parse_moment("--to", end), every=span)
         past = _count(source, bins, counts, person, most_per_person, from_store, zone, kept, plan)
+        note_remarks(past)
         contexts = plan.contexts(bins.times)
         if from_store is not None:  # rounding may add a step in each round that a visit touches
             steps = _STORE_STEP
@@ -177,7 +179,8 @@ def _report(learner: Learner, past: CountedSeries | None, *, json: bool) -> None
         )
     elif past is not None:
         rows = [(one.expert, f"{one.excess:.1f}", f"{_SURE * one.standard_deviation:.1f}") for one in ranking]
-        table("Cost beyond the best, within the second number in 95 % of cases", ("schedule", "more", "within"), rows)
+        title = "Cost beyond the best, in rounds at full cost; within the second number in 95 % of cases"
+        table(title, ("schedule", "more", "within"), rows)
         close = sum(one.excess < _SURE * one.standard_deviation for one in ranking[1:])
         if close:
             say(f"{counted(close, 'other schedule')} may be as good as {ranking[0].expert}.")

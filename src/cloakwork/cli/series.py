@@ -318,6 +318,11 @@ def _note_input(counted: CountedSeries, time: str | None, counts: str | None, pe
             f"each row counts as one event, and column {unused} is not used: {ready}to add up its values, give --value "
             f"{unused}."
         )
+    note_remarks(counted)
+
+
+def note_remarks(counted: CountedSeries) -> None:
+    """Note which data were left out or reduced."""
     remarks = counted.remarks
     if remarks:
         note("not covered by the claim, and not to be published:")

@@ -36,7 +36,7 @@ def new(
     with open_store(store) as opened:
         known = opened.sites()
         if not known and not opened.tokens.list_all():
-            note(f"{opened.name} has no readings and no tokens yet: make sure that the collector uses the same store")
+            note(f"{opened.name} has no readings and no tokens yet. If the collector has, it uses another store")
         elif site is not None and known and site not in known:
             note(f"the store has no data of {site} yet, only of {', '.join(known)}: check the name")
         made = opened.tokens.create(role, site, sensor, label)

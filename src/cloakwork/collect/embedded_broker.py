@@ -192,4 +192,8 @@ def _free_port(port: int) -> int:
 
 
 def _port_taken(port: int) -> InputError:
-    return InputError(f"port {port} is taken, probably by a broker: use mqtt://localhost:{port}, or none.", port=port)
+    return InputError(
+        f"port {port} is taken, by a broker or a collector that runs already. Use that one, mqtt://localhost:{port}, "
+        "or none.",
+        port=port,
+    )

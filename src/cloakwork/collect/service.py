@@ -291,7 +291,8 @@ def _bound(listen: ListenAddress, connections: ConnectionTable) -> socket.socket
     except (OSError, OverflowError) as problem:
         reason = str(getattr(problem, "strerror", None) or problem).split(" (", 1)[0]
         raise InputError(
-            f"cannot listen on {listen.host}:{listen.port}: {reason}. Give an address of this machine and a free port.",
+            f"cannot listen on {listen.host}:{listen.port}: {reason}. Give an address of this machine and a free port; "
+            "a collector may be running there already.",
             host=listen.host,
             port=listen.port,
         ) from None

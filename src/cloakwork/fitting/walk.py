@@ -14,7 +14,7 @@ from scipy import special
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError, PhysicsError, ReadingError
 from cloakwork.fitting.responses import Responses
-from cloakwork.readings import TIME_FORMS, TableFile, column_numbers, column_texts, column_times
+from cloakwork.readings import TIME_FORMS, TableFile, column_numbers, column_texts, column_times, unreadable
 from cloakwork.site import Site
 
 FEWEST_SPOTS = 3  # reach, strength and baseline of one sensor
@@ -111,8 +111,15 @@ def _spots(path: Path) -> tuple[IntArray, IntArray, FloatArray]:
     columns = file.read(needed)
     at = np.stack([column_numbers(columns[name], name) for name in ("x", "y")], axis=1)
     moments = [_times(file, columns[name], name) for name in needed[:-2]]
-    if (np.isnan(at).sum(axis=1) == 1).any():
-        raise InputError(f"{path}: a row has only one of x and y. Give both, or neither while nobody is there.")
+    for name, numbers in zip("xy", at.T, strict=True):
+        wrong = unreadable(columns[name], numbers)
+        if wrong.any():
+            where = file.place(int(np.argmax(wrong)))
+            raise InputError(f"{path}, {where}: {name} is not a number. Give metres such as 0.75.", column=name)
+    half = np.isnan(at).sum(axis=1) == 1
+    if half.any():
+        where = file.place(int(np.argmax(half)))
+        raise InputError(f"{path}, {where}: only one of x and y. Give both, or neither while nobody is there.")
     order = np.argsort(moments[0], kind="stable")
     at, (starts, *later) = at[order], [each[order] for each in moments]
     if spans:

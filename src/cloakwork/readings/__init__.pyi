@@ -36,6 +36,7 @@ from .table_file import TableFile as TableFile
 from .table_file import column_numbers as column_numbers
 from .table_file import column_texts as column_texts
 from .table_file import column_times as column_times
+from .table_file import unreadable as unreadable
 from .table_writer import FORMS as FORMS
 from .table_writer import READING_COLUMNS as READING_COLUMNS
 from .table_writer import ReadingScale as ReadingScale

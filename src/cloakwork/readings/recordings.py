@@ -374,5 +374,6 @@ def _fault(shared: Path | None, *, different: bool) -> str:
         )
     return (
         f"has {'two values' if shared is None else f'another value in {shared}'}. Noise was used twice, or someone "
-        "else publishes in the sensor's name: these are not reports of one honest device."
+        "else publishes in the sensor's name: these are not reports of one honest device. Simulated ones cannot be "
+        "audited so: each simulation counts from 0."
     )

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._extras import optional_parts
@@ -185,6 +186,15 @@ def column_numbers(column: Any, name: str) -> FloatArray:
     if pa.types.is_string(column.type):
         return np.asarray(_each(column, float, math.nan), dtype=np.float64)
     raise InputError(f"column {name} holds {column.type}: give a column of numbers.")
+
+
+def unreadable(column: Any, numbers: FloatArray) -> NDArray[np.bool_]:
+    """Which cells of a column have a text that is no number; an empty cell has none."""
+    if not pa.types.is_string(column.type):
+        return np.zeros(len(numbers), dtype=bool)
+    texts = column_texts(column, "")
+    empty = np.array([text == "" for text in texts.labels], dtype=bool)
+    return np.isnan(numbers) & ~empty[texts.codes]
 
 
 def column_texts(column: Any, name: str) -> TextColumn:

@@ -24,6 +24,7 @@ FEWEST = 50  # readings that say anything about noise
 PIXEL_FRAMES = 50
 SEVERAL = "a check looks at one sensor, and this device has several that share noise. Check their readings by hand."
 NOTICE = "These are true readings. Nothing is sent. Do not publish this output."
+UNWRITTEN = "measure.py is as provision wrote it"
 _TEXTS = 3  # different failures that are shown in full
 _TOLERATED = 100  # one failure in so many readings
 _FILTERED = 0.6  # smallest part of the spectrum, as a share of the noise: less than this is a filter
@@ -81,7 +82,10 @@ class Readings:
 
     def explain(self, cause: "Any") -> None:
         """Keep in full why a reading failed: its error, or a result that is no reading."""
-        self.tell(_traceback(cause) if isinstance(cause, Exception) else "read() returned " + repr(cause)[:200])
+        if isinstance(cause, NotImplementedError) and UNWRITTEN in str(cause):
+            self.tell(f"{UNWRITTEN}: write how this device measures")
+        else:
+            self.tell(_traceback(cause) if isinstance(cause, Exception) else "read() returned " + repr(cause)[:200])
 
     def tell(self, text: str) -> None:
         """Keep a text for the report, once; and only the first few."""

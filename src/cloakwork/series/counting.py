@@ -295,8 +295,10 @@ def _find_columns(table: TableFile, wanted: dict[str, str | None], names: Sequen
         usual = ([own for own in table.names if own.strip().lower() in forms] for forms in _TIME_NAMES)
         matches = next((found for found in usual if found), [])
         if len(matches) != 1:
+            which = "several columns" if matches else "no column"
             raise InputError(
-                f"give the column of the times. {table.path.name} has: {', '.join(table.names)[:500]}.",
+                f"{table.path.name} has {which} of times. Call one of them time, or give its name. It has: "
+                f"{', '.join(table.names)[:500]}.",
                 parameter="time",
                 remedy="counts",
             )

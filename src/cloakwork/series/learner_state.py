@@ -69,8 +69,8 @@ class LearnerFile:
         fields = json.loads(body)
         if fields.pop("claim") != self._claim:
             raise InputError(
-                f"{self._path} is the state of a learner with other experts, horizon or claim: give those, or another "
-                "file.",
+                f"{self._path} is the state of a learner with other experts (schedules), horizon (rounds in all) or "
+                "claim: give those, or another file.",
                 path=str(self._path),
             )
         return LearnerProgress(**fields)

@@ -22,4 +22,4 @@ On a board this is also the place to connect to the network, before the first re
 
 def read() -> tuple[int, int]:
     """The reading, as (numerator, denominator)."""
-    raise NotImplementedError("write how this device measures")
+    raise NotImplementedError("measure.py is as provision wrote it")

@@ -11,4 +11,4 @@ On a board this is also the place to connect to the network, before the first re
 
 def read() -> tuple[int, int]:
     """(1, 1) or (0, 1)."""
-    raise NotImplementedError("write how this device measures")
+    raise NotImplementedError("measure.py is as provision wrote it")
