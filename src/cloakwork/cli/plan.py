@@ -199,6 +199,8 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         ("cost of measuring within " + duration(plan.schedule.spread), f"{percent(cloak.timing_cost)} more noise"),
         ("noise table on a device", _sizes(plan)),
     ]
+    for sentence in _in_short(cloak, window, length, over):
+        say(f"{sentence}\n")
     table(f"Plan for {site.name}", ("", "value"), rows)
     if cloak.resolution is None:
         say(
@@ -228,6 +230,24 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
     if share_noticed(cloak) < 0.5:
         follow = "" if site.not_followed else "Following sources through many frames finds more: --sweep simulates it. "
         say(f"Note: a frame alone misses most lone sources. {follow}A larger epsilon or a smaller alpha helps.\n")
+
+
+def _in_short(cloak: Cloak, window: str, length: str, over: list[OverTime]) -> list[str]:
+    """The claim, and how soon it ends for a source that stays, each in a sentence."""
+    claim = (
+        f"In any {window}, a move of up to {cloak.alpha:g}{length} by one source of the stated strength is hidden "
+        f"(epsilon {cloak.epsilon:g}, delta {cloak.delta:g}) from anyone who sees {seen_sensors(cloak)} and no "
+        "more."
+    )
+    found = [span for span in over if span.right_place is not None and span.right_place > 0.5]
+    if not found:
+        return [claim]
+    share = rounded_up(100 * (found[0].right_place or 0.0), 2)
+    return [
+        claim,
+        f"A source that stays in one place for {found[0].time} can be found: whoever keeps all readings of all sensors "
+        f"until then names its place, one of {cloak.physics.places:,}, in up to {share} % of cases.",
+    ]
 
 
 def _sizes(plan: Plan) -> str:
