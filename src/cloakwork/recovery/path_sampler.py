@@ -248,10 +248,10 @@ class PathSampler:
         """Exchange the paths of two sources from each frame on, as likely as their steps to that frame allow."""
         if len(self.frames) < 2 or self.slots < 2 or not (self.prior.known or self.prior.shared):
             return  # sources of different strengths are never exchanged
-        pairs = self.slots * (self.slots - 1) // 2
+        pairs, order = self.slots * (self.slots - 1) // 2, np.tile(np.arange(self.slots), (self.chains, 1))
         for t in range(1, len(self.frames)):
             aims = self.rng.random((self.chains, pairs))
-            exchange(self.frames[t].transitions.step, self.states, self.tracks, t, aims)
+            exchange(self.frames[t].transitions.step, self.states, self.tracks, t, aims, order)
 
     def revive(self) -> None:
         """Replace chains that are stuck with far less likely paths by copies of the likeliest."""

@@ -158,14 +158,18 @@ def chances_between(step: Any, origins: IntArray, ends: IntArray, result: FloatA
 
 
 @compiled
-def exchange(step: Any, states: IntArray, tracks: IntArray, t: int, aims: FloatArray) -> None:
+def exchange(step: Any, states: IntArray, tracks: IntArray, t: int, aims: FloatArray, order: IntArray) -> None:
     """Exchange the paths of two sources from frame t on, as likely as their steps to that frame allow, for all pairs.
 
     `states` and `tracks` (chains, slots, frames) are exchanged together; `aims` (chains, pairs) are random numbers.
+    `order` (chains, slots) has what was exchanged before, and is applied to frame t: frames later wait for their turn.
     """
-    chains, slots, frames = states.shape
+    chains, slots, _ = states.shape
     absent = 2 * len(step[2])
     for row in range(chains):
+        before, numbers = states[row, :, t].copy(), tracks[row, :, t].copy()
+        for a in range(slots):
+            states[row, a, t], tracks[row, a, t] = before[order[row, a]], numbers[order[row, a]]
         pair = 0
         for a in range(slots):
             for b in range(a):
@@ -177,9 +181,9 @@ def exchange(step: Any, states: IntArray, tracks: IntArray, t: int, aims: FloatA
                 crossed = _chance(step, origins[0], ends[1]) * _chance(step, origins[1], ends[0])
                 kept = _chance(step, origins[0], ends[0]) * _chance(step, origins[1], ends[1])
                 if aim * (kept + crossed) < crossed:
-                    for later in range(t, frames):
-                        states[row, a, later], states[row, b, later] = states[row, b, later], states[row, a, later]
-                        tracks[row, a, later], tracks[row, b, later] = tracks[row, b, later], tracks[row, a, later]
+                    states[row, a, t], states[row, b, t] = states[row, b, t], states[row, a, t]
+                    tracks[row, a, t], tracks[row, b, t] = tracks[row, b, t], tracks[row, a, t]
+                    order[row, a], order[row, b] = order[row, b], order[row, a]
 
 
 @compiled_part
