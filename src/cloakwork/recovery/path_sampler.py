@@ -8,6 +8,7 @@ belief about each source, which holds what all earlier frames say about it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,9 +250,10 @@ class PathSampler:
         if len(self.frames) < 2 or self.slots < 2 or not (self.prior.known or self.prior.shared):
             return  # sources of different strengths are never exchanged
         pairs, order = self.slots * (self.slots - 1) // 2, np.tile(np.arange(self.slots), (self.chains, 1))
-        for t in range(1, len(self.frames)):
-            aims = self.rng.random((self.chains, pairs))
-            exchange(self.frames[t].transitions.step, self.states, self.tracks, t, aims, order)
+        for _, run in groupby(range(1, len(self.frames)), key=lambda t: id(self.frames[t].transitions)):
+            turns = tuple(run)  # frames that are equally far apart, in one call
+            step, aims = self.frames[turns[0]].transitions.step, self.rng.random((len(turns), self.chains, pairs))
+            exchange(step, self.states, self.tracks, turns[0], aims, order)
 
     def revive(self) -> None:
         """Replace chains that are stuck with far less likely paths by copies of the likeliest."""

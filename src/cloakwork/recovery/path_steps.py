@@ -158,32 +158,35 @@ def chances_between(step: Any, origins: IntArray, ends: IntArray, result: FloatA
 
 
 @compiled
-def exchange(step: Any, states: IntArray, tracks: IntArray, t: int, aims: FloatArray, order: IntArray) -> None:
-    """Exchange the paths of two sources from frame t on, as likely as their steps to that frame allow, for all pairs.
+def exchange(step: Any, states: IntArray, tracks: IntArray, first: int, aims: FloatArray, order: IntArray) -> None:
+    """Exchange the paths of two sources from a frame on, as likely as their steps to it allow, for all pairs.
 
-    `states` and `tracks` (chains, slots, frames) are exchanged together; `aims` (chains, pairs) are random numbers.
-    `order` (chains, slots) has what was exchanged before, and is applied to frame t: frames later wait for their turn.
+    Frame by frame from `first` on, for each row of the random numbers `aims` (frames, chains, pairs). `states` and
+    `tracks` (chains, slots, frames) are exchanged together. `order` (chains, slots) has what was exchanged before.
     """
     chains, slots, _ = states.shape
     absent = 2 * len(step[2])
-    for row in range(chains):
-        before, numbers = states[row, :, t].copy(), tracks[row, :, t].copy()
-        for a in range(slots):
-            states[row, a, t], tracks[row, a, t] = before[order[row, a]], numbers[order[row, a]]
-        pair = 0
-        for a in range(slots):
-            for b in range(a):
-                origins, ends = (states[row, a, t - 1], states[row, b, t - 1]), (states[row, a, t], states[row, b, t])
-                aim = aims[row, pair]
-                pair += 1
-                if origins[0] == origins[1] == absent or ends[0] == ends[1] == absent:
-                    continue
-                crossed = _chance(step, origins[0], ends[1]) * _chance(step, origins[1], ends[0])
-                kept = _chance(step, origins[0], ends[0]) * _chance(step, origins[1], ends[1])
-                if aim * (kept + crossed) < crossed:
-                    states[row, a, t], states[row, b, t] = states[row, b, t], states[row, a, t]
-                    tracks[row, a, t], tracks[row, b, t] = tracks[row, b, t], tracks[row, a, t]
-                    order[row, a], order[row, b] = order[row, b], order[row, a]
+    for turn in range(len(aims)):
+        t = first + turn
+        for row in range(chains):
+            before, numbers = states[row, :, t].copy(), tracks[row, :, t].copy()
+            for a in range(slots):
+                states[row, a, t], tracks[row, a, t] = before[order[row, a]], numbers[order[row, a]]
+            pair = 0
+            for a in range(slots):
+                for b in range(a):
+                    origins = (states[row, a, t - 1], states[row, b, t - 1])
+                    ends = (states[row, a, t], states[row, b, t])
+                    aim = aims[turn, row, pair]
+                    pair += 1
+                    if origins[0] == origins[1] == absent or ends[0] == ends[1] == absent:
+                        continue
+                    crossed = _chance(step, origins[0], ends[1]) * _chance(step, origins[1], ends[0])
+                    kept = _chance(step, origins[0], ends[0]) * _chance(step, origins[1], ends[1])
+                    if aim * (kept + crossed) < crossed:
+                        states[row, a, t], states[row, b, t] = ends[1], ends[0]
+                        tracks[row, a, t], tracks[row, b, t] = tracks[row, b, t], tracks[row, a, t]
+                        order[row, a], order[row, b] = order[row, b], order[row, a]
 
 
 @compiled_part
