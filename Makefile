@@ -37,13 +37,13 @@ $(DEMO): pyproject.toml constraints.txt
 demo: $(or $(wildcard $(STAMP)),$(DEMO)) ## a living map of a flat in the browser; without a terminal a picture, out/demo.png
 	@$(BIN)/cloakwork demo --out out
 
-# A worker waits a fifth of its time for brokers, browsers and devices: three keep two cores busy. Files run in the
+# A worker waits a third of its time for brokers, browsers and devices: four keep two cores busy. Files run in the
 # order of their folders, which puts those that take long first. Bytecode is kept even where the environment says not
 # to: otherwise each worker, and each program that a test starts, compiles the whole package again.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP) ## run all tests
 	@scripts/install-parts
-	@$(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # Not a part of `make test`: it takes 500 MB and minutes to install, and this one version needs Python 3.11.
 HOMEASSISTANT := .parts/homeassistant

@@ -30,6 +30,7 @@ MOST_FRAMES = 2_000  # the paths of all frames are in memory at once
 RARE = 0.2  # a sensor that misses more frames than this is left out
 STRONG, REACHES = 1.5, (0.8, 1.25)  # times the stated strength and reach, to start from
 FIRST_SWEEPS = 6  # over all frames before the first step
+EXCHANGES = 4  # of paths, after each sweep: one joins what belongs together, and more hardly change it
 SEARCH = 14  # steps until the parameters have settled, of one sweep each
 AVERAGED = 12  # more, of two sweeps each, whose mean is the estimate
 LARGEST = 0.15  # change of a logarithm, or of the offset over the noise, in one step
@@ -205,7 +206,7 @@ class _Search:
         self.sampler.draw_offsets()
         for slot in self.sampler.rng.permutation(self.sampler.slots).tolist():
             self.sampler.redraw(slot)
-        for _ in range(0, len(self.times), 6):
+        for _ in range(EXCHANGES):
             self.sampler.exchange()
 
     def step(self, sweeps: int, share: float) -> None:
