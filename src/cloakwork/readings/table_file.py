@@ -194,7 +194,7 @@ def unreadable(column: Any, numbers: FloatArray) -> NDArray[np.bool_]:
         return np.zeros(len(numbers), dtype=bool)
     texts = column_texts(column, "")
     empty = np.array([text == "" for text in texts.labels], dtype=bool)
-    return np.isnan(numbers) & ~empty[texts.codes]
+    return np.asarray(np.isnan(numbers) & ~empty[texts.codes])
 
 
 def column_texts(column: Any, name: str) -> TextColumn:
