@@ -14,8 +14,7 @@ import typer
 
 from cloakwork.cli.arguments import Authority, Json, PasswordFile, no_password
 from cloakwork.cli.moments import parse_moment, parse_span, shown
-from cloakwork.cli.output import as_json, bar, busy, counted, note, say, table
-from cloakwork.cli.series import note_remarks
+from cloakwork.cli.output import as_json, bar, busy, counted, note, note_secretly, say, table
 from cloakwork.errors import InputError
 from cloakwork.mqtt import Connection, MqttClient, parse_broker
 from cloakwork.series import (
@@ -100,7 +99,7 @@ def learn(
             raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
         bins = Bins.between(parse_moment("--from", start), parse_moment("--to", end), every=span)
         past = _count(source, bins, counts, person, most_per_person, from_store, zone, kept, plan)
-        note_remarks(past)
+        note_secretly(past.remarks)
         contexts = plan.contexts(bins.times)
         if from_store is not None:  # rounding may add a step in each round that a visit touches
             steps = _STORE_STEP

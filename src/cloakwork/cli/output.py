@@ -43,6 +43,14 @@ def note(text: object) -> None:
     err.print(_wrapped(str(text), err))
 
 
+def note_secretly(remarks: Sequence[str]) -> None:
+    """Note what only the owner of the data may know."""
+    if remarks:
+        note("not covered by the claim, and not to be published:")
+    for remark in remarks:
+        note(f"  - {remark}")
+
+
 @contextmanager
 def noting_interrupt(text: str) -> Iterator[None]:
     """Print a note if the work is interrupted: how to go on."""

@@ -10,7 +10,7 @@ import typer
 
 from cloakwork.cli.arguments import Json, no_password
 from cloakwork.cli.moments import parse_moment, parse_span
-from cloakwork.cli.output import as_json, bar, busy, note, part_of, refuse_input, refuse_unwritable, say
+from cloakwork.cli.output import as_json, bar, busy, note, note_secretly, part_of, refuse_input, refuse_unwritable, say
 from cloakwork.errors import InputError
 from cloakwork.series import (
     HOUR,
@@ -318,16 +318,7 @@ def _note_input(counted: CountedSeries, time: str | None, counts: str | None, pe
             f"each row counts as one event, and column {unused} is not used: {ready}to add up its values, give --value "
             f"{unused}."
         )
-    note_remarks(counted)
-
-
-def note_remarks(counted: CountedSeries) -> None:
-    """Note which data were left out or reduced."""
-    remarks = counted.remarks
-    if remarks:
-        note("not covered by the claim, and not to be published:")
-        for remark in remarks:
-            note(f"  - {remark}")
+    note_secretly(counted.remarks)
 
 
 def _write(counted: CountedSeries, published: Published, out: Path, plot: Path | None, *, compare: bool) -> None:
