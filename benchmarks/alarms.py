@@ -6,6 +6,7 @@ readings by so much that the likelihood ratio, on average, reaches the years bet
 """
 
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
 from math import isnan, nan
@@ -134,28 +135,45 @@ def run() -> tuple[Table, bool]:
     for sensor in chosen:
         table.add_column(f"sensor with noise {flat.sigmas[sensor]:.2f}", justify="right")
     table.add_column("said")
-    for name, make in faults(flat).items():
-        whole = "door" in name or "warmth" in name
-        cells, said = [], set()
-        for sensor in chosen[:1] if whole else chosen:
-            true = make(sensor)
-            least = flat.least(true)
-            if isnan(least):  # nobody could notice it
-                cells.append("- (-)")
-                continue
-            alarms = flat.watch(true, 0)
-            number, fault = alarms[0] if alarms else (LONGEST, None)
-            right = fault is not None and number >= BEFORE and fault.sensor == (None if whole else sensor)
-            cells.append(f"{(number - BEFORE) * flat.period / 3600:.1f} ({least:.1f})" if right else f"- ({least:.1f})")
-            said.add("nothing" if fault is None else fault.kind.value if right else f"WRONG {fault}")
-        table.add_row(name, *cells, *[""] * (len(chosen) - len(cells)), ", ".join(sorted(said)))
+    with ProcessPoolExecutor() as pool:
+        watched = {
+            name: [pool.submit(_noticed, name, sensor) for sensor in (chosen[:1] if _of_all(name) else chosen)]
+            for name in faults(flat)
+        }
+        quiet = [[pool.submit(_raised, seed, drawn) for seed in range(QUIET_DAYS)] for drawn in (False, True)]
+        for name, days in watched.items():
+            cells, said = zip(*(day.result() for day in days), strict=True)
+            table.add_row(name, *cells, *[""] * (len(chosen) - len(cells)), ", ".join(sorted({*said} - {""})))
+        counts = [sum(day.result() for day in days) for days in quiet]
     allowed = QUIET_DAYS * QUIET_RATE * QUIET_FRAMES * flat.period / YEAR_S
-    counts = [0, 0]
-    for seed in range(QUIET_DAYS):
-        for kind, true in enumerate((flat.day(QUIET_FRAMES), flat.drawn_day(seed))):
-            counts[kind] += len(flat.watch(true, seed, QUIET_RATE, until=1000))
     table.caption = (
         f"Without a fault, at {QUIET_RATE:g} false alarms a year, {QUIET_DAYS} days each: {counts[0]} of the family, "
         f"{counts[1]} of people who are drawn; {allowed:.1f} each are allowed."
     )
     return table, max(counts) <= allowed
+
+
+def _of_all(name: str) -> bool:
+    """Whether a fault is one of all sensors."""
+    return "door" in name or "warmth" in name
+
+
+def _noticed(name: str, sensor: int) -> tuple[str, str]:
+    """Hours until a fault is noticed, with those of someone who knows all but the noise; and what it is called."""
+    flat = Flat.example()
+    true = faults(flat)[name](sensor)
+    least = flat.least(true)
+    if isnan(least):  # nobody could notice it
+        return "- (-)", ""
+    alarms = flat.watch(true, 0)
+    number, fault = alarms[0] if alarms else (LONGEST, None)
+    right = fault is not None and number >= BEFORE and fault.sensor == (None if _of_all(name) else sensor)
+    hours = f"{(number - BEFORE) * flat.period / 3600:.1f}" if right else "-"
+    return f"{hours} ({least:.1f})", "nothing" if fault is None else fault.kind.value if right else f"WRONG {fault}"
+
+
+def _raised(seed: int, drawn: bool) -> int:
+    """How many alarms a quiet day raises."""
+    flat = Flat.example()
+    true = flat.drawn_day(seed) if drawn else flat.day(QUIET_FRAMES)
+    return len(flat.watch(true, seed, QUIET_RATE, until=1000))
