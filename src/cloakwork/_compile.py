@@ -83,14 +83,15 @@ def _compiled(function: F, relaxed: set[str] = _RELAXED, **options: bool) -> F:
 
 
 def _watch_folder(dispatcher: Any, folder: Path) -> None:
-    """Compile again when any file of the folder has changed.
+    """Compile again when any file of the folder has changed, or this one.
 
     Numba watches only the file of the function, and would keep old versions of functions it calls in other files.
     """
     index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     stamp = getattr(index, "_source_stamp", None)
     if stamp is not None:  # None if compiling is switched off
-        setattr(index, "_source_stamp", (stamp, folder_stamp(folder)))  # noqa: B010 - Numba has no public interface for this
+        stamps = (stamp, folder_stamp(folder), folder_stamp(Path(__file__).parent))
+        setattr(index, "_source_stamp", stamps)  # noqa: B010 - Numba has no public interface for this
 
 
 @cache

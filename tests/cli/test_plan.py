@@ -318,6 +318,8 @@ def test_longer_records_find_a_lone_source_that_stays(text: str, run: Run, tmp_p
         readings = model.matrix[:, place] + rng.normal(0, sigma / np.sqrt(24), (300, model.sensors))
         misfits = [(((readings - column) / sigma) ** 2).sum(axis=1) for column in model.matrix.T]
         hits.append(np.argmin(misfits, axis=0) == place)
+    first = next(span for span in spans if span["mean_distance"] <= values["alpha"])
+    assert f"is found in time: after {first['time']}, an observer who keeps" in " ".join(run("plan", site).out.split())
     assert spans[1]["readings"] == 24
     assert np.mean(hits) - 0.01 < spans[1]["right_place"] < np.mean(hits) + 0.06
 

@@ -49,12 +49,16 @@ def test_provision_refuses_without_a_plan_and_after_the_site_has_changed(site: P
     assert not (site.parent / "devices").exists()
 
 
-def test_a_folder_of_an_earlier_plan_is_said_to_be_one(site: Path, run: Run) -> None:
+def test_a_folder_of_another_plan_is_noted_and_a_damaged_plan_stops_no_device(site: Path, run: Run) -> None:
     assert run("provision", site, "--id", "s2").code == 0
-    assert "earlier plan" not in run("sensor", site, "--id", "s2", "--check").err
+    good = run("sensor", site, "--id", "s2", "--check")
+    assert "another plan" not in good.err
     site.write_text(SITE.replace("epsilon = 4.0", "epsilon = 3.0"), encoding="utf-8")
     assert run("plan", site, "--out", site.parent / "hall.plan.json").code == 0
-    assert "earlier plan" in run("sensor", site, "--id", "s2", "--check").err
+    assert "another plan" in run("sensor", site, "--id", "s2", "--check").err
+    (site.parent / "hall.plan.json").write_text("{", encoding="utf-8")
+    damaged = run("sensor", site, "--id", "s2", "--check")
+    assert (damaged.code, damaged.err) == (good.code, good.err)
 
 
 def test_all_devices_are_provisioned_at_once_each_with_its_own_password(site: Path, run: Run) -> None:

@@ -364,3 +364,7 @@ def test_an_alarm_of_the_physics_appears_says_what_to_do_and_goes_when_it_ends(b
         api.tell("fault", {"site": "flat", **faults[0]})
         expect(listed).to_have_count(0)
         expect(page.locator("#plan .sensor.alarm")).to_have_count(0)
+        api.sites["flat"].faults = [faults[0] | {"sensor": "s60"}]
+        api.tell("fault", {"site": "flat", **faults[0]})
+        expect(page.locator("#sensors-body tr[data-level=alarm]")).to_contain_text("changed, offline")
+        expect(page.locator(".problem-list")).to_contain_text("Sensor s60 is changed, offline: check the device")

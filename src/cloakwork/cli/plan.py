@@ -236,17 +236,18 @@ def _in_short(cloak: Cloak, window: str, length: str, over: list[OverTime]) -> l
     """The claim, and how soon it ends for a source that stays, each in a sentence."""
     claim = (
         f"In any {window}, a move of up to {cloak.alpha:g}{length} by one source of the stated strength is hidden "
-        f"(epsilon {cloak.epsilon:g}, delta {cloak.delta:g}) from anyone who sees {seen_sensors(cloak)} and no "
-        "more."
+        f"(epsilon {cloak.epsilon:g}, delta {cloak.delta:g}) from anyone who sees {seen_sensors(cloak)} and no more, "
+        "if physics and devices are as stated."
     )
-    found = [span for span in over if span.right_place is not None and span.right_place > 0.5]
-    if not found:
-        return [claim]
-    share = rounded_up(100 * (found[0].right_place or 0.0), 2)
+    near = [span for span in over if span.mean_distance is not None and span.mean_distance <= cloak.alpha]
+    if not near:
+        return [claim, "A source that stays is found in time: see the observer who keeps every reading, below."]
+    mean = near[0].mean_distance or 0.0
+    where = f"within {rounded_up(mean, 2)}{length} of it on average" if mean else "at its place"
     return [
         claim,
-        f"A source that stays in one place for {found[0].time} can be found: whoever keeps all readings of all sensors "
-        f"until then names its place, one of {cloak.physics.places:,}, in up to {share} % of cases.",
+        f"A source that stays is found in time: after {near[0].time}, an observer who keeps all readings of all "
+        f"sensors may be {where}, or nearer with knowledge of its habits.",
     ]
 
 

@@ -3,6 +3,7 @@
 import shlex
 import signal
 import subprocess
+from contextlib import suppress
 from json import loads
 from pathlib import Path
 from threading import Event
@@ -14,7 +15,7 @@ from cloakwork.cli.arguments import Authority, Json, PasswordFile
 from cloakwork.cli.output import note
 from cloakwork.cli.sensor_check import MeasureFile, check_device, load_measure
 from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, parse_time_server
-from cloakwork.errors import InputError, ReadingError
+from cloakwork.errors import InputError, PlanError, ReadingError
 from cloakwork.mqtt import parse_broker
 from cloakwork.sensor.board import UNSTATED, check_resolution
 from cloakwork.sensor.check import COUNT, FEWEST
@@ -52,8 +53,10 @@ def sensor(
     if sensor_id is not None and sensor_id != config["sensor"]:
         raise InputError(f"--id {sensor_id}: {folder} is the folder of {config['sensor']}.")
     site = None if path.is_dir() else path
-    if site is not None and plan_beside(site).exists() and load_plan(plan_beside(site)).digest != config["plan"]:
-        note(f"{folder} is of an earlier plan than {plan_beside(site)}: provision the sensor again to use the new one")
+    if site is not None and plan_beside(site).exists():
+        with suppress(PlanError, OSError):  # the device needs only its folder, whatever became of the plan
+            if load_plan(plan_beside(site)).digest != config["plan"]:
+                note(f"{folder} is of another plan than {plan_beside(site)}: provision it again to use that one")
     if check:
         if source is not None and source.startswith("simulated"):
             raise InputError("--check: a simulated source has no noise to check. Check measure.py, or another source.")

@@ -115,7 +115,11 @@ def _spots(path: Path) -> tuple[IntArray, IntArray, FloatArray]:
         wrong = unreadable(columns[name], numbers)
         if wrong.any():
             where = file.place(int(np.argmax(wrong)))
-            raise InputError(f"{path}, {where}: {name} is not a number. Give metres such as 0.75.", column=name)
+            raise InputError(
+                f"{path}, {where}: {name} is not a number. Give metres such as 0.75, or leave x and y empty "
+                "while nobody is there.",
+                column=name,
+            )
     half = np.isnan(at).sum(axis=1) == 1
     if half.any():
         where = file.place(int(np.argmax(half)))

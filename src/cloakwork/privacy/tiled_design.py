@@ -17,7 +17,7 @@ from cloakwork.privacy.interior import Optimum, certified_bound
 from cloakwork.privacy.variance import Moves
 
 MOST_TOGETHER = 1_000  # sensors whose noise is searched for in one piece
-IN_A_TILE = 300  # sensors of a tile, without its margin
+IN_A_TILE = 150  # sensors of a tile, without its margin
 MARGIN = 4.0  # reaches of the field around a tile that its search knows as well
 ENOUGH = 3e-3  # relative gap at which the search of a tile stops
 REDUCTIONS = 20  # rounds in which weights that exceed a condition are reduced

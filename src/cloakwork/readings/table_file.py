@@ -25,6 +25,7 @@ _BLOCK = 1 << 23
 _BETWEEN = "\x1f"  # separates cells once a line is plain: quoted cells may hold the file's own delimiter
 _LATEST = 253_402_300_800_000  # the year 10000
 _SECONDS_BELOW = 1e11  # larger Unix times are milliseconds: in seconds this is the year 5138
+_EMPTY = {"", "nan", "na", "null"}  # cells without a number, in small letters
 _TICKS = {"ms": 1, "us": 1_000, "ns": 1_000_000}  # of a timestamp, in a millisecond
 
 
@@ -189,12 +190,12 @@ def column_numbers(column: Any, name: str) -> FloatArray:
 
 
 def unreadable(column: Any, numbers: FloatArray) -> NDArray[np.bool_]:
-    """Which cells of a column have a text that is no number; an empty cell has none."""
+    """Which cells of a column have a text that is no finite number; an empty cell has none, nor has one with `nan`."""
     if not pa.types.is_string(column.type):
         return np.zeros(len(numbers), dtype=bool)
     texts = column_texts(column, "")
-    empty = np.array([text == "" for text in texts.labels], dtype=bool)
-    return np.asarray(np.isnan(numbers) & ~empty[texts.codes])
+    empty = np.array([text.strip().lower() in _EMPTY for text in texts.labels], dtype=bool)
+    return np.asarray(~np.isfinite(numbers) & ~empty[texts.codes])
 
 
 def column_texts(column: Any, name: str) -> TextColumn:

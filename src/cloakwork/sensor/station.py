@@ -228,9 +228,12 @@ class Station:
 
         The clock is only ever held back: a forged time can delay readings but never gain extra ones. A device that is
         a little behind goes on, since waiting for the next slot costs a reading. Unix time was read somewhere between
-        `before` and `now`, which are apart where the processor was elsewhere: only what is certain counts.
+        `before` and `now`, which are apart where the processor was elsewhere: only what is certain counts, and after a
+        long absence the next slot decides.
         """
         before, unix, now, period = self.device.clock.now(), self._unix(), self.device.clock.now(), self.device.period
+        if now - before > period // 2:
+            return
         ahead = (before - unix) % period
         behind = period - ahead - (now - before)
         most = min(self.device.late - 1, 2 + self.device.late // 8) if self._aligned else 0

@@ -49,12 +49,10 @@ function sensorState(sensor, alarmed, faulty, info, now) {
   const silence = now - read;
   const recent = (broken ?? []).filter(({ last }) => now - last < 1000 * info.window_s);
   const over = used > allowed || recent.some(({ code }) => code === "over budget");
-  const working = state === "online" ? "working" : (state ?? "working");
   const [, level, text] = [
     [alarmed, "alarm", "alarm"],
     [over, "alarm", "over budget"],
     [recent.length, "alarm", "not as planned"],
-    [faulty, "alarm", "changed"],
     [state === "offline", "bad", "offline"],
     [CANNOT_MEASURE.includes(state), "bad", "unable to measure"],
     [state === "skipping", "bad", "skipping slots, its storage is slow"],
@@ -62,9 +60,11 @@ function sensorState(sensor, alarmed, faulty, info, now) {
     [state === "spent", "wait", "budget spent"],
     [state === "bench", "wait", "being audited"],
     [silence > 2.5 * info.period_ms + 5000 * info.speed, "bad", `silent for ${rough(silence)}`],
-    [true, "good", working],
+    [true, "good", !state || state === "online" ? "working" : state],
   ].find(([is]) => is);
-  return { level, text };
+  const gone = level === "bad";
+  const changed = faulty && level !== "alarm" && `changed${gone ? `, ${text}` : ""}`;
+  return { gone, level: changed ? "alarm" : level, text: changed || text };
 }
 
 /** One sentence about all sensors. */
@@ -183,18 +183,18 @@ function newestAlarms(alarms) {
 
 const andOthers = (alarms) => (alarms > 1 ? ` and ${count(alarms - 1, "other")}` : "");
 
-/** Sensors that are offline, silent, skipping slots or unable to measure, since their last reading; the first by name. */
+/** Sensors that send nothing of use, since their last reading. */
 function away(sensors, now) {
-  const bad = sensors.filter(({ level }) => level === "bad");
-  const entries = bad.slice(0, MOST_AWAY).map(({ id, text, last_reading: last }) => ({
+  const all = sensors.filter(({ gone }) => gone);
+  const entries = all.slice(0, MOST_AWAY).map(({ id, text, last_reading: last }) => ({
     kind: "problem",
     what: `Sensor ${id} is ${text}: check the device`,
     who: last === null ? "no reading so far" : `last reading ${ago(last, now)}`,
     time: last,
   }));
-  const rest = bad.length - entries.length;
-  const more = { kind: "problem", what: `${count(rest, "more sensor")} away`, who: "check the broker and the network first" };
-  return rest ? [...entries, more] : entries;
+  const times = all.length - entries.length;
+  const more = { kind: "problem", what: `${count(times, "more sensor")} away`, who: "check the broker first", times };
+  return times ? [...entries, more] : entries;
 }
 
 /** Alarms, sensors that are away and counted problems, the worst first. */
@@ -241,7 +241,7 @@ const LINK_TEXTS = {
   none: { broker: "No broker" },
 };
 
-/** Broker, store and delay, one line each. */
+/** Broker, store and delay. */
 export function showService(holder, health) {
   const lines = ["broker", "store"]
     .filter((name) => health[name])

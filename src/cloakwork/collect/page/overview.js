@@ -68,7 +68,8 @@ export class Overview {
     if (!row) return;
     const now = api.now();
     const found = problemsOf(health, assessSensors(health, health, row.info, now), now);
-    setText(row.problems, found.length ? count(found.length, "problem") : "No problems");
+    const all = found.reduce((sum, { times }) => sum + (times ?? 1), 0);
+    setText(row.problems, all ? count(all, "problem") : "No problems");
     row.item.dataset.level = found.some(({ kind }) => kind === "alarm") ? "alarm" : found.length ? "bad" : "good";
   }
 }

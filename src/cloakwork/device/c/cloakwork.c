@@ -766,6 +766,7 @@ static int may_read(cw_device *d, int64_t start, int64_t time) {
 static int align(cw_device *d) {
     int64_t before = cw_now(d), unix_now = unix_ms(d), taken = cw_now(d) - before; /* long where it was interrupted */
     int64_t period = d->plan->period_ms, late = d->plan->late_ms;
+    if (taken > period / 2) return 0; /* what follows would be a guess: the next slot decides */
     int64_t ahead = floor_mod(before - unix_now, period);
     int64_t tolerated = d->aligned ? least(late - 1, 2 + late / 8) : 0;
     d->aligned = unix_now != 0;
