@@ -265,10 +265,11 @@ def _hand_over(field: Any, prior: Any, state: Any, members: IntArray, i: int, bo
 @compiled_part
 def _sweep(field: Any, prior: Any, state: Any, members: IntArray, boxes: IntArray, rule: Any, sums: Any) -> None:
     tracks, at, rng = len(prior[1]), state[0], state[4]
-    offset = (int(rng.random() * TILE), int(rng.random() * TILE))
-    for i in range(tracks):
-        _redraw(field, prior, state, i, offset, rule, sums)
+    offset, drawn = (int(rng.random() * TILE), int(rng.random() * TILE)), 0
     for row in range(-offset[0], field[4].shape[0], TILE):
+        while drawn < tracks and boxes[drawn, 0] < row + TILE:  # together with the tiles beside them, in the cache
+            _redraw(field, prior, state, drawn, offset, rule, sums)
+            drawn += 1
         for column in range(-offset[1], field[4].shape[1], TILE):
             _renew_tile(field, prior, state, members, (row, column), rule, sums)
     for i in range(tracks + state[5][0]):
