@@ -92,9 +92,9 @@ class FloorBelief:
         """Nothing but the expected number of sources."""
         return cls((), np.outer([sitting, 1 - sitting], np.full(plan.places, expected / plan.places)))
 
-    def along_strips(self, motion: FloorMotion) -> "FloorBelief":
-        """The same, with tracks in the order of the floor: what a chain needs for the next is in the cache."""
-        order = np.argsort([motion.strip[track.cells[0]] for track in self.tracks], kind="stable").astype(np.int64)
+    def in_order(self, motion: FloorMotion) -> "FloorBelief":
+        """The same, with tracks in the order in which a sweep comes to them."""
+        order = np.argsort(motion.sweep_order[_likeliest(self.tracks)], kind="stable").astype(np.int64)
         states = tuple((at[order], free) for at, free in self.states)
         return replace(self, tracks=tuple(self.tracks[k] for k in order), states=states)
 
@@ -142,7 +142,7 @@ class FloorPrior:
         """The prior as the compiled chain takes it."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.near[2])
-        return (*self.near[:7], self.patch, self.others.sum(axis=0), logs)
+        return (*self.near[:7], self.patch, self.others.sum(axis=0), logs, _likeliest(self.tracks))
 
 
 def _no_tracks(number: int) -> Any:
@@ -152,6 +152,11 @@ def _no_tracks(number: int) -> Any:
         *(whole, sizes, np.zeros(places), np.zeros(number)),
         *(np.zeros(patches, dtype=np.int64), np.zeros(number, dtype=np.int64), np.zeros(patches), np.zeros(places)),
     )
+
+
+def _likeliest(tracks: Iterable[FloorTrack]) -> IntArray:
+    """The likeliest place of each track."""
+    return np.array([track.cells[0] for track in tracks], dtype=np.int64)
 
 
 def _joined(tracks: Iterable[FloorTrack], name: str) -> Any:
@@ -190,7 +195,7 @@ class FloorDraws:
             rest[:, tracks[k].cells] += np.stack([tracks[k].sits, tracks[k].walks])
         claims = [set(track.cells.tolist()) for track in begun]
         states = tuple(_numbered(at, free, kept, claims) for at, free in self.states)
-        return FloorBelief((*(tracks[k] for k in kept), *begun), rest, states).along_strips(motion)
+        return FloorBelief((*(tracks[k] for k in kept), *begun), rest, states).in_order(motion)
 
     def _track(self, prior: FloorPrior, number: int, far: IntArray) -> FloorTrack:
         core, size, weight, *_, stay = prior.near

@@ -10,9 +10,10 @@ process. In a sweep
 - *handing over*: a track leaves its source to the others, or takes one of them, which leaves all readings alike.
 
 `field` is (starts, sensors, values, squares, grid, at_row, at_column): the whitened columns by place, their squares,
-and the cells. `prior` is (core, size, weight, absent, patches, reached, came, patch_of, others, logs): the places near
+and the cells. `prior` is (core, size, weight, absent, patches, reached, came, patch_of, others, logs, likeliest): the places near
 each track, sorted, and their probabilities; that of no source; the patches to which a track may walk, sorted, and the
-probability of each place there; the intensity of the others; and the logarithms of the probabilities near each track.
+probability of each place there; the intensity of the others; the logarithms of the probabilities near each track; and
+where it was, which orders the tracks as `sweep_order` does.
 `state` is (at, rest, weight, inside, rng, held, first, following): the places of the tracks, -1 if absent, and then of
 the others; the readings less their contribution; two scratch arrays; random numbers; how many others and how many
 sources there are; and the sources in each square of the floor as linked lists, so that looking around costs the same on
@@ -26,7 +27,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery.floor_weights import TILE, add_heat, chance, find, gain, pick, picked, scan_core, scan_tile
+from cloakwork.recovery.floor_weights import BAND, TILE, add_heat, chance, find, gain, pick, picked, scan_core, scan_tile
 
 NEAR = 6  # cells between the two sources of a pair, at most
 HOTTEST = 0.1  # the part of the log likelihood that counts in the first sweep from nothing
@@ -263,15 +264,22 @@ def _hand_over(field: Any, prior: Any, state: Any, members: IntArray, i: int, bo
 
 
 @compiled_part
+def _comes_before(field: Any, place: int, right: int, bottom: int) -> bool:
+    """Whether a place is in an earlier band than the one that ends at a column, or in it and above a row."""
+    return bool(field[6][place] < right - BAND or (field[6][place] < right and field[5][place] < bottom))
+
+
+@compiled_part
 def _sweep(field: Any, prior: Any, state: Any, members: IntArray, boxes: IntArray, rule: Any, sums: Any) -> None:
     tracks, at, rng = len(prior[1]), state[0], state[4]
-    offset, drawn = (int(rng.random() * TILE), int(rng.random() * TILE)), 0
-    for row in range(-offset[0], field[4].shape[0], TILE):
-        while drawn < tracks and boxes[drawn, 0] < row + TILE:  # together with the tiles beside them, in the cache
-            _redraw(field, prior, state, drawn, offset, rule, sums)
-            drawn += 1
-        for column in range(-offset[1], field[4].shape[1], TILE):
-            _renew_tile(field, prior, state, members, (row, column), rule, sums)
+    offset, (height, width), drawn = (int(rng.random() * TILE), int(rng.random() * TILE)), field[4].shape, 0
+    for left in range(0, width + offset[1], BAND):  # a band at a time: what is near is still in the cache
+        for row in range(-offset[0], height, TILE):
+            while drawn < tracks and _comes_before(field, prior[10][drawn], left + BAND, row + TILE):
+                _redraw(field, prior, state, drawn, offset, rule, sums)
+                drawn += 1
+            for column in range(left - offset[1], min(left - offset[1] + BAND, width), TILE):
+                _renew_tile(field, prior, state, members, (row, column), rule, sums)
     for i in range(tracks + state[5][0]):
         if at[i] >= 0:
             _pair(field, prior, state, members, i, rule[1])

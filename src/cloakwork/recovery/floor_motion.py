@@ -10,12 +10,11 @@ from scipy import sparse
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 from cloakwork.physics import FloorPlan
-from cloakwork.recovery.floor_weights import find
+from cloakwork.recovery.floor_weights import BAND, find
 from cloakwork.recovery.motion import FARTHEST, MOST_INTERVALS, PATCH, Motion, Transitions, transitions_between
 
 MOST_NEAR = 400  # places near a track that are weighed one by one
 MOST_PATCHES = 1024  # to which a track may walk
-STRIP = 16  # rows of cells
 
 
 @compiled_part
@@ -172,10 +171,10 @@ class FloorMotion:
         return (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64))
 
     @cached_property
-    def strip(self) -> IntArray:
-        """Numbers of the places along strips of the floor: places with numbers nearby are near each other."""
+    def sweep_order(self) -> IntArray:
+        """Numbers of the places in the order of a sweep: band by band, and from above to below in each."""
         row, column = self.plan.rooms.grid_positions.T
-        return np.asarray(row // STRIP * (column.max() + 1) + column)
+        return np.asarray(column // BAND * (row.max() + 1) + row)
 
     def hops(self, distance: float) -> int:
         """A distance in steps from cell to cell."""

@@ -9,6 +9,7 @@ from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled_part
 
 TILE = 8  # cells on a side of a tile
+BAND = 5 * TILE  # columns that a sweep finishes before it goes on: those of a few rows fit into a cache
 
 
 @compiled_part
