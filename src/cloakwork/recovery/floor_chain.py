@@ -10,10 +10,10 @@ process. In a sweep
 - *handing over*: a track leaves its source to the others, or takes one of them, which leaves all readings alike.
 
 `field` is (starts, sensors, values, squares, grid, at_row, at_column): the whitened columns by place, their squares,
-and the cells. `prior` is (core, size, weight, absent, patches, reached, came, patch_of, others, logs, likeliest): the places near
-each track, sorted, and their probabilities; that of no source; the patches to which a track may walk, sorted, and the
-probability of each place there; the intensity of the others; the logarithms of the probabilities near each track; and
-where it was, which orders the tracks as `sweep_order` does.
+and the cells. `prior` is (core, size, weight, absent, patches, reached, came, patch_of, others, logs, likeliest): the
+places near each track, sorted, and their probabilities; that of no source; the patches to which a track may walk,
+sorted, and the probability of each place there; the intensity of the others; the logarithms of the probabilities near
+each track; and the likeliest place of each, by which tracks are in the order of `FloorMotion.sweep_order`.
 `state` is (at, rest, weight, inside, rng, held, first, following): the places of the tracks, -1 if absent, and then of
 the others; the readings less their contribution; two scratch arrays; random numbers; how many others and how many
 sources there are; and the sources in each square of the floor as linked lists, so that looking around costs the same on
@@ -27,7 +27,18 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery.floor_weights import BAND, TILE, add_heat, chance, find, gain, pick, picked, scan_core, scan_tile
+from cloakwork.recovery.floor_weights import (
+    BAND,
+    TILE,
+    add_heat,
+    chance,
+    find,
+    gain,
+    pick,
+    picked,
+    scan_core,
+    scan_tile,
+)
 
 NEAR = 6  # cells between the two sources of a pair, at most
 HOTTEST = 0.1  # the part of the log likelihood that counts in the first sweep from nothing
