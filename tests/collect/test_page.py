@@ -282,6 +282,8 @@ def test_a_corrected_clock_does_not_stop_the_map(flat_visit: tuple[Visit, FakeAp
     until(lambda: shows_the_newest() and bool(api.listeners), page)
     api.advance(100 * PERIOD_MS)
     until(shows_the_newest, page)
+    settled = time_text(flat_site.times(0, api.now - LAG * PERIOD_MS)[0])  # the last event
+    expect(page.locator('[data-view="Settled"]')).to_contain_text(settled)
     api.now -= 100 * PERIOD_MS
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     until(shows_the_newest, page)

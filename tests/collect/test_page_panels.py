@@ -331,7 +331,7 @@ def test_the_page_follows_what_the_real_collector_follows(browser: Browser, tmp_
             expect(page.locator("#plan .trail").first).to_be_attached()
             expect(page.locator("#lanes .count")).not_to_have_count(0)
             expect(page.locator('[data-view="Settled"]')).to_contain_text(time_text(times[7]))
-            assert "followed for 1 min" in text(page, "#estimate-sources")
+            until(lambda: "followed for 1 min" in text(page, "#estimate-sources"), page)
             expect(page.locator("#longer")).to_contain_text("8 hours")
             page.click("#go-settled")
             expect(page.locator("#plan .mark:not(.doubt)")).to_have_attribute("data-at", "0.320")
