@@ -1,8 +1,8 @@
 """What all tests share: the README's example, compiled once, and a word about parts that are missing."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine
-from cloakwork.physics.continuum import CertifiedMaximum, line_peak
+from cloakwork.physics.continuum import CertifiedMaximum, line_peak, plane_peak
 from tests import parts
 from tests.compilation import compile_together, needs_compiling
 
@@ -46,23 +46,30 @@ def line() -> HeatLine:
     return HeatLine(n=100, m=50, T=0.05)
 
 
-@lru_cache(maxsize=10_000)
-def _kept_peak(sensors: bytes, T: float, length: float, weights: bytes) -> CertifiedMaximum:
-    return line_peak(np.frombuffer(sensors), T, length, np.frombuffer(weights))
+_Size = TypeVar("_Size", float, tuple[float, float])
+_Peak = Callable[[FloatArray, float, _Size, FloatArray], CertifiedMaximum]
+
+
+def _kept(peak: _Peak[_Size]) -> _Peak[_Size]:
+    @lru_cache(maxsize=10_000)
+    def kept(sensors: bytes, shape: tuple[int, ...], T: float, size: _Size, weights: bytes) -> CertifiedMaximum:
+        return peak(np.frombuffer(sensors).reshape(shape), T, size, np.frombuffer(weights))
+
+    def find(sensors: FloatArray, T: float, size: _Size, weights: FloatArray) -> CertifiedMaximum:
+        return kept(sensors.astype(float).tobytes(), sensors.shape, T, size, weights.astype(float).tobytes())
+
+    return find
 
 
 @pytest.fixture(scope="session", autouse=True)
 def kept_peaks() -> Iterator[None]:
-    """Look for each steepest slope of a line once: hundreds of tests calibrate the same few sites.
+    """Look for each steepest slope of a line or plane once: hundreds of tests calibrate the same few sites.
 
     `tests/physics/test_continuum.py` asks for the slopes themselves.
     """
-
-    def kept(sensors: FloatArray, T: float, length: float, weights: FloatArray) -> CertifiedMaximum:
-        return _kept_peak(sensors.astype(float).tobytes(), T, length, weights.astype(float).tobytes())
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakwork.physics.line.line_peak", kept)
+        patch.setattr("cloakwork.physics.line.line_peak", _kept(line_peak))
+        patch.setattr("cloakwork.physics.plane.plane_peak", _kept(plane_peak))
         yield
 
 
