@@ -5,6 +5,7 @@ No message shows an entry of an array, since it may be true data.
 
 import math
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ _NOT_NUMBERS = str | bytes | np.datetime64 | np.timedelta64
 _LONGEST_SHOWN = 64
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 
 
 def positive(name: str, value: float, *, error: type[InputError] = InputError, unit: str = "") -> float:
@@ -150,6 +152,15 @@ def instance_of(name: str, value: object, kind: type[T], example: str) -> T:
     if not isinstance(value, kind):
         raise InputError(f"{name}={describe_argument(value)}: give {example}.")
     return value
+
+
+def member_of(name: str, value: object, kind: type[E], *, error: type[InputError] = InputError) -> E:
+    """Return the member of an enumeration that `value` names; refuse other names."""
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = " or ".join(f'"{member.value}"' for member in kind)
+        raise error(f"{name}={value!r}: give {allowed}.", **{name: value}) from None
 
 
 def describe_argument(value: object) -> str:

@@ -9,11 +9,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, instance_of, one_or_each, positive
+from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, instance_of, member_of, one_or_each, positive
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
-from cloakwork.privacy.design import Design, DesignReport, member_of, report, stated_design
+from cloakwork.privacy.design import Design, DesignReport, report, stated_design
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
 from cloakwork.privacy.laplace_losses import LaplaceProfile
@@ -124,13 +124,13 @@ class Cloak(Immutable):
         stay: Stay | None = None,
         slow: SlowNoise | None = None,
     ) -> None:
-        law = member_of(NoiseLaw, "noise", noise)
+        law = member_of("noise", noise, NoiseLaw, error=CalibrationError)
         check_claim(epsilon, delta, pure=law is not NoiseLaw.GAUSSIAN)
         self.physics = physics
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.alpha = positive("alpha", alpha, error=CalibrationError)
         self.scope, self.observed = stated_observer(scope, physics.sensors)
-        self.calibration = member_of(Calibration, "calibration", calibration)
+        self.calibration = member_of("calibration", calibration, Calibration, error=CalibrationError)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
         declared = tolerance or Tolerance()
         if physics.pulse and self.readings_per_window > 1:

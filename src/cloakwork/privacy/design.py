@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray, IntArray, member_of
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import (
     Drift,
@@ -364,15 +364,6 @@ def _refuse_too_many(sensors: int) -> None:
         )
 
 
-def member_of(kind: Any, name: str, value: object) -> Any:
-    """The member of an enumeration that a caller names."""
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = " or ".join(f'"{member.value}"' for member in kind)
-        raise CalibrationError(f"{name}={value!r}: give {allowed}.", **{name: value}) from None
-
-
 def stated_design(
     design: Design | str | None, sigma: ArrayLike | None, covariance: ArrayLike | None = None, *, few: bool = False
 ) -> Design | None:
@@ -383,7 +374,7 @@ def stated_design(
             design=design,
         )
     if sigma is None and covariance is None:
-        return Design.EQUAL if design is None else Design(member_of(Design, "design", design))
+        return Design.EQUAL if design is None else member_of("design", design, Design, error=CalibrationError)
     if design is not None or (sigma is not None and covariance is not None):
         raise CalibrationError(
             f"design={design!r} together with sigma or covariance: the noise is either designed or given, in one way. "

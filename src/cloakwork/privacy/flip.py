@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frozen, positive, rounded_down, rounded_up
 from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork.privacy.gaussian import checked_delta, turning_point
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_table import CUT_BITS, Level, NoiseTable
 from cloakwork.privacy.sampler import WordSource, private_words, simulated_words
@@ -62,7 +63,7 @@ class Flip(Immutable):
         self, *, epsilon: float, delta: float = 0.0, readings_per_window: int, values: int = 2, sensors: int = 1
     ) -> None:
         self.epsilon = positive("epsilon", epsilon, error=CalibrationError)
-        self.delta = _checked_delta(delta)
+        self.delta = checked_delta(delta)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
         self.values = count("values", values, least=2, error=CalibrationError)
         self.sensors = count("sensors", sensors, error=CalibrationError)
@@ -255,9 +256,9 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
     For very many readings, an epsilon that the loss exceeds with a probability of at most delta, which is a little
     larger.
     """
-    low, high = 0.0, each * readings
+    largest = each * readings
     if delta == 0:
-        return high
+        return largest
     if readings > MOST_EXACT:
         truth = special.expit(each)
         few, many = 0, readings  # the loss of `many` true reports is exceeded with a probability of at most delta
@@ -271,13 +272,11 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
     law = loss_law(each, readings, values)
     losses = each * np.arange(-readings, readings + 1)
     slip = loss_slip(readings)
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        if float(law @ -np.expm1(np.minimum(middle - losses, 0.0))) * slip <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+
+    def exceeds(epsilon: float) -> bool:
+        return float(law @ -np.expm1(np.minimum(epsilon - losses, 0.0))) * slip > delta
+
+    return turning_point(exceeds, 0.0, largest, within=1e-9)[1]
 
 
 def loss_slip(readings: int) -> float:
@@ -335,16 +334,4 @@ def _largest_each(epsilon: float, delta: float, readings: int, values: int) -> f
                 f"delta={delta:g}: with epsilon={epsilon:g} it allows to report the truth. Give a smaller delta.",
                 delta=delta,
             )
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        if loss_delta(epsilon, middle, readings, values) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _checked_delta(delta: Any) -> float:
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
-        raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1; 1e-6 is usual.", delta=delta)
-    return float(delta)
+    return turning_point(lambda each: loss_delta(epsilon, each, readings, values) <= delta, low, high, within=1e-12)[0]
