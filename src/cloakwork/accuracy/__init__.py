@@ -16,6 +16,7 @@ from cloakwork.accuracy.papers_bound import (
 from cloakwork.accuracy.people import Habits, SimulatedDay, simulated_day
 from cloakwork.accuracy.resolution import Resolution, resolution
 from cloakwork.accuracy.slopes import Method
+from cloakwork.accuracy.whitening import sigma_of_each_sensor
 
 __all__ = [
     "Assumption",
@@ -40,6 +41,7 @@ __all__ = [
     "papers_bound",
     "proof_constants",
     "resolution",
+    "sigma_of_each_sensor",
     "simulated_day",
     "typical_std",
 ]

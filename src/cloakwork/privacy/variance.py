@@ -1,6 +1,7 @@
 """How well noisy readings locate a source: the variance of its place, from the Fisher information."""
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork.accuracy import sigma_of_each_sensor
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, FloorPlan, HeatLine, HeatPlane, Nuisance, Physics, Space
+from cloakwork.physics import Drift, FloorPlan, HeatLine, HeatPlane, Nuisance, Physics, Space, pieces_of
 
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill an interval evenly
 _PIECE = 100_000  # slopes per batch
@@ -64,14 +66,7 @@ def place_variances(
     [0.022, 0.016, 0.013, 0.016, 0.022]
     """
     moves = Moves.of(physics, known_within=known_within, drift=drift)
-    if np.shape(sigma) == (physics.sensors, physics.sensors):
-        return np.asarray(moves.members @ moves.variances(precision(np.asarray(sigma, dtype=np.float64))))
-    try:
-        noise = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (physics.sensors,))
-    except ValueError:
-        raise InputError(f"sigma: give one number, or one for each of the {physics.sensors} sensors.") from None
-    if not (np.isfinite(noise).all() and (noise > 0).all()):
-        raise InputError("sigma holds a value that is not a finite number above 0.")
+    noise = sigma_of_each_sensor(physics, sigma)
     return np.asarray(moves.members @ moves.variances(precision(noise)))
 
 
@@ -272,10 +267,9 @@ class Moves:
         return int(self.known.shape[1])
 
     @property
-    def _pieces(self) -> list[slice]:
+    def _pieces(self) -> Iterator[slice]:
         """Blocks in batches that fit the processor's cache."""
-        step = max(1, _PIECE // max(1, self._axes * self.sensors))
-        return [slice(start, start + step) for start in range(0, len(self.known), step)]
+        return pieces_of(len(self.known), self._axes * self.sensors, _PIECE)
 
 
 def extent(space: Space) -> float:
