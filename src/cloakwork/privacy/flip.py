@@ -82,8 +82,8 @@ class Flip(Immutable):
                 readings=covered,
             )
         self.each = _largest_each(self.epsilon, self.delta, covered, self.values)
-        # every other value gets so many of all words, rounded up, but never more than the true one
-        self._words_each = min(
+        # every other value gets so many of all 2^127 words, rounded up, but never more than the true one
+        self.words = min(
             math.ceil(WORD / (math.exp(self.each) + self.values - 1) * (1 + 2.0**-50)), WORD // self.values
         )
         self._ledger = Ledger(
@@ -95,11 +95,6 @@ class Flip(Immutable):
         self._freeze()
 
     @property
-    def words(self) -> int:
-        """Number of words, of all 2^127, that stand for each value that is not the true one."""
-        return self._words_each
-
-    @property
     def truth(self) -> float:
         """Probability that a report is the true value."""
         return 1 - (self.values - 1) * self.other
@@ -107,7 +102,7 @@ class Flip(Immutable):
     @property
     def other(self) -> float:
         """Probability of each value that is not the true one."""
-        return self._words_each / WORD
+        return self.words / WORD
 
     @property
     def likelihood(self) -> FloatArray:
@@ -197,13 +192,13 @@ class Flip(Immutable):
             raise ReadingError(f"readings{list(where)} is not a whole number from 0 to {self.values - 1}.", where=where)
         return array.astype(np.int64)
 
-    def _randomised(self, values: IntArray, words: WordSource) -> IntArray:
-        """A word below `_words_each` times the number of other values chooses one of them, any other the truth."""
-        drawn = words(values.size)
+    def _randomised(self, values: IntArray, source: WordSource) -> IntArray:
+        """A word below `words` times the number of other values chooses one of them, any other the truth."""
+        drawn = source(values.size)
         high, low = drawn[:, 0] & np.uint64(2**63 - 1), drawn[:, 1]
         others = np.zeros(values.size, dtype=np.int64)
         for k in range(1, self.values):
-            cut_high, cut_low = divmod(k * self._words_each, 2**64)
+            cut_high, cut_low = divmod(k * self.words, 2**64)
             others += (high < cut_high) | ((high == cut_high) & (low < np.uint64(cut_low)))
         return np.asarray((values.ravel() + others) % self.values).reshape(values.shape)
 

@@ -175,7 +175,7 @@ class FrameTracker:
 
     def step(self, frame: Frame) -> FrameRecovery:
         """Take the next frame and return what is known of its moment."""
-        time = seconds(frame)
+        time = frame.time / 1000
         self.settled = []
         try:
             values = values_of(frame, self._site, self._cloak)
@@ -219,7 +219,7 @@ def smoothed_frames(
     tracker = site_tracker(site, cloak)
     if isinstance(tracker, FloorTracker):
         raise SiteError(f"{site.name} has too many sources to judge a moment from later frames.", site=site.name)
-    past = smooth(tracker, [(values_of(frame, site, cloak), seconds(frame)) for frame in frames], progress)
+    past = smooth(tracker, [(values_of(frame, site, cloak), frame.time / 1000) for frame in frames], progress)
     return [followed(frame, moment, settled=True) for frame, moment in zip(frames, past.moments, strict=True)]
 
 
@@ -242,11 +242,6 @@ def settled_frames(
             del live[moment.time]
             yield moment
     yield from live.values()
-
-
-def seconds(frame: Frame) -> float:
-    """The time of a frame as a tracker takes it."""
-    return frame.time / 1000
 
 
 def values_of(frame: Frame, site: Site, cloak: Cloak) -> FloatArray:
