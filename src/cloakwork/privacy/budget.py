@@ -10,8 +10,9 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, count, instance_of, not_negative, positive, rounded_up
 from cloakwork.errors import CalibrationError
+from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.flip import Flip, loss_slip, repeated_law, true_reports
-from cloakwork.privacy.gaussian import Profile, checked_delta, log_delta, turning_point
+from cloakwork.privacy.gaussian import checked_delta, log_delta, turning_point
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 
 GRID = 1 << 14  # points of the sum of losses
@@ -21,15 +22,6 @@ LAPLACE_GRID = 8192  # points of the sum of losses of readings with Laplace nois
 FINEST = 64  # values that the loss of one such reading is rounded to
 _TAIL = 40.0  # the probability of a loss beyond the grid is at most 2 e^-40
 _SLIP = 1e-9  # bounds the relative error of the convolution
-
-
-@runtime_checkable
-class NoisyRelease(Protocol):
-    """Readings with Gaussian or Laplace noise, such as those of a cloak."""
-
-    @property
-    def profile(self) -> Profile | LaplaceProfile: ...
-    def over(self, readings: int) -> Profile | LaplaceProfile: ...
 
 
 @runtime_checkable
@@ -82,9 +74,9 @@ class Budget:
     lost: float = 0.0  # probability that a release with a delta reveals everything
     laplace: tuple[tuple[float, int], ...] = ()  # shift of one reading in scales of its Laplace noise, and how many
 
-    def cloak(self, cloak: NoisyRelease, *, windows: int = 1, readings: int | None = None) -> "Budget":
+    def cloak(self, cloak: Cloak, *, windows: int = 1, readings: int | None = None) -> "Budget":
         """Add full windows of a cloak, or so many frames."""
-        instance_of("cloak", cloak, NoisyRelease, "a Cloak")  # type: ignore[type-abstract]
+        instance_of("cloak", cloak, Cloak, "a Cloak")
         profile = cloak.profile.times(count("windows", windows))
         if readings is not None:
             profile = cloak.over(count("readings", readings))
