@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray
@@ -102,7 +103,7 @@ class FrameRecoverer:
         self._cloak = cloak
         self._estimator = site.estimator().estimator
         self._last: Recovery | None = None
-        self._known: dict[bytes, PartialCloak] = {}
+        self._known: LRUCache[bytes, PartialCloak] = LRUCache(_KNOWN_PATTERNS)
 
     def recover(self, batch: Sequence[Frame], *, keep: bool = True) -> list[FrameRecovery]:
         """Recover the frames of a batch, in order of time.
@@ -130,8 +131,6 @@ class FrameRecoverer:
     def _part(self, present: NDArray[np.bool_]) -> PartialCloak:
         key = present.tobytes()
         if key not in self._known:
-            if len(self._known) >= _KNOWN_PATTERNS:
-                self._known.pop(next(iter(self._known)))
             self._known[key] = partial_cloak(self._cloak, present, self._site.drift, locally=self._site.samples_locally)
         return self._known[key]
 
