@@ -200,13 +200,13 @@ def percent(fraction: float, digits: int = 3) -> str:
     return f"{float(text):,.0f} %" if abs(float(text)) >= 100 else f"{text} %"
 
 
-def more_noise(fraction: float, digits: int = 3) -> str:
+def more_noise(fraction: float) -> str:
     """Format a cost in noise.
 
     >>> more_noise(0.0123456), more_noise(-0.2)
     ('1.23 % more noise', '20 % less noise')
     """
-    return f"{percent(abs(fraction), digits)} {'less' if fraction < 0 else 'more'} noise"
+    return f"{percent(abs(fraction))} {'less' if fraction < 0 else 'more'} noise"
 
 
 def _outward(value: float, digits: int, direction: float) -> str:

@@ -180,7 +180,7 @@ def compare_places(
     if not strengths_known:
         others = np.maximum(columns @ here, 0.0) / np.where(whitened.squares > 0, whitened.squares, 1.0)
     squares = np.empty(len(columns))
-    for piece in pieces_of(*columns.shape, CHUNK):
+    for piece in pieces_of(len(columns), len(here), CHUNK):
         apart = here - others[piece, None] * columns[piece]
         squares[piece] = np.einsum("ij,ij->i", apart, apart)
     rounded = (np.sqrt(squares) + np.hypot(1, others) * whitened.error) * (1 + 1e-12)

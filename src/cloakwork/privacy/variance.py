@@ -226,7 +226,7 @@ class Moves:
         return total
 
     def curve(self, weights: FloatArray) -> Curve:
-        """The mean variance with its derivatives.
+        """The mean variance with its derivatives, of moves whose slopes are not sparse.
 
         Notes
         -----
@@ -235,8 +235,6 @@ class Moves:
         J (I + W C)^-1 take the place of J_l. They change with the weights, which adds 2 S_kl sum_a g_ka g_la / a^2 to
         the second derivative, S = C (I + W C)^-1.
         """
-        if isinstance(self.slopes, tuple):
-            raise TypeError("thin the moves of a large floor first")
         sizes, directions = np.linalg.eigh(self.information(weights))
         m = self.sensors
         gradient, hessian = np.zeros(m), np.zeros((m, m))
