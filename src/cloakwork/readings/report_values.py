@@ -61,7 +61,9 @@ class ReportReader:
         """Infer what is still open, the form and the numbers in a line, from these lines."""
         # lines of numbers only count; where there is none, lines of numbers and words
         width, decimal = [0, 0], [False, False]
-        alone = _numbers(lines)
+        alone = _numbers(lines, whole=True)
+        if alone is None:
+            alone = _numbers(lines, whole=False)
         for row in map(_entries, lines) if alone is None else ():
             kinds = set(map(type, row))
             if kinds != {str}:
@@ -86,7 +88,7 @@ class ReportReader:
         if self.form is ReportForm.WORDS:
             return np.array([printable(line) for line in lines], dtype=object)
         if self.width == 1:
-            alone = _whole_numbers(lines) if self.form is ReportForm.WHOLE else _decimals(lines)
+            alone = _numbers(lines, whole=self.form is ReportForm.WHOLE)
             if alone is not None:
                 return alone
         entries = [entry for index, line in enumerate(lines) for entry in self._row(line, index, where)]
@@ -141,28 +143,17 @@ def printable(line: str) -> str:
     return text
 
 
-def _numbers(lines: Sequence[str]) -> NDArray[Any] | None:
-    """The one number in each line, of int64, object or float64; None if a line holds something else."""
-    whole = _whole_numbers(lines)
-    return _decimals(lines) if whole is None else whole
-
-
-def _whole_numbers(lines: Sequence[str]) -> NDArray[Any] | None:
+def _numbers(lines: Sequence[str], *, whole: bool) -> NDArray[Any] | None:
+    """The one number in each line, of int64 or object if all must be whole, else of float64; None if one has none."""
     if not _is_plain("".join(lines)):
         return None
     try:
-        return np.fromiter(map(int, lines), np.int64, len(lines))
-    except OverflowError:  # beyond 64 bits
-        return np.array(list(map(int, lines)), dtype=object)
-    except ValueError:
-        return None
-
-
-def _decimals(lines: Sequence[str]) -> NDArray[Any] | None:
-    if not _is_plain("".join(lines)):
-        return None
-    try:
-        return np.fromiter(map(float, lines), np.float64, len(lines))
+        if not whole:
+            return np.fromiter(map(float, lines), np.float64, len(lines))
+        try:
+            return np.fromiter(map(int, lines), np.int64, len(lines))
+        except OverflowError:  # beyond 64 bits
+            return np.array(list(map(int, lines)), dtype=object)
     except ValueError:
         return None
 
