@@ -6,7 +6,6 @@ difference of two exponential numbers, hence a whole number of blocks plus indep
 
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
-from fractions import Fraction
 from functools import lru_cache
 
 from cloakwork._checks import positive
@@ -44,7 +43,7 @@ def laplace_table(scale: float, *, base: int = _BASE, coarsest: int = _COARSEST)
             scale=scale,
         )
     with localcontext(_EXACT):
-        left, factor = _decimal(Fraction(scale)), 1
+        left, factor = +Decimal(scale), 1
         if left <= coarsest:
             levels = [Level(1, _written(_falling((-1 / (2 * left)).exp(), left)))]  # of round(L)
         else:
@@ -95,10 +94,6 @@ def _discrete_within(scale: Decimal, base: int) -> Iterator[Decimal]:
         yield total
         total += 2 * height * (down - up)
         down, up = down * ratio, up / ratio
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def _written(probabilities: Iterable[Decimal]) -> bytes:
