@@ -152,17 +152,15 @@ class _Recording:
         self._lines, self._path = lines, lines.path
         self._header = lines.header()
         self._sensor, self._chosen_sensor = sensor, sensor is not None
-        self.sequence_numbers: _SequenceNumbers | None = None
+        self.sequence_numbers = _SequenceNumbers(self._path, earlier)
+        self._is_readings = set(HEADER) <= set(self._header.names) and not columns
         self._blank = 0  # the row of a blank line that is not yet known to end the file
-        if set(HEADER) <= set(self._header.names) and not columns:
-            self.sequence_numbers = _SequenceNumbers(self._path, earlier)
-        elif sensor is not None:
+        if not self._is_readings and sensor is not None:
             raise ReadingError(
                 f"{self._path}: a sensor can only be chosen from readings, which have the columns {','.join(HEADER)}.",
                 argument="sensor",
             )
-        else:
-            self._places = _places(self._path, self._header, columns)
+        self._places = [] if self._is_readings else _places(self._path, self._header, columns)
 
     def texts(self) -> Iterator[list[str]]:
         """The texts of reports, some at a time, until there are enough."""
@@ -173,7 +171,7 @@ class _Recording:
                 return
 
     def _texts(self) -> Iterator[list[str]]:
-        number, read = self._lines.first_row, self._cells if self.sequence_numbers is None else self._values
+        number, read = self._lines.first_row, self._values if self._is_readings else self._cells
         for block in self._lines.blocks:
             rows, broken = [], False
             try:
@@ -229,35 +227,27 @@ class _Recording:
 
     def _values(self, first: int, rows: list[list[str]]) -> Iterator[list[str]]:
         """Values of one sensor, each sequence number once."""
-        problem: ReadingError | None = None
-        numbers, seqs, values = [], [], []
-        names = self._header.names
+        names, values = self._header.names, []
         places = [names.index(name) for name in ("sensor", "seq", "steps")]
-        planned, known = names.index(PLAN) if PLAN in names else None, self.sequence_numbers
+        planned = names.index(PLAN) if PLAN in names else None
         for number, row in enumerate(rows, start=first):
+            if not row:
+                continue
             if len(row) != len(names):
-                if not row:
-                    continue
-                problem = self._error(f"{len(row)} columns, where the first line has {len(names)}", number)
-                break
+                raise self._error(f"{len(row)} columns, where the first line has {len(names)}", number)
             sensor, seq, value = (row[place].strip() for place in places)
             if self._sensor is None:
                 self._sensor = sensor
-            if sensor == self._sensor:
-                if known is not None and planned is not None and (other := known.other_plan(row[planned].strip())):
-                    problem = self._error(f"made under the plan {row[planned][:12]!r}, others under {other!r}", number)
-                    break
-                numbers.append(number)
-                seqs.append(seq)
-                values.append(value)
-            elif not self._chosen_sensor:
+            if sensor != self._sensor:
+                if self._chosen_sensor:
+                    continue
                 two = f"readings of {self._sensor[:64]!r} and of {sensor[:64]!r}: choose a sensor"
-                problem = self._error(two, number, argument="sensor")
-                break
-        if numbers and known is not None:
-            yield known.new(self._sensor or "", numbers, seqs, values)
-        if problem is not None:
-            raise problem
+                raise self._error(two, number, argument="sensor")
+            if planned is not None and (other := self.sequence_numbers.other_plan(row[planned].strip())):
+                raise self._error(f"made under the plan {row[planned][:12]!r}, others under {other!r}", number)
+            if self.sequence_numbers.is_new(number, sensor, seq, value):
+                values.append(value)
+        yield values
 
     def _error(self, problem: str, row: int, **values: object) -> ReadingError:
         return ReadingError(f"{self._path}, row {row:,}: {problem}.", path=str(self._path), row=row, **values)
@@ -305,26 +295,20 @@ class _SequenceNumbers:
         self.plan = self.plan or plan
         return self.plan[:12] if plan and plan != self.plan else ""
 
-    def new(self, sensor: str, rows: Sequence[int], numbers: Sequence[str], values: Sequence[str]) -> list[str]:
-        """Values of the numbers that are new in this recording; the same reading again is left out.
-
-        `rows` tells for messages where they are.
-        """
+    def is_new(self, row: int, sensor: str, number: str, value: str) -> bool:
+        """Whether a number is new in this recording; the same reading may come again. `row` is for messages."""
         earlier, self.sensor = self._earlier, sensor
-        if earlier is not None and earlier.sensor != sensor:
+        if earlier is not None and earlier.sensor not in {None, sensor}:
             both = f"{str(earlier.sensor)[:64]!r} in {earlier.path} and {sensor[:64]!r} in {self.path}"
             raise ReadingError(f"readings of {both}: both recordings must be of one sensor.")
-        known, elsewhere, fresh = self.values, {} if earlier is None else earlier.values, []
-        for row, number, value in zip(rows, numbers, values, strict=True):
-            if number in elsewhere or known.get(number, value) != value:
-                where = f"{self.path}, row {row:,}: number {printable(number)}"
-                shared = earlier.path if earlier is not None and number in elsewhere else None
-                fault = _fault(shared, different=elsewhere.get(number, known.get(number)) != value)
-                raise ReadingError(f"{where} {fault}", path=str(self.path), row=row)
-            if number not in known:
-                known[number] = value
-                fresh.append(value)
-        return fresh
+        shared = earlier is not None and number in earlier.values
+        known = earlier.values[number] if earlier is not None and shared else self.values.get(number)
+        if shared or known not in {None, value}:
+            where = f"{self.path}, row {row:,}: number {printable(number)}"
+            fault = _fault(earlier.path if earlier is not None and shared else None, different=known != value)
+            raise ReadingError(f"{where} {fault}", path=str(self.path), row=row)
+        self.values[number] = value
+        return known is None
 
 
 def _fault(shared: Path | None, *, different: bool) -> str:
