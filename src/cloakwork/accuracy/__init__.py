@@ -16,7 +16,7 @@ from cloakwork.accuracy.papers_bound import (
 from cloakwork.accuracy.people import Habits, SimulatedDay, simulated_day
 from cloakwork.accuracy.resolution import Resolution, resolution
 from cloakwork.accuracy.slopes import Method
-from cloakwork.accuracy.whitening import sigma_of_each_sensor
+from cloakwork.accuracy.whitening import longest_path, sigma_of_each_sensor
 
 __all__ = [
     "Assumption",
@@ -38,6 +38,7 @@ __all__ = [
     "l2",
     "le_cam",
     "limits",
+    "longest_path",
     "papers_bound",
     "proof_constants",
     "resolution",

@@ -187,6 +187,13 @@ def compare_places(
     return PlaceComparison(whitened.space.distances(place), strength * rounded)
 
 
+def longest_path(space: Space) -> float:
+    """About the largest distance of two places along the space: from the place that is farthest from the first."""
+    far = space.distances(0)
+    reached = space.distances(int(np.argmax(np.where(np.isfinite(far), far, -1.0))))
+    return float(reached[np.isfinite(reached)].max())
+
+
 def spread_places(n: int, most: int) -> IntArray:
     """Up to `most` of n places, spread evenly by multiples of the golden ratio."""
     if n <= most:

@@ -333,7 +333,7 @@ class Cloak(Immutable):
         """
         steps, words = frames_in_steps(readings, self.steps), simulated_words(rng)
         if self.slow is not None:
-            walk = walk or self.slow.walk(words)
+            walk = walk or OffsetWalk(self.slow, words)
             steps = steps + walk.steps(steps.size // self.physics.sensors).reshape(steps.shape)
         return self._noised(steps, words)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.accuracy import sigma_of_each_sensor
+from cloakwork.accuracy import longest_path, sigma_of_each_sensor
 from cloakwork.errors import InputError
 from cloakwork.physics import Drift, FloorPlan, HeatLine, HeatPlane, Nuisance, Physics, Space, pieces_of
 
@@ -272,14 +272,8 @@ class Moves:
 
 def extent(space: Space) -> float:
     """How far apart two places can be: the diagonal or, without coordinates, the longest shortest path found."""
-    if space.places.shape[1]:
-        size = float(np.sqrt((np.ptp(space.places, axis=0) ** 2).sum()))
-    else:
-        far = space.distances(0)
-        end = int(np.argmax(np.where(np.isfinite(far), far, -1.0)))
-        reached = space.distances(end)
-        size = float(reached[np.isfinite(reached)].max())
-    return size if size > 0 else 1.0
+    diagonal = float(np.sqrt((np.ptp(space.places, axis=0) ** 2).sum()))
+    return (diagonal if space.places.shape[1] else longest_path(space)) or 1.0
 
 
 def _derivatives(physics: HeatLine | HeatPlane, known: float) -> Moves:
