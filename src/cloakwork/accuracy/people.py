@@ -25,6 +25,11 @@ class Habits:
     A person sits for a time in `sit`, then walks at `speed` (units of the space a second) to a seat that is anywhere in
     the space with equal probability. After a time in `present` the person leaves, and returns after a time in `away`;
     with `away` None all stay for good.
+
+    >>> from cloakwork.physics import Space
+    >>> restless = Habits(sit=(60, 300), away=None)
+    >>> simulated_day(Space.line(20, length=10.0), people=2, hours=1, habits=restless).places_at(1800.0).shape
+    (2,)
     """
 
     sit: tuple[float, float] = (5 * MINUTE, 40 * MINUTE)
@@ -48,6 +53,11 @@ class SimulatedDay:
 
     `times` and `places` have one array for each person: the moments at which they pass a place, and that place; -1
     means that they are away from then on. Between two moments they walk evenly.
+
+    >>> from cloakwork.physics import Space
+    >>> day = simulated_day(Space.line(20, length=10.0), people=2, hours=1, habits=Habits(away=None))
+    >>> bool((day.places_at([0.0, 600.0]) >= 0).all())
+    True
     """
 
     space: Space

@@ -39,6 +39,11 @@ class SensorChoice:
         The same number of sensors, spread evenly, for comparison.
     even_report, all_report
         The reports of the evenly spread sensors and of all candidates, each with noise of least error.
+
+    >>> from cloakwork.physics import HeatLine
+    >>> choice = choose_sensors(HeatLine(n=20, m=10, T=0.01), 3, epsilon=2, delta=1e-5, alpha=0.05)
+    >>> len(choice.sensors), choice.report.variance > choice.all_report.variance
+    (3, True)
     """
 
     sensors: tuple[int, ...]
