@@ -5,6 +5,7 @@ No message shows an entry of an array, since it may be true data.
 
 import math
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ _NOT_NUMBERS = str | bytes | np.datetime64 | np.timedelta64
 _LONGEST_SHOWN = 64
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 
 
 def positive(name: str, value: float, *, error: type[InputError] = InputError, unit: str = "") -> float:
@@ -152,6 +154,15 @@ def instance_of(name: str, value: object, kind: type[T], example: str) -> T:
     return value
 
 
+def member_of(name: str, value: object, kind: type[E], *, error: type[InputError] = InputError) -> E:
+    """Return the member of an enumeration that `value` names; refuse other names."""
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = " or ".join(f'"{member.value}"' for member in kind)
+        raise error(f"{name}={value!r}: give {allowed}.", **{name: value}) from None
+
+
 def describe_argument(value: object) -> str:
     """Describe an argument in a few words: texts and single numbers in full, anything else by its type.
 
@@ -189,13 +200,13 @@ def percent(fraction: float, digits: int = 3) -> str:
     return f"{float(text):,.0f} %" if abs(float(text)) >= 100 else f"{text} %"
 
 
-def more_noise(fraction: float, digits: int = 3) -> str:
+def more_noise(fraction: float) -> str:
     """Format a cost in noise.
 
     >>> more_noise(0.0123456), more_noise(-0.2)
     ('1.23 % more noise', '20 % less noise')
     """
-    return f"{percent(abs(fraction), digits)} {'less' if fraction < 0 else 'more'} noise"
+    return f"{percent(abs(fraction))} {'less' if fraction < 0 else 'more'} noise"
 
 
 def _outward(value: float, digits: int, direction: float) -> str:

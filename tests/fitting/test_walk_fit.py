@@ -12,7 +12,6 @@ from cloakwork.fitting import Walk, WalkFit, fit_walk, read_walk, rounded
 from cloakwork.fitting.fitted import COVERED, deviations
 from cloakwork.fitting.responses import Responses
 from cloakwork.physics import Family, FloorPlan
-from cloakwork.privacy.calibration import exposure
 from cloakwork.site import Site, edited, parse_site
 from tests.fitting.walks import SPOTS, STATED, stated, true_plan, true_readings, write_walk
 
@@ -113,14 +112,9 @@ def test_the_noise_of_the_written_site_covers_the_confidence_region(text: str, n
     tops = (fit.gains + errors) * max(fit.strength.value, new.spec.sources.strongest)
     for reach in (fit.reach.least, fit.reach.value, fit.reach.most):
         for footprint in (fit.footprint.least, fit.footprint.value, fit.footprint.most):
-            mu = exposure(
-                Family(true_plan(new, reach, 1.0, footprint), timing=new.timing),
-                alpha=cloak.alpha,
-                scope=cloak.scope,
-                sigma=cloak.sigmas / tops,
-                rounding=cloak.roundings / tops,
-            )
-            assert mu <= cloak.frame_mu
+            family = Family(true_plan(new, reach, 1.0, footprint), timing=new.timing)
+            allowance = replace(cloak.allowance, family=family)
+            assert allowance.cost(cloak.sigmas / tops, cloak.roundings / tops) <= cloak.frame_mu
 
 
 def test_a_walker_stronger_than_the_stated_range_is_refused(truth: FloorPlan) -> None:

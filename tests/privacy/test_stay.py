@@ -10,7 +10,7 @@ import cloakwork as cw
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Matrix, Nuisance, Space
-from cloakwork.privacy import Information, Profile, SlowNoise, largest_mu, noise_table, simulated_words
+from cloakwork.privacy import Information, OffsetWalk, Profile, SlowNoise, largest_mu, noise_table, simulated_words
 from cloakwork.privacy.own_noise import OwnNoise
 from cloakwork.privacy.stay import RENEWED, WHOLE
 from cloakwork.recovery import Problem
@@ -97,7 +97,7 @@ def test_shifted_draws_shift_an_offset_exactly_and_only_during_the_stay() -> Non
 
 def test_a_walk_has_the_stated_variance_and_correlation_from_its_first_frame_on() -> None:
     slow = SlowNoise(58982, 2, np.full(400, 300.0))
-    drawn = slow.walk(simulated_words(np.random.default_rng(2))).steps(6).astype(float)
+    drawn = OffsetWalk(slow, simulated_words(np.random.default_rng(2))).steps(6).astype(float)
     deviation = slow.deviations(np.ones(400))[0]
     assert (drawn[0] == drawn[1]).all(), "renewed every second reading"
     assert drawn[0].std() == pytest.approx(deviation, rel=0.15)

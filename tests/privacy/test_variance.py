@@ -68,7 +68,7 @@ def test_the_variance_of_each_place_is_the_trace_of_the_inverse_information(know
 def test_without_prior_knowledge_it_is_the_cramer_rao_limit(model: Physics) -> None:
     sigma = np.linspace(0.2, 0.5, model.sensors)
     at = [tuple(p) if len(p) > 1 else float(p[0]) for p in model.space.places]
-    limit = [float(cramer_rao(model, [where], sigma).per_axis[0]) for where in at]
+    limit = [math.sqrt((cramer_rao(model, [where], sigma).std[0] ** 2).mean()) for where in at]
     deviations = np.sqrt(place_variances(model, sigma, known_within=math.inf))
     assert deviations == pytest.approx(limit, rel=1e-6)
 

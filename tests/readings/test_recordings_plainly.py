@@ -180,12 +180,11 @@ def read(folder: Path, case: Case, columns: Sequence[str] = ()) -> Recordings:
 
 
 @pytest.mark.parametrize("readings", [False, True])
-@pytest.mark.parametrize(("block", "lines"), [(1, 1), (30, 2), (7, 7), (1 << 16, 8192)])
+@pytest.mark.parametrize("block", [1, 7, 30, 1 << 16])
 def test_recordings_are_read_as_plainly_as_possible_however_many_rows_are_taken_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, lines: int, *, readings: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, *, readings: bool
 ) -> None:
     monkeypatch.setattr(recordings, "_BLOCK", block)
-    monkeypatch.setattr(recordings, "_PACKED", lines)
     lots, read_well = random.Random(f"{block} {readings}"), 0
     for _ in range(150):
         case = drawn_texts(lots, readings=readings)
@@ -207,11 +206,7 @@ def test_recordings_are_read_as_plainly_as_possible_however_many_rows_are_taken_
     assert read_well > 30
 
 
-def test_numbers_have_the_type_of_their_form_whatever_the_parts_they_were_kept_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recordings, "_PACKED", 2)
-
+def test_numbers_have_the_type_of_their_form(tmp_path: Path) -> None:
     def kinds(first: str, second: str, form: ReportForm | None = None) -> list[np.dtype[Any]]:
         texts = ("v\n" + first.replace(" ", "\n"), "v\n" + second.replace(" ", "\n"))
         return [array.dtype for array in read(tmp_path, Case(texts, ",", 1000, form)).reports]
@@ -223,10 +218,7 @@ def test_numbers_have_the_type_of_their_form_whatever_the_parts_they_were_kept_i
     assert kinds("1 2 3 ERR", "4 5 6.5") == [object, np.float64]
 
 
-def test_a_line_that_does_not_fit_is_named_after_lines_that_were_kept_as_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recordings, "_PACKED", 2)
+def test_a_line_that_does_not_fit_is_named_after_lines_that_do(tmp_path: Path) -> None:
     for text, form, where in (
         ("v\n1\n2\n3\n4\n5\n6.5\n", ReportForm.WHOLE, "report 6 of "),
         ("v\n1\n2\n3\n4\n5\n6 7\n", None, "report 6 of "),

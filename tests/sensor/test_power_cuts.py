@@ -151,7 +151,8 @@ def test_storage_that_fails_once_costs_a_slot_and_no_number(tmp_path: Path) -> N
         except PowerCutError:
             continue
         # if the power is cut now, the device starts again with a new number
-        state = load_state(flash, device_config["site"], device_config["sensor"], device_config["generation"])
+        own = device_config["site"], device_config["sensor"], device_config["generation"]
+        state = load_state(flash, *own)  # type: ignore[arg-type]
         assert state.counter > (max(numbers) & 0xFFFFFFF if numbers else -1)
     assert len(set(numbers)) == len(numbers) > 50
 

@@ -16,6 +16,7 @@ from cloakwork.accuracy.papers_bound import (
 from cloakwork.accuracy.people import Habits, SimulatedDay, simulated_day
 from cloakwork.accuracy.resolution import Resolution, resolution
 from cloakwork.accuracy.slopes import Method
+from cloakwork.accuracy.whitening import longest_path, sigma_of_each_sensor
 
 __all__ = [
     "Assumption",
@@ -37,9 +38,11 @@ __all__ = [
     "l2",
     "le_cam",
     "limits",
+    "longest_path",
     "papers_bound",
     "proof_constants",
     "resolution",
+    "sigma_of_each_sensor",
     "simulated_day",
     "typical_std",
 ]

@@ -8,9 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, count
 from cloakwork.accuracy.whitening import Whitened, refuse_one_place, sigma_of_each_sensor, whiten
-from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Physics, Space
 
 CONFIDENCE = 0.9999  # that a bound holds, over the simulated readings
@@ -65,8 +64,7 @@ def bayes_risk(physics: Physics, sigma: ArrayLike, *, readings: int = 1) -> Baye
     >>> round(risk.mean_distance, 4), round(risk.right_place, 2)
     (0.0094, 0.33)
     """
-    if isinstance(readings, bool) or not isinstance(readings, int | np.integer) or readings < 1:
-        raise InputError(f"readings={readings!r}: give a whole number from 1.", readings=readings)
+    count("readings", readings)
     sigmas = sigma_of_each_sensor(physics, sigma)
     refuse_one_place(physics)
     return risk_of(whiten(physics, sigmas / math.sqrt(readings)))

@@ -35,11 +35,6 @@ class CramerRao:
     method: Method
     strengths_known: bool
 
-    @property
-    def per_axis(self) -> FloatArray:
-        """Root mean square of the standard deviation over the axes, shape (k,)."""
-        return np.asarray(np.sqrt((self.std**2).mean(axis=1)))
-
 
 def cramer_rao(
     physics: Physics,

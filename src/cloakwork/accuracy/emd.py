@@ -5,11 +5,13 @@ costs finds the nearest place that still lacks something, through forward arcs a
 Potentials keep the reduced costs non-negative and prove the result optimal.
 """
 
+from heapq import heappop, heappush
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, frames
-from cloakwork._compile import compiled, compiled_part
+from cloakwork._compile import compiled
 from cloakwork.errors import MeasureError
 from cloakwork.physics import Metric, Space
 
@@ -128,52 +130,6 @@ def _flow(excess: FloatArray, pairs: IntArray, lengths: FloatArray, *, one_way: 
     )
 
 
-@compiled_part
-def _push(heap: IntArray, keys: FloatArray, place: IntArray, size: int, node: int) -> int:
-    """Put a node into the heap, or move it up after its key has decreased."""
-    at = place[node]
-    if at < 0:
-        at = size
-        size += 1
-    while at > 0:
-        above = (at - 1) >> 1
-        other = heap[above]
-        if keys[other] <= keys[node]:
-            break
-        heap[at] = other
-        place[other] = at
-        at = above
-    heap[at] = node
-    place[node] = at
-    return size
-
-
-@compiled_part
-def _pop(heap: IntArray, keys: FloatArray, place: IntArray, size: int) -> int:
-    """Remove and return the node with the smallest key."""
-    top = int(heap[0])
-    place[top] = -2
-    size -= 1
-    if size > 0:
-        node = heap[size]
-        at = 0
-        while True:
-            below = 2 * at + 1
-            if below >= size:
-                break
-            if below + 1 < size and keys[heap[below + 1]] < keys[heap[below]]:
-                below += 1
-            other = heap[below]
-            if keys[other] >= keys[node]:
-                break
-            heap[at] = other
-            place[other] = at
-            at = below
-        heap[at] = node
-        place[node] = at
-    return top
-
-
 @compiled
 def cheapest_flow(
     start: IntArray,
@@ -194,34 +150,33 @@ def cheapest_flow(
     potential = np.zeros(n)
     distance = np.empty(n)
     came = np.empty(n, np.int64)
-    heap = np.empty(n, np.int64)
-    place = np.empty(n, np.int64)
+    known = np.empty(n, np.bool_)
     total = 0.0
     for source in range(n):
         while excess[source] > crumb:
             distance[:] = np.inf
-            place[:] = -1
+            known[:] = False
             distance[source] = 0.0
             came[source] = -1
-            size = _push(heap, distance, place, 0, source)
+            nearest = [(0.0, source)]
             sink = -1
-            while size > 0:
-                node = _pop(heap, distance, place, size)
-                size -= 1
+            while len(nearest) > 0:
+                near, node = heappop(nearest)
+                if known[node]:
+                    continue
+                known[node] = True
                 if excess[node] < -crumb:
                     sink = node
                     break
                 for arc in range(start[node], start[node + 1]):
-                    if capacity[arc] <= 0.0:
-                        continue
                     other = ends[arc]
-                    if place[other] == -2:
+                    if capacity[arc] <= 0.0 or known[other]:
                         continue
-                    through = distance[node] + max(0.0, costs[arc] + potential[node] - potential[other])
+                    through = near + max(0.0, costs[arc] + potential[node] - potential[other])
                     if through < distance[other]:
                         distance[other] = through
                         came[other] = arc
-                        size = _push(heap, distance, place, size, other)
+                        heappush(nearest, (through, other))
             if sink < 0:
                 # roundings may leave a little over; a larger rest cannot be sent
                 if excess[source] > 4 * n * crumb:

@@ -69,9 +69,6 @@ def _inverted(information: FloatArray, seen: NDArray[np.bool_], free: NDArray[np
     return covariances
 
 
-ONE_SIDED = float(special.ndtri((1 + SHARE) / 2))  # 1.645: the 90 % radius of one standard normal number
-
-
 def radius_90(covariances: FloatArray) -> FloatArray:
     """Radius of the circle that holds 90 % of normal errors, (..., d, d) to (...), d = 1 or 2.
 

@@ -9,7 +9,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy.information import covariances_of_one, radius_90
-from cloakwork.accuracy.slopes import AxisNeighbours, Ray, Slopes, axis_neighbours, columns_of, slopes_at
+from cloakwork.accuracy.slopes import AxisNeighbours, Slopes, axis_neighbours, columns_of, slopes_at
 from cloakwork.accuracy.whitening import Whitened, refuse_one_place, spread_places, two_point_errors, whiten
 from cloakwork.physics import Physics
 
@@ -137,8 +137,7 @@ class _Sweep:
 def _runs(whitened: Whitened, straight: AxisNeighbours) -> Iterator[_Sweep]:
     """Compare each place with the one some steps ahead, for growing numbers of steps along each axis."""
     n = len(whitened.space)
-    for axis in range(straight.axes):
-        ray = Ray(straight.ahead[axis], straight.to_ahead[axis])
+    for ray in straight.ahead:
         ends, distances, steps, due, best = np.arange(n), np.zeros(n), 0, 1, 0.0
         while (ends >= 0).any():
             distances = distances + ray.length[ends]

@@ -12,7 +12,15 @@ from cloakwork.accuracy.information import covariances_of_one, radius_90
 from cloakwork.accuracy.le_cam import two_point_limit
 from cloakwork.accuracy.resolution import smallest_gaps
 from cloakwork.accuracy.slopes import Method, Slopes, slopes_at
-from cloakwork.accuracy.whitening import Whitened, compare_places, refuse_one_place, sample_size, spread_places, whiten
+from cloakwork.accuracy.whitening import (
+    Whitened,
+    compare_places,
+    longest_path,
+    refuse_one_place,
+    sample_size,
+    spread_places,
+    whiten,
+)
 from cloakwork.physics import Drift, Physics
 
 SAMPLE = 500  # places of a large floor
@@ -136,7 +144,7 @@ def limits(physics: Physics, sigma: ArrayLike, *, drift: Drift | None = None) ->
         typical_radius=float(np.median(known.radius)),
         worst_radius=float(known.radius.max()),
         typical_radius_of_unknown=float(np.median(unknown.radius)),
-        extent=_extent(physics),
+        extent=longest_path(physics.space),
         step=float(np.median(physics.space.lengths)),
         method=Method.TWO_POINTS if slopes is None else slopes.method,
     )
@@ -163,13 +171,6 @@ def _single_source(whitened: Whitened, slopes: Slopes | None, *, strengths_known
     covariances = covariances_of_one(slopes, strengths_known=strengths_known)
     variances = np.diagonal(covariances, axis1=1, axis2=2)
     return _Spread(np.sqrt(variances.mean(axis=1)), radius_90(covariances))
-
-
-def _extent(physics: Physics) -> float:
-    distances = physics.space.distances(0)
-    farthest = int(np.argmax(np.where(np.isfinite(distances), distances, -1.0)))
-    reach = physics.space.distances(farthest)
-    return float(reach[np.isfinite(reach)].max())
 
 
 def _text(value: float, unit: str) -> str:

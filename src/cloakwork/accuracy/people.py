@@ -1,6 +1,8 @@
 """Simulated people: they sit, walk to another seat along open paths, and come and go."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,38 +67,35 @@ class SimulatedDay:
 
     def places_at(self, times: ArrayLike) -> IntArray:
         """The nearest place of each person at the given times, -1 while away: shape (times, people)."""
-        return np.stack([self._legs(k, times).nearest for k in range(len(self.times))], axis=-1)
+        return np.stack(
+            [np.where((leg.share < 0.5) | (leg.start == AWAY), leg.start, leg.end) for leg in self._legs(times)],
+            axis=-1,
+        )
 
     def positions_at(self, times: ArrayLike) -> FloatArray:
         """The position of each person at the given times, NaN while away: shape (times, people, coordinates)."""
-        legs = [self._legs(k, times) for k in range(len(self.times))]
         positions = []
-        for leg in legs:
+        for leg in self._legs(times):
             start, end = self.space.places[leg.start], self.space.places[leg.end]
             at = start + leg.share[..., None] * (end - start)
             positions.append(np.where((leg.start == AWAY)[..., None], np.nan, at))
         return np.stack(positions, axis=-2)
 
-    def _legs(self, person: int, times: ArrayLike) -> "_Legs":
-        known, places = self.times[person], self.places[person]
+    def _legs(self, times: ArrayLike) -> "Iterator[_Legs]":
         when = np.asarray(times, dtype=np.float64)
-        before = np.clip(np.searchsorted(known, when, side="right") - 1, 0, len(known) - 1)
-        after = np.minimum(before + 1, len(known) - 1)
-        length = np.maximum(known[after] - known[before], 1e-9)
-        return _Legs(places[before], places[after], np.clip((when - known[before]) / length, 0.0, 1.0))
+        for known, places in zip(self.times, self.places, strict=True):
+            before = np.clip(np.searchsorted(known, when, side="right") - 1, 0, len(known) - 1)
+            after = np.minimum(before + 1, len(known) - 1)
+            length = np.maximum(known[after] - known[before], 1e-9)
+            yield _Legs(places[before], places[after], np.clip((when - known[before]) / length, 0.0, 1.0))
 
 
-@dataclass(frozen=True, eq=False)
-class _Legs:
-    """The place before and after each moment, and the share of the way between them."""
+class _Legs(NamedTuple):
+    """The place of a person before and after each moment, and the share of the way between them."""
 
     start: IntArray
     end: IntArray
     share: FloatArray
-
-    @property
-    def nearest(self) -> IntArray:
-        return np.asarray(np.where((self.share < 0.5) | (self.start == AWAY), self.start, self.end))
 
 
 def simulated_day(

@@ -9,7 +9,7 @@ from scipy import special
 from scipy.sparse import csgraph
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.accuracy.slopes import Ray, axis_neighbours, rays
+from cloakwork.accuracy.slopes import AxisNeighbours, Ray, axis_neighbours
 from cloakwork.accuracy.whitening import (
     CHUNK,
     Whitened,
@@ -19,7 +19,7 @@ from cloakwork.accuracy.whitening import (
     spread_places,
     whiten,
 )
-from cloakwork.physics import Physics
+from cloakwork.physics import Metric, Physics, pieces_of
 
 ERROR_RATE = 0.25
 RESOLVED = -2 * float(special.ndtri(ERROR_RATE))  # 1.349: the separation at which the best test errs this often
@@ -94,9 +94,18 @@ def smallest_gaps(whitened: Whitened, places: IntArray | None = None, *, strengt
     if straight is None:
         values = np.array([_on_a_graph(whitened, int(place), strengths_known) for place in places])
     else:
-        directions = rays(straight, whitened.space.metric)
+        directions = _directions(straight, whitened.space.metric)
         values = np.min([_along(whitened, places, ray, strengths_known) for ray in directions], axis=0)
     return Resolution(places, values, strengths_known)
+
+
+def _directions(straight: AxisNeighbours, metric: Metric) -> list[Ray]:
+    """All directions in which two sources move apart: along the axes, and diagonally on a plane."""
+    along = [*straight.ahead, *straight.behind]
+    if len(straight.ahead) == 1 or metric is not Metric.PLANE:
+        return along
+    first, second = zip(straight.ahead, straight.behind, strict=True)
+    return along + [x.then(y) for x in first for y in second]
 
 
 def _along(whitened: Whitened, places: IntArray, ray: Ray, strengths_known: bool) -> FloatArray:
@@ -124,9 +133,7 @@ def _separations(
 ) -> FloatArray:
     """||(M_i + M_j - t M_z) / sigma||, rounded up, shape (k,)."""
     separations = np.empty(len(first))
-    step = max(1, CHUNK // whitened.columns.shape[1])
-    for start in range(0, len(first), step):
-        piece = slice(start, start + step)
+    for piece in pieces_of(len(first), whitened.columns.shape[1], CHUNK):
         both, single = whitened.columns[first[piece]] + whitened.columns[second[piece]], whitened.columns[middle[piece]]
         squares = whitened.squares[middle[piece]]
         closest = np.maximum(np.einsum("ij,ij->i", both, single), 0.0) / np.where(squares > 0, squares, 1.0)

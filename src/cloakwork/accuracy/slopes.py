@@ -10,34 +10,26 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy.whitening import Whitened
 from cloakwork.errors import InputError
-from cloakwork.physics import HeatLine, HeatPlane, Metric, Placement, Space, heat_kernel
+from cloakwork.physics import HeatLine, HeatPlane, Placement, Space, heat_kernel
 
 NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
 class AxisNeighbours:
-    """The nearest neighbour of each place `ahead` and `behind` along each axis, shape (axes, n).
-
-    -1 at a wall or at the end. `to_ahead` and `to_behind` are the distances, 0 without a neighbour.
+    """The nearest neighbour of each place `ahead` and `behind` along each axis: none at a wall or at the end.
 
     A straight run of neighbours is also a shortest path: `axis_neighbours` makes sure that no pair is nearer along the
     space than in a straight line, so no path is shorter than the difference of the coordinates.
     """
 
-    ahead: IntArray
-    behind: IntArray
-    to_ahead: FloatArray
-    to_behind: FloatArray
-
-    @property
-    def axes(self) -> int:
-        return len(self.ahead)
+    ahead: tuple["Ray", ...]
+    behind: tuple["Ray", ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Ray:
-    """One direction: the next place (-1 for none) and its distance, each of shape (n,)."""
+    """One direction: the next place (-1 for none) and its distance (0 without), each of shape (n,)."""
 
     following: IntArray
     length: FloatArray
@@ -63,15 +55,12 @@ def axis_neighbours(space: Space) -> AxisNeighbours | None:
     apart = np.sqrt((offsets**2).sum(axis=1))
     if (space.lengths < apart * (1 - 1e-9)).any():
         return None
-    tables = [_neighbours(n, i, j, offsets, axis) for axis in range(axes)]
-    neighbours = AxisNeighbours(*(np.stack(table) for table in zip(*tables, strict=True)))
-    lonely = np.asarray(((neighbours.ahead < 0) & (neighbours.behind < 0)).all(axis=0))
-    return None if lonely[space.pairs.ravel()].any() else neighbours
+    ahead, behind = zip(*(_neighbours(n, i, j, offsets, axis) for axis in range(axes)), strict=True)
+    lonely = np.all([ray.following < 0 for ray in (*ahead, *behind)], axis=0)
+    return None if lonely[space.pairs.ravel()].any() else AxisNeighbours(ahead, behind)
 
 
-def _neighbours(
-    n: int, i: IntArray, j: IntArray, offsets: FloatArray, axis: int
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+def _neighbours(n: int, i: IntArray, j: IntArray, offsets: FloatArray, axis: int) -> tuple[Ray, Ray]:
     along = offsets[:, axis]
     aside = np.abs(np.delete(offsets, axis, axis=1)).max(axis=1, initial=0.0)
     aligned = np.flatnonzero((np.abs(along) > 0) & (aside <= 1e-9 * np.abs(along)))
@@ -83,17 +72,7 @@ def _neighbours(
     to_ahead, to_behind = np.zeros(n), np.zeros(n)
     ahead[low], behind[high] = high, low
     to_ahead[low] = to_behind[high] = np.abs(along[far_first])
-    return ahead, behind, to_ahead, to_behind
-
-
-def rays(straight: AxisNeighbours, metric: Metric) -> list[Ray]:
-    """All directions in which two sources move apart: along the axes, and diagonally on a plane."""
-    ahead = [Ray(straight.ahead[k], straight.to_ahead[k]) for k in range(straight.axes)]
-    behind = [Ray(straight.behind[k], straight.to_behind[k]) for k in range(straight.axes)]
-    if straight.axes == 1 or metric is not Metric.PLANE:
-        return ahead + behind
-    diagonal = [x.then(y) for x in (ahead[0], behind[0]) for y in (ahead[1], behind[1])]
-    return ahead + behind + diagonal
+    return Ray(ahead, to_ahead), Ray(behind, to_behind)
 
 
 class Method(StrEnum):
@@ -166,14 +145,14 @@ def _derivatives(whitened: Whitened, physics: HeatLine | HeatPlane, where: Float
 
 def _between_neighbours(whitened: Whitened, straight: AxisNeighbours, places: IntArray) -> Slopes:
     """Central differences; one-sided at a wall or at the end."""
-    along = np.zeros((straight.axes, len(places), whitened.physics.sensors))
-    free = np.zeros((straight.axes, len(places)), dtype=bool)
+    axes = len(straight.ahead)
+    along = np.zeros((axes, len(places), whitened.physics.sensors))
+    free = np.zeros((axes, len(places)), dtype=bool)
     floor = 0.0
-    for axis in range(straight.axes):
-        ahead, behind = straight.ahead[axis][places], straight.behind[axis][places]
-        reach = straight.to_ahead[axis][places] + straight.to_behind[axis][places]
+    for axis, (ahead, behind) in enumerate(zip(straight.ahead, straight.behind, strict=True)):
+        reach = ahead.length[places] + behind.length[places]
         free[axis] = reach > 0
-        far, near = np.where(ahead >= 0, ahead, places), np.where(behind >= 0, behind, places)
+        far, near = (np.where(step >= 0, step, places) for step in (ahead.step(places), behind.step(places)))
         along[axis] = (whitened.at(far) - whitened.at(near)) / np.where(reach > 0, reach, 1.0)[:, None]
         floor = max(floor, 2 * whitened.error / float(reach[reach > 0].min(initial=np.inf)))
     return Slopes(whitened.at(places), along, free, Method.DIFFERENCES, floor)

@@ -10,7 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, FloorPlan, Physics, Space, whitener
+from cloakwork.physics import Drift, FloorPlan, Physics, Space, pieces_of, whitener
 
 CHUNK = 250_000  # numbers in memory at once: they fit into a processor's cache
 SHARE = 0.9  # of errors within a radius
@@ -62,9 +62,7 @@ class Whitened:
     def separations(self, first: IntArray, second: IntArray) -> FloatArray:
         """||(M_i - M_j) / sigma|| for pairs of places, rounded up, shape (pairs,)."""
         separations = np.empty(len(first))
-        step = max(1, CHUNK // self.columns.shape[1])
-        for start in range(0, len(first), step):
-            piece = slice(start, start + step)
+        for piece in pieces_of(len(first), self.columns.shape[1], CHUNK):
             separations[piece] = self.rounded_up(self.columns[first[piece]] - self.columns[second[piece]])
         return separations
 
@@ -182,13 +180,18 @@ def compare_places(
     if not strengths_known:
         others = np.maximum(columns @ here, 0.0) / np.where(whitened.squares > 0, whitened.squares, 1.0)
     squares = np.empty(len(columns))
-    step = max(1, CHUNK // len(here))
-    for start in range(0, len(columns), step):
-        piece = slice(start, start + step)
+    for piece in pieces_of(len(columns), len(here), CHUNK):
         apart = here - others[piece, None] * columns[piece]
         squares[piece] = np.einsum("ij,ij->i", apart, apart)
     rounded = (np.sqrt(squares) + np.hypot(1, others) * whitened.error) * (1 + 1e-12)
     return PlaceComparison(whitened.space.distances(place), strength * rounded)
+
+
+def longest_path(space: Space) -> float:
+    """About the largest distance of two places along the space: from the place that is farthest from the first."""
+    far = space.distances(0)
+    reached = space.distances(int(np.argmax(np.where(np.isfinite(far), far, -1.0))))
+    return float(reached[np.isfinite(reached)].max())
 
 
 def spread_places(n: int, most: int) -> IntArray:

@@ -15,7 +15,7 @@ from cloakwork.cli.planned_accuracy import reading_sigmas
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
-from cloakwork.privacy import Cloak, simulated_words
+from cloakwork.privacy import Cloak, OffsetWalk, simulated_words
 from cloakwork.readings import READING_COLUMNS, ReadingScale, table_writer
 from cloakwork.site import Site, load_site
 
@@ -86,7 +86,7 @@ def _frames(
     progress: Callable[[int], None],
 ) -> Iterator[tuple[int, int, IntArray]]:
     clean = site.physics.apply(f) + site.baselines
-    walk = None if cloak.slow is None else cloak.slow.walk(simulated_words(rng))
+    walk = None if cloak.slow is None else OffsetWalk(cloak.slow, simulated_words(rng))
     for start in range(0, frames, BATCH):
         count = min(BATCH, frames - start)
         steps = cloak.to_steps(cloak.simulate(np.tile(clean, (count, 1)), rng=rng, walk=walk))

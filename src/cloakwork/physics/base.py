@@ -299,9 +299,9 @@ class Physics(ABC):
         raise PhysicsError(f"position={distance:g}: {type(self).__name__} has no sensor positions.", position=distance)
 
 
-def pieces_of(rows: int, width: int) -> Iterator[slice]:
-    """Cut rows into pieces of bounded size in memory."""
-    step = max(1, CHUNK // max(1, width))
+def pieces_of(rows: int, width: int, most: int = CHUNK) -> Iterator[slice]:
+    """Cut rows into pieces of at most so many numbers in memory."""
+    step = max(1, most // max(1, width))
     return (slice(start, start + step) for start in range(0, rows, step))
 
 

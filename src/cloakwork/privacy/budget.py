@@ -8,10 +8,11 @@ from typing import Protocol, final, runtime_checkable
 import numpy as np
 from scipy import special
 
-from cloakwork._checks import FloatArray, count, instance_of, positive, rounded_up
+from cloakwork._checks import FloatArray, count, instance_of, not_negative, positive, rounded_up
 from cloakwork.errors import CalibrationError
+from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.flip import Flip, loss_slip, repeated_law, true_reports
-from cloakwork.privacy.gaussian import Profile, log_delta
+from cloakwork.privacy.gaussian import checked_delta, log_delta, turning_point
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 
 GRID = 1 << 14  # points of the sum of losses
@@ -21,15 +22,6 @@ LAPLACE_GRID = 8192  # points of the sum of losses of readings with Laplace nois
 FINEST = 64  # values that the loss of one such reading is rounded to
 _TAIL = 40.0  # the probability of a loss beyond the grid is at most 2 e^-40
 _SLIP = 1e-9  # bounds the relative error of the convolution
-
-
-@runtime_checkable
-class NoisyRelease(Protocol):
-    """Readings with Gaussian or Laplace noise, such as those of a cloak."""
-
-    @property
-    def profile(self) -> Profile | LaplaceProfile: ...
-    def over(self, readings: int) -> Profile | LaplaceProfile: ...
 
 
 @runtime_checkable
@@ -82,9 +74,9 @@ class Budget:
     lost: float = 0.0  # probability that a release with a delta reveals everything
     laplace: tuple[tuple[float, int], ...] = ()  # shift of one reading in scales of its Laplace noise, and how many
 
-    def cloak(self, cloak: NoisyRelease, *, windows: int = 1, readings: int | None = None) -> "Budget":
+    def cloak(self, cloak: Cloak, *, windows: int = 1, readings: int | None = None) -> "Budget":
         """Add full windows of a cloak, or so many frames."""
-        instance_of("cloak", cloak, NoisyRelease, "a Cloak")  # type: ignore[type-abstract]
+        instance_of("cloak", cloak, Cloak, "a Cloak")
         profile = cloak.profile.times(count("windows", windows))
         if readings is not None:
             profile = cloak.over(count("readings", readings))
@@ -111,9 +103,8 @@ class Budget:
 
     def claim(self, epsilon: float, delta: float, *, times: int = 1) -> "Budget":
         """Add releases of which no more is known than their claim."""
-        if not 0 <= delta < 1:
-            raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1.", delta=delta)
-        return replace(self.choice(epsilon, times=times), lost=_either(self.lost, _repeated(delta, times)))
+        lost = _either(self.lost, _repeated(checked_delta(delta), times))
+        return replace(self.choice(epsilon, times=times), lost=lost)
 
     def times(self, k: int) -> "Budget":
         """All of this, k times: so many days, say."""
@@ -123,15 +114,11 @@ class Budget:
 
     def delta(self, epsilon: float) -> float:
         """The delta of everything together at `epsilon`, rounded up."""
-        if not (math.isfinite(epsilon) and epsilon >= 0):
-            raise CalibrationError(f"epsilon={epsilon}: give a finite number, 0 or above.", epsilon=epsilon)
-        return self._delta(epsilon, self._losses())
+        return self._delta(not_negative("epsilon", epsilon, error=CalibrationError), self._losses())
 
     def epsilon(self, delta: float) -> float:
         """The epsilon of everything together at `delta`, rounded up."""
-        if not 0 <= delta < 1:
-            raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1.", delta=delta)
-        if delta == 0:
+        if checked_delta(delta) == 0:
             if self.mu2 or self.lost:
                 raise CalibrationError("delta=0: Gaussian noise, or a claim with a delta, has none. Give a delta.")
             return sum(each * number for each, number in (*self.bits, *self.laplace))
@@ -141,13 +128,7 @@ class Budget:
             raise CalibrationError(
                 f"delta={delta:g}: the deltas of the parts alone add up to {least:.3g}.", delta=delta
             )
-        low, high = 0.0, 1.0
-        while self._delta(high, losses) > delta:
-            low, high = high, 2 * high
-        while high - low > 1e-9 * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._delta(middle, losses) <= delta else (middle, high)
-        return high if self._delta(0.0, losses) > delta else 0.0
+        return turning_point(lambda epsilon: self._delta(epsilon, losses) > delta, 0.0, 1.0, within=1e-9)[1]
 
     def explain(self, delta: float) -> str:
         """Explain in sentences what is added up, and the outcome now, seven-fold and a year of days."""

@@ -22,7 +22,7 @@ from cloakwork.sensor import PARTS
 
 RESOLUTION_COST = 0.01
 _WHITENING = 1e-12  # rounding error of a product with W, relative to the readings over sigma
-_DIVISION = 1 + 2.0**-19  # covers the margin that `exposure` adds to a step
+_DIVISION = 1 + 2.0**-19  # covers the margin that `Allowance.cost` adds to a step
 
 
 def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope | str | int = Scope.NETWORK) -> float:
@@ -58,37 +58,6 @@ def refuse_nothing_to_hide(physics: Physics, slope: float) -> None:
             "no move of a source changes any reading, so there is nothing to hide. Check that the sensors can see the "
             "sources."
         )
-
-
-def exposure(
-    family: Family,
-    *,
-    alpha: float,
-    scope: Scope,
-    sigma: FloatArray,
-    rounding: FloatArray,
-    whitening: FloatArray | None = None,
-) -> float:
-    """The mu of one frame: the largest shift of a hidden move and rounding, in standard deviations, rounded up.
-
-    Notes
-    -----
-    network: alpha `Family.frame_slope` of the readings over sigma + ||r/sigma||; sensor: the largest
-    (alpha slope_l + r_l)/sigma_l. The rounding r, a sum of steps, is taken 2^-20 larger to cover the division of
-    readings by steps in floating point (|reading/step| is below 2^31).
-
-    Noise that sensors share comes on top of sigma: `whitening` W (m, m) has W' W = S^-1. The readings are then W times
-    as far apart. What rounding and errors g of the gains add may point anywhere, and since S >= diag(sigma^2) it counts
-    as with sigma alone: the slope is |W dM| + g |dM / sigma|.
-    """
-    added = rounding * (1 + 2.0**-20)
-    if scope is Scope.NETWORK:
-        slope = family.frame_slope(1 / sigma)
-        if whitening is not None:
-            gain = family.tolerance.gain
-            slope = (family.frame_slope(whitening) + (gain + _WHITENING) * slope) / (1 + gain)
-        return (alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
-    return float(np.max((alpha * family.sensor_slopes() + added) / sigma)) * (1 + 1e-12)
 
 
 def reading_mu(
@@ -231,10 +200,26 @@ class Allowance:
         return [self.cost(sigma, self.covered(sigma)), self.cost(*self.own.charged(sigma, self.covered(sigma)))]
 
     def cost(self, sigma: FloatArray, rounding: FloatArray) -> float:
-        """The mu of a frame with this noise and this rounding, rounded up."""
-        whitening = None if self.shared is None else self.weights(sigma)
-        family, alpha, scope = self.family, self.alpha, self.scope
-        return exposure(family, alpha=alpha, scope=scope, sigma=sigma, rounding=rounding, whitening=whitening)
+        """The mu of a frame with this noise and rounding: the largest shift in standard deviations, rounded up.
+
+        Notes
+        -----
+        network: alpha `Family.frame_slope` of the readings over sigma + ||r/sigma||; sensor: the largest
+        (alpha slope_l + r_l)/sigma_l. The rounding r, a sum of steps, is taken 2^-20 larger to cover the division of
+        readings by steps in floating point (|reading/step| is below 2^31).
+
+        Noise that sensors share comes on top of sigma: W (m, m) has W' W = S^-1. The readings are then W times as far
+        apart. What rounding and errors g of the gains add may point anywhere, and since S >= diag(sigma^2) it counts
+        as with sigma alone: the slope is |W dM| + g |dM / sigma|.
+        """
+        family, added = self.family, rounding * (1 + 2.0**-20)
+        if self.scope is not Scope.NETWORK:
+            return float(np.max((self.alpha * family.sensor_slopes() + added) / sigma)) * (1 + 1e-12)
+        slope = family.frame_slope(1 / sigma)
+        if self.shared is not None:
+            gain = family.tolerance.gain
+            slope = (family.frame_slope(self.weights(sigma)) + (gain + _WHITENING) * slope) / (1 + gain)
+        return (self.alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
 
     def weights(self, sigma: FloatArray) -> FloatArray:
         """What whitens the noise: 1/sigma (m,), or a matrix (m, m) if sensors share noise."""

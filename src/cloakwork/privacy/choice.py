@@ -6,7 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from cloakwork._checks import positive
+from cloakwork._checks import member_of, positive
 from cloakwork.errors import CalibrationError, InputError
 
 RandomBelow: TypeAlias = Callable[[int], int]
@@ -53,7 +53,10 @@ def choose(
     >>> choose([12, 9, 9, 3, 1, 0], epsilon=20.0)
     0
     """
-    return chosen(_exact_scores(scores), _exact(epsilon, sensitivity), _mechanism(mechanism), secrets.randbelow)
+    claim = positive("epsilon", epsilon, error=CalibrationError)
+    factor = Fraction(claim) / (2 * Fraction(positive("sensitivity", sensitivity, error=CalibrationError)))
+    way = member_of("mechanism", mechanism, Chooser)
+    return chosen(_exact_scores(scores), factor, way, secrets.randbelow)
 
 
 def chosen(scores: Sequence[Fraction], factor: Fraction, mechanism: Chooser, below: RandomBelow) -> int:
@@ -90,25 +93,12 @@ def _at_most_one(x: Fraction, below: RandomBelow) -> bool:
     return count % 2 == 1
 
 
-def _exact(epsilon: float, sensitivity: float) -> Fraction:
-    claim = positive("epsilon", epsilon, error=CalibrationError)
-    return Fraction(claim) / (2 * Fraction(positive("sensitivity", sensitivity, error=CalibrationError)))
-
-
 def _exact_scores(scores: Sequence[Any]) -> list[Fraction]:
     """Scores as fractions; an error names a position, never a score."""
     try:
         exact = [Fraction(score.item() if hasattr(score, "item") else score) for score in scores]
     except (TypeError, ValueError, OverflowError):
-        raise InputError("scores: give a list of finite numbers, one per candidate.") from None
+        exact = []
     if not exact or any(isinstance(score, str) for score in scores):
         raise InputError("scores: give a list of finite numbers, one per candidate.")
     return exact
-
-
-def _mechanism(mechanism: Chooser | str) -> Chooser:
-    try:
-        return Chooser(mechanism)
-    except ValueError:
-        allowed = " or ".join(f'"{each}"' for each in Chooser)
-        raise InputError(f"mechanism={mechanism!r}: give {allowed}.", mechanism=mechanism) from None

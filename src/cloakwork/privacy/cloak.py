@@ -9,11 +9,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, instance_of, one_or_each, positive
+from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, instance_of, member_of, one_or_each, positive
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
-from cloakwork.privacy.design import Design, DesignReport, member_of, report, stated_design
+from cloakwork.privacy.design import Design, DesignReport, report, stated_design
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
 from cloakwork.privacy.laplace_losses import LaplaceProfile
@@ -84,6 +84,16 @@ class Cloak(Immutable):
     slow
         Slow offsets to use instead of the calibrated ones; refused if they miss the claim of `stay`.
 
+    Attributes
+    ----------
+    sigmas, steps, ratios
+        Of each sensor, shape (m,): the standard deviation of its own noise (all of it, unless sensors share noise), the
+        step in which it sends, and the first over the second, rounded up, which is the ratio of its noise table.
+    roundings
+        The sum of the steps of the hardware and of sending, which the noise covers, shape (m,).
+    frame_mu
+        The largest shift of one frame by a hidden move, in standard deviations.
+
     Notes
     -----
     A reading is rounded to k steps and sent as k + round(N(0, (sigma/step)^2)). This equals round(k + N), so it is
@@ -124,13 +134,13 @@ class Cloak(Immutable):
         stay: Stay | None = None,
         slow: SlowNoise | None = None,
     ) -> None:
-        law = member_of(NoiseLaw, "noise", noise)
+        law = member_of("noise", noise, NoiseLaw, error=CalibrationError)
         check_claim(epsilon, delta, pure=law is not NoiseLaw.GAUSSIAN)
         self.physics = physics
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.alpha = positive("alpha", alpha, error=CalibrationError)
         self.scope, self.observed = stated_observer(scope, physics.sensors)
-        self.calibration = member_of(Calibration, "calibration", calibration)
+        self.calibration = member_of("calibration", calibration, Calibration, error=CalibrationError)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
         declared = tolerance or Tolerance()
         if physics.pulse and self.readings_per_window > 1:
@@ -162,15 +172,15 @@ class Cloak(Immutable):
         levels = self._levels(allowance, sigma, covariance, shared)
         self.shared = levels.shared
         self.allowance = replace(allowance, shared=levels.shared)
-        self._sigma, self._rounding, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
-        self._step = self._rounding if chosen is None and not sharing else frozen(self.allowance.steps(self._sigma))
-        self._frame_mu = self.allowance.frame_mu(self._sigma)
-        self.allowance.refuse_too_little(self._sigma, self.epsilon, self.delta)
-        ratios, which = np.unique(self._sigma / self._step, return_inverse=True)
-        self._ratios = frozen(np.array([table_ratio(ratio) for ratio in ratios])[which])
-        refuse_too_fine(self._step, self._ratios)
+        self.sigmas, self.roundings, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
+        self.steps = self.roundings if chosen is None and not sharing else frozen(self.allowance.steps(self.sigmas))
+        self.frame_mu = self.allowance.frame_mu(self.sigmas)
+        self.allowance.refuse_too_little(self.sigmas, self.epsilon, self.delta)
+        ratios, which = np.unique(self.sigmas / self.steps, return_inverse=True)
+        self.ratios = frozen(np.array([table_ratio(ratio) for ratio in ratios])[which])
+        refuse_too_fine(self.steps, self.ratios)
         self.stay = stay
-        self.slow = slow if stay is None else stated_slow_noise(self.allowance, self._sigma, self._step, stay, slow)
+        self.slow = slow if stay is None else stated_slow_noise(self.allowance, self.sigmas, self.steps, stay, slow)
         self._ledger = Ledger(
             self.readings_per_window,
             remedy="Make the cloak with a larger readings_per_window, which adds noise, or make a new cloak for the "
@@ -181,7 +191,7 @@ class Cloak(Immutable):
     @property
     def sigma(self) -> Any:
         """Standard deviation of a reading's noise, without what sensors share: a float, or one per sensor."""
-        return one_or_each(self._sigma)
+        return one_or_each(self.sigmas)
 
     @property
     def resolution(self) -> Any:
@@ -197,29 +207,24 @@ class Cloak(Immutable):
     def rests_on_own_noise(self) -> bool:
         """Whether the claim holds only if the sensors have the stated own noise."""
         readings = self.readings_per_window if self.stay is None else self.stay.readings
-        slow = stay_mus(self.allowance, self._sigma, self._step, self.slow, readings)
-        return self.allowance.rests_on_own_noise(self._sigma) or bool(np.argmin(slow))
+        slow = stay_mus(self.allowance, self.sigmas, self.steps, self.slow, readings)
+        return self.allowance.rests_on_own_noise(self.sigmas) or bool(np.argmin(slow))
 
     @property
     def step(self) -> Any:
         """Step in which readings are sent: a float, or one per sensor if they differ."""
-        return one_or_each(self._step)
-
-    @property
-    def sigmas(self) -> FloatArray:
-        """Standard deviation of each sensor's own noise, shape (m,): all of it, unless sensors share noise."""
-        return self._sigma
+        return one_or_each(self.steps)
 
     @property
     def covariance(self) -> FloatArray:
         """Covariance of the noise of one frame, shape (m, m)."""
-        factor = np.zeros((len(self._sigma), 0)) if self.shared is None else self.shared.factor(self._step)
-        return np.asarray(np.diag(self._sigma**2) + factor @ factor.T)
+        factor = np.zeros((len(self.sigmas), 0)) if self.shared is None else self.shared.factor(self.steps)
+        return np.asarray(np.diag(self.sigmas**2) + factor @ factor.T)
 
     @property
     def total_sigmas(self) -> FloatArray:
         """Standard deviation of all noise in what each sensor sends, its stated own noise included, shape (m,)."""
-        return self._sigma if self._own is None else self._own.total(self._sigma)
+        return self.sigmas if self._own is None else self._own.total(self.sigmas)
 
     @property
     def claimed_sigmas(self) -> FloatArray:
@@ -227,43 +232,23 @@ class Cloak(Immutable):
 
         If sensors share noise, it is a matrix R (m, m) with the covariance R R'.
         """
-        return self._informative(self.allowance, self._sigma)
-
-    @property
-    def steps(self) -> FloatArray:
-        """Step in which each sensor sends, shape (m,)."""
-        return self._step
-
-    @property
-    def roundings(self) -> FloatArray:
-        """The sum of the steps of the hardware and of sending, which the noise covers for each sensor, shape (m,)."""
-        return self._rounding
-
-    @property
-    def ratios(self) -> FloatArray:
-        """Noise of each sensor in steps, the ratio of its noise table: sigma over step, rounded up, shape (m,)."""
-        return self._ratios
+        return self._informative(self.allowance, self.sigmas)
 
     @property
     def offsets(self) -> Nuisance | None:
         """The slow offsets or the shared noise of the sensors, which recovery takes into account; None without."""
         if self.shared is not None:
-            return self.shared.nuisance(self._step)
-        return None if self.slow is None or self.stay is None else self.slow.nuisance(self._step, self.stay.period)
+            return self.shared.nuisance(self.steps)
+        return None if self.slow is None or self.stay is None else self.slow.nuisance(self.steps, self.stay.period)
 
     def stay_mu(self, readings: int) -> float:
         """The mu of a source that stays where it is for up to so many frames, with all other frames at hand."""
-        slow = stay_mus(self.allowance, self._sigma, self._step, self.slow, readings)
-        return min(self._frame_mu * math.sqrt(readings), *slow)
+        slow = stay_mus(self.allowance, self.sigmas, self.steps, self.slow, readings)
+        return min(self.frame_mu * math.sqrt(readings), *slow)
 
     def stay_worth(self, readings: int) -> float:
         """How many readings with fresh noise alone tell as much of a source that stays for so many, at most."""
         return readings if self.slow is None else self.slow.worth(self.claimed_sigmas, self.steps, readings)
-
-    @property
-    def frame_mu(self) -> float:
-        """The largest shift of one frame by a hidden move, in standard deviations."""
-        return self._frame_mu
 
     @property
     def profile(self) -> Profile | LaplaceProfile:
@@ -273,8 +258,8 @@ class Cloak(Immutable):
     def over(self, readings: int) -> Profile | LaplaceProfile:
         """All (epsilon, delta) that so many frames meet together."""
         if self.noise is NoiseLaw.LAPLACE:
-            return LaplaceProfile(ROOT_2 * self._frame_mu * (1 + 1e-15), readings)
-        return Profile(self._frame_mu, self.family.doubt).times(readings)
+            return LaplaceProfile(ROOT_2 * self.frame_mu * (1 + 1e-15), readings)
+        return Profile(self.frame_mu, self.family.doubt).times(readings)
 
     @property
     def other_law(self) -> float:
@@ -286,12 +271,12 @@ class Cloak(Immutable):
     @property
     def resolution_cost(self) -> float:
         """How much more noise all steps take, the hardware's too, as a fraction; below 0 if own noise saves more."""
-        return self._frame_mu / self.allowance.cost(self._sigma, 0 * self._rounding) - 1
+        return self.frame_mu / self.allowance.cost(self.sigmas, 0 * self.roundings) - 1
 
     @property
     def resolution_cost_without_own_noise(self) -> float:
         """The `resolution_cost` of sensors without own noise."""
-        rounded, exact = (self.allowance.cost(self._sigma, part * self._rounding) for part in (1, 0))
+        rounded, exact = (self.allowance.cost(self.sigmas, part * self.roundings) for part in (1, 0))
         return rounded / exact - 1
 
     @property
@@ -304,7 +289,7 @@ class Cloak(Immutable):
     @property
     def memory_cost(self) -> float:
         """How much further a frame can shift in rooms that remember, as a fraction; NaN on floors too large for it."""
-        return self.allowance.memory_cost(self._sigma)
+        return self.allowance.memory_cost(self.sigmas)
 
     @cached_property
     def design_report(self) -> DesignReport:
@@ -335,10 +320,10 @@ class Cloak(Immutable):
                 "a cloak with a stay cannot release: its offsets would begin anew with the cloak of the next window. "
                 "Devices keep them. To experiment, use simulate(readings, rng=...).",
             )
-        steps = frames_in_steps(readings, self._step)
+        steps = frames_in_steps(readings, self.steps)
         self._ledger.spend(steps.size // self.physics.sensors)
         if self._resolution is None and not exact:
-            warn_if_rounded(np.asarray(readings, dtype=np.float64), float(self._step.min()))
+            warn_if_rounded(np.asarray(readings, dtype=np.float64), float(self.steps.min()))
         return self._noised(steps, private_words)
 
     def simulate(self, readings: ArrayLike, *, rng: np.random.Generator, walk: OffsetWalk | None = None) -> FloatArray:
@@ -346,16 +331,16 @@ class Cloak(Immutable):
 
         Slow offsets begin anew with each call, unless they continue a `walk`.
         """
-        steps, words = frames_in_steps(readings, self._step), simulated_words(rng)
+        steps, words = frames_in_steps(readings, self.steps), simulated_words(rng)
         if self.slow is not None:
-            walk = walk or self.slow.walk(words)
+            walk = walk or OffsetWalk(self.slow, words)
             steps = steps + walk.steps(steps.size // self.physics.sensors).reshape(steps.shape)
         return self._noised(steps, words)
 
     def to_steps(self, released: ArrayLike) -> IntArray:
         """Turn released readings into the integers that go over the wire."""
         values = frames("released", released, self.physics.sensors, error=ReadingError)
-        return np.asarray(np.rint(values / self._step), dtype=np.int64)
+        return np.asarray(np.rint(values / self.steps), dtype=np.int64)
 
     def explain(self, *, sensor_names: Sequence[str] | None = None) -> Explanation:
         """Explain in plain sentences what is hidden from whom, what is not, the cost, and what drives the noise.
@@ -394,10 +379,10 @@ class Cloak(Immutable):
         return allowance.equal() if self.design is Design.EQUAL else allowance.least_error()
 
     def _noised(self, steps: FloatArray, words: WordSource) -> FloatArray:
-        ratios, kinds = np.unique(self._ratios, return_inverse=True)
+        ratios, kinds = np.unique(self.ratios, return_inverse=True)
         tables = [law_table(self.noise, float(ratio)) for ratio in ratios]
         whole = steps.reshape(-1, self.physics.sensors)
         drawn = noise_of_frames(tables, len(whole), words, kinds=kinds)
         if self.shared is not None:
             drawn = drawn + self.shared.draw(len(whole), words)
-        return np.asarray((whole + drawn) * self._step).reshape(steps.shape)
+        return np.asarray((whole + drawn) * self.steps).reshape(steps.shape)

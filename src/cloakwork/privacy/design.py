@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray, IntArray, member_of
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import (
     Drift,
@@ -37,7 +37,6 @@ MOST_BOUNDS = 4_000_000  # moves times sensors to begin with; beyond, the search
 DIRECTIONS = 12  # of moves on a plane, over half a turn
 POINTS = 4  # per width of the kernel, for sources that may be anywhere
 MOST_POINTS = 10_000_000  # such points times sensors
-_PIECE = 2_000_000
 _ROUNDS = 8
 _SLACK = 1e-3  # fraction by which a move outside the bounds may exceed the budget before it becomes a bound
 _MOST_INFORMATION = 0.99
@@ -320,9 +319,8 @@ def _all_round(model: HeatLine | HeatPlane) -> Iterator[FloatArray]:
     along = Moves.of(_finer(model)).slopes
     angles = math.pi * np.arange(DIRECTIONS) / DIRECTIONS
     turns = np.stack([np.cos(angles), np.sin(angles)], axis=1) if along.shape[1] == 2 else np.ones((1, 1))
-    step = max(1, _PIECE // (len(turns) * along.shape[2]))
-    for start in range(0, len(along), step):
-        yield (turns @ along[start : start + step]).reshape(-1, along.shape[2]).T
+    for piece in pieces_of(len(along), len(turns) * along.shape[2]):
+        yield (turns @ along[piece]).reshape(-1, along.shape[2]).T
 
 
 def _finer(model: HeatLine | HeatPlane) -> HeatLine | HeatPlane:
@@ -364,15 +362,6 @@ def _refuse_too_many(sensors: int) -> None:
         )
 
 
-def member_of(kind: Any, name: str, value: object) -> Any:
-    """The member of an enumeration that a caller names."""
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = " or ".join(f'"{member.value}"' for member in kind)
-        raise CalibrationError(f"{name}={value!r}: give {allowed}.", **{name: value}) from None
-
-
 def stated_design(
     design: Design | str | None, sigma: ArrayLike | None, covariance: ArrayLike | None = None, *, few: bool = False
 ) -> Design | None:
@@ -383,7 +372,7 @@ def stated_design(
             design=design,
         )
     if sigma is None and covariance is None:
-        return Design.EQUAL if design is None else Design(member_of(Design, "design", design))
+        return Design.EQUAL if design is None else member_of("design", design, Design, error=CalibrationError)
     if design is not None or (sigma is not None and covariance is not None):
         raise CalibrationError(
             f"design={design!r} together with sigma or covariance: the noise is either designed or given, in one way. "

@@ -3,25 +3,24 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray, more_noise, rounded_up
 from cloakwork.accuracy import bayes_risk
-from cloakwork.physics import Family, FloorPlan, HeatLine, Metric, Nuisance, Physics, Placement
-from cloakwork.privacy.calibration import Allowance
-from cloakwork.privacy.design import Design, DesignReport
-from cloakwork.privacy.drivers import drivers
+from cloakwork.physics import FloorPlan, Graph, HeatLine, Metric, Nuisance, Physics, Placement
+from cloakwork.privacy.design import Design
 from cloakwork.privacy.gaussian import Profile
-from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw
 from cloakwork.privacy.observer import Scope
-from cloakwork.privacy.shared import SharedNoise
-from cloakwork.privacy.stay import SlowNoise, Stay
+
+if TYPE_CHECKING:
+    from cloakwork.privacy.cloak import Cloak
 
 LARGE_COST = 0.05  # of steps of the hardware, beyond which own noise is worth measuring
+SHOWN_SENSORS = 3
 
 
 @dataclass(frozen=True)
@@ -43,68 +42,16 @@ class Explanation:
         return "\n".join(f"{title}\n" + "\n".join(f"  - {line}" for line in lines) for title, lines in parts)
 
 
-class ExplainableCloak(Protocol):
-    """The attributes of a `Cloak` that an explanation reads."""
-
-    physics: Physics
-    family: Family
-    allowance: Allowance
-    epsilon: float
-    delta: float
-    alpha: float
-    scope: Scope
-    observed: int
-    noise: NoiseLaw
-    readings_per_window: int
-    sensitivity: float
-    design: Design | None
-    stay: Stay | None
-    slow: SlowNoise | None
-    shared: SharedNoise | None
-
-    def over(self, readings: int) -> Profile | LaplaceProfile: ...
-    def stay_mu(self, readings: int) -> float: ...
-    def stay_worth(self, readings: int) -> float: ...
-    @property
-    def sigmas(self) -> FloatArray: ...
-    @property
-    def covariance(self) -> FloatArray: ...
-    @property
-    def steps(self) -> FloatArray: ...
-    @property
-    def frame_mu(self) -> float: ...
-    @property
-    def resolution(self) -> Any: ...
-    @property
-    def resolution_cost(self) -> float: ...
-    @property
-    def resolution_cost_without_own_noise(self) -> float: ...
-    @property
-    def own_noise(self) -> Any: ...
-    @property
-    def rests_on_own_noise(self) -> bool: ...
-    @property
-    def claimed_sigmas(self) -> FloatArray: ...
-    @property
-    def timing_cost(self) -> float: ...
-    @property
-    def memory_cost(self) -> float: ...
-    @property
-    def other_law(self) -> float: ...
-    @property
-    def design_report(self) -> DesignReport: ...
-
-
-def explain(cloak: ExplainableCloak, names: Sequence[str]) -> Explanation:
+def explain(cloak: "Cloak", names: Sequence[str]) -> Explanation:
     """Explain a cloak; `names` are the names of its sensors."""
-    return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), drivers(cloak, names))
+    return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), _drivers(cloak, names))
 
 
-def _some_sensors(cloak: ExplainableCloak) -> str:
+def _some_sensors(cloak: "Cloak") -> str:
     return "one sensor, and no other," if cloak.observed == 1 else f"any {cloak.observed} sensors, and no others,"
 
 
-def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
+def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     k = cloak.readings_per_window
     window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
     sensors = "all sensors" if cloak.scope is Scope.NETWORK else _some_sensors(cloak)
@@ -132,7 +79,7 @@ def _hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
     )
 
 
-def _tables(cloak: ExplainableCloak) -> tuple[str, ...]:
+def _tables(cloak: "Cloak") -> tuple[str, ...]:
     """What a delta of 0 leaves out."""
     if cloak.delta:
         return ()
@@ -142,7 +89,7 @@ def _tables(cloak: ExplainableCloak) -> tuple[str, ...]:
     )
 
 
-def _stays(cloak: ExplainableCloak) -> tuple[str, ...]:
+def _stays(cloak: "Cloak") -> tuple[str, ...]:
     """The claim for a source that stays."""
     stay = cloak.stay
     if stay is None:
@@ -176,7 +123,7 @@ def _distance(model: Physics) -> tuple[str, ...]:
     return ()
 
 
-def _memory(cloak: ExplainableCloak) -> tuple[str, ...]:
+def _memory(cloak: "Cloak") -> tuple[str, ...]:
     """State the claim's assumption about rooms that remember."""
     if cloak.family.tolerance.memory or not cloak.memory_cost:
         return ()
@@ -191,7 +138,7 @@ def _memory(cloak: ExplainableCloak) -> tuple[str, ...]:
     )
 
 
-def _own_noise(cloak: ExplainableCloak) -> tuple[str, ...]:
+def _own_noise(cloak: "Cloak") -> tuple[str, ...]:
     """State what the claim assumes of the sensors' own noise."""
     if not cloak.rests_on_own_noise:
         return ()
@@ -202,7 +149,7 @@ def _own_noise(cloak: ExplainableCloak) -> tuple[str, ...]:
     )
 
 
-def _pulse(cloak: ExplainableCloak) -> tuple[str, ...]:
+def _pulse(cloak: "Cloak") -> tuple[str, ...]:
     """State the claim's assumption about the time at which a pulse is read."""
     if not cloak.physics.pulse:
         return ()
@@ -213,7 +160,7 @@ def _pulse(cloak: ExplainableCloak) -> tuple[str, ...]:
     )
 
 
-def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
+def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
     window = cloak.over(cloak.readings_per_window)
     two, day = (rounded_up(window.times(k).epsilon(cloak.delta), 3) for k in (2, 24))
     wall = ", and which side of a wall a source is on" if isinstance(cloak.physics, FloorPlan) else ""
@@ -242,7 +189,7 @@ def _not_hidden(cloak: ExplainableCloak) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _known_shares(cloak: ExplainableCloak) -> list[str]:
+def _known_shares(cloak: "Cloak") -> list[str]:
     """What someone learns who knows the shared part of the noise, and what errors of the model cost."""
     plain = replace(cloak.allowance, shared=None)
     left = Profile(plain.frame_mu(cloak.sigmas), cloak.family.doubt).times(cloak.readings_per_window)
@@ -255,7 +202,7 @@ def _known_shares(cloak: ExplainableCloak) -> list[str]:
     ]
 
 
-def _steps(cloak: ExplainableCloak) -> str:
+def _steps(cloak: "Cloak") -> str:
     sent, more = f"{float(cloak.steps.min()):.3g}", more_noise(cloak.resolution_cost)
     if cloak.resolution is None:
         return f"Readings count as exact before they are sent. Sending them in steps of {sent} takes {more}."
@@ -277,7 +224,7 @@ def _steps(cloak: ExplainableCloak) -> str:
     )
 
 
-def _found(cloak: ExplainableCloak) -> list[str]:
+def _found(cloak: "Cloak") -> list[str]:
     """How often the best guess of someone with all readings names the place of a lone source that stays."""
     if cloak.physics.places < 2 or not cloak.physics.explicit or cloak.noise is NoiseLaw.LAPLACE:
         return []
@@ -293,7 +240,7 @@ def _found(cloak: ExplainableCloak) -> list[str]:
     ]
 
 
-def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
+def _cost(cloak: "Cloak") -> tuple[str, ...]:
     deviations = np.sqrt(np.diagonal(cloak.covariance))
     low, high = float(deviations.min()), float(deviations.max())
     noise = rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}, depending on the sensor"
@@ -332,7 +279,7 @@ def _cost(cloak: ExplainableCloak) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _frames(cloak: ExplainableCloak, root: float) -> str:
+def _frames(cloak: "Cloak", root: float) -> str:
     """What it costs to cover several frames."""
     k = cloak.readings_per_window
     if cloak.noise is NoiseLaw.GAUSSIAN:
@@ -340,7 +287,7 @@ def _frames(cloak: ExplainableCloak, root: float) -> str:
     return f"Covering {k} frames takes up to about {k} times the noise of covering one: Laplace noise adds up so."
 
 
-def _law(cloak: ExplainableCloak) -> tuple[str, ...]:
+def _law(cloak: "Cloak") -> tuple[str, ...]:
     """How the other law of noise compares, where there is a choice."""
     ratio = cloak.other_law
     if ratio == 1:
@@ -352,7 +299,7 @@ def _law(cloak: ExplainableCloak) -> tuple[str, ...]:
     return (f"{other} noise would have {ratio:.3g} times the variance at the same claim.{better}",)
 
 
-def _designed(cloak: ExplainableCloak) -> str:
+def _designed(cloak: "Cloak") -> str:
     report = cloak.design_report
     equal = rounded_up(float(cloak.allowance.equal().sigma[0]))
     rest = ", the others send little but noise" if report.carrying < cloak.physics.sensors else ""
@@ -369,8 +316,54 @@ def _designed(cloak: ExplainableCloak) -> str:
     )
 
 
-def _in_spite_of(cloak: ExplainableCloak) -> str:
+def _in_spite_of(cloak: "Cloak") -> str:
     drift = cloak.allowance.drift
     if isinstance(drift, Nuisance):
         return ", with what earlier ones leave unknown of the stated drift,"
     return ", with the stated drift," if drift else ""
+
+
+def _drivers(cloak: "Cloak", names: Sequence[str]) -> tuple[str, ...]:
+    """The moves and the sensors that set the noise; `names` are the names of the sensors."""
+    if cloak.scope is Scope.SENSOR:
+        slopes = cloak.family.sensor_slopes()
+        worst = int(np.argmax(slopes / cloak.sigmas))
+        share = _share(slopes)
+        return (f"Sensor {names[worst]} is the most exposed. The median sensor has {share} times the largest slope.",)
+    weights = cloak.allowance.weights(cloak.sigmas)
+    pair = cloak.family.joint_slope(weights).pair
+    name = cloak.physics.space.name
+    steepest = (
+        f"Moves between the places ({name(pair[0])}) and ({name(pair[1])}) set the noise. The median pair of "
+        f"neighbours has {_share(cloak.physics.pair_slopes(weights))} times the largest slope."
+    )
+    if cloak.shared is not None:
+        return (steepest,)
+    move = np.zeros(cloak.physics.places)
+    move[list(pair)] = 1, -1
+    shifts = cloak.physics.apply(move) * weights
+    shares = shifts**2 / max(float((shifts**2).sum()), 1e-300)
+    top = np.argsort(shares)[::-1][:SHOWN_SENSORS]
+    lines = [
+        steepest,
+        f"Sensors {', '.join(names[int(s)] for s in top)} see {100 * float(shares[top].sum()):.0f} % of that move.",
+    ]
+    if isinstance(cloak.physics, Graph) and not cloak.physics.explicit:
+        loose = cloak.physics.looseness()
+        if math.isfinite(loose):
+            lines.append(
+                f"The noise is at most {rounded_up(loose, 3)} times what the steepest pair of neighbours would need."
+            )
+        return tuple(lines)
+    kept = weights.copy()
+    kept[top] = 0.0
+    if len(top) < len(weights):
+        saved = 1 - cloak.family.frame_slope(kept) / cloak.family.frame_slope(weights)
+        if saved >= 0.01:
+            lines.append(f"Without these sensors, the others would need {100 * saved:.0f} % less noise.")
+    return tuple(lines)
+
+
+def _share(slopes: FloatArray) -> str:
+    largest = float(slopes.max(initial=0.0))
+    return f"{float(np.median(slopes)) / largest:.2f}" if largest > 0 else "0"

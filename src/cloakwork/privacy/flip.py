@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frozen, positive, rounded_down, rounded_up
 from cloakwork.errors import CalibrationError, InputError, ReadingError
+from cloakwork.privacy.gaussian import checked_delta, turning_point
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_table import CUT_BITS, Level, NoiseTable
 from cloakwork.privacy.sampler import WordSource, private_words, simulated_words
@@ -62,7 +63,7 @@ class Flip(Immutable):
         self, *, epsilon: float, delta: float = 0.0, readings_per_window: int, values: int = 2, sensors: int = 1
     ) -> None:
         self.epsilon = positive("epsilon", epsilon, error=CalibrationError)
-        self.delta = _checked_delta(delta)
+        self.delta = checked_delta(delta)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
         self.values = count("values", values, least=2, error=CalibrationError)
         self.sensors = count("sensors", sensors, error=CalibrationError)
@@ -81,8 +82,8 @@ class Flip(Immutable):
                 readings=covered,
             )
         self.each = _largest_each(self.epsilon, self.delta, covered, self.values)
-        # every other value gets so many of all words, rounded up, but never more than the true one
-        self._words_each = min(
+        # every other value gets so many of all 2^127 words, rounded up, but never more than the true one
+        self.words = min(
             math.ceil(WORD / (math.exp(self.each) + self.values - 1) * (1 + 2.0**-50)), WORD // self.values
         )
         self._ledger = Ledger(
@@ -94,11 +95,6 @@ class Flip(Immutable):
         self._freeze()
 
     @property
-    def words(self) -> int:
-        """Number of words, of all 2^127, that stand for each value that is not the true one."""
-        return self._words_each
-
-    @property
     def truth(self) -> float:
         """Probability that a report is the true value."""
         return 1 - (self.values - 1) * self.other
@@ -106,7 +102,7 @@ class Flip(Immutable):
     @property
     def other(self) -> float:
         """Probability of each value that is not the true one."""
-        return self._words_each / WORD
+        return self.words / WORD
 
     @property
     def likelihood(self) -> FloatArray:
@@ -196,13 +192,13 @@ class Flip(Immutable):
             raise ReadingError(f"readings{list(where)} is not a whole number from 0 to {self.values - 1}.", where=where)
         return array.astype(np.int64)
 
-    def _randomised(self, values: IntArray, words: WordSource) -> IntArray:
-        """A word below `_words_each` times the number of other values chooses one of them, any other the truth."""
-        drawn = words(values.size)
+    def _randomised(self, values: IntArray, source: WordSource) -> IntArray:
+        """A word below `words` times the number of other values chooses one of them, any other the truth."""
+        drawn = source(values.size)
         high, low = drawn[:, 0] & np.uint64(2**63 - 1), drawn[:, 1]
         others = np.zeros(values.size, dtype=np.int64)
         for k in range(1, self.values):
-            cut_high, cut_low = divmod(k * self._words_each, 2**64)
+            cut_high, cut_low = divmod(k * self.words, 2**64)
             others += (high < cut_high) | ((high == cut_high) & (low < np.uint64(cut_low)))
         return np.asarray((values.ravel() + others) % self.values).reshape(values.shape)
 
@@ -255,9 +251,9 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
     For very many readings, an epsilon that the loss exceeds with a probability of at most delta, which is a little
     larger.
     """
-    low, high = 0.0, each * readings
+    largest = each * readings
     if delta == 0:
-        return high
+        return largest
     if readings > MOST_EXACT:
         truth = special.expit(each)
         few, many = 0, readings  # the loss of `many` true reports is exceeded with a probability of at most delta
@@ -271,13 +267,11 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
     law = loss_law(each, readings, values)
     losses = each * np.arange(-readings, readings + 1)
     slip = loss_slip(readings)
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        if float(law @ -np.expm1(np.minimum(middle - losses, 0.0))) * slip <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+
+    def exceeds(epsilon: float) -> bool:
+        return float(law @ -np.expm1(np.minimum(epsilon - losses, 0.0))) * slip > delta
+
+    return turning_point(exceeds, 0.0, largest, within=1e-9)[1]
 
 
 def loss_slip(readings: int) -> float:
@@ -335,16 +329,4 @@ def _largest_each(epsilon: float, delta: float, readings: int, values: int) -> f
                 f"delta={delta:g}: with epsilon={epsilon:g} it allows to report the truth. Give a smaller delta.",
                 delta=delta,
             )
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        if loss_delta(epsilon, middle, readings, values) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _checked_delta(delta: Any) -> float:
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 <= delta < 1:
-        raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1; 1e-6 is usual.", delta=delta)
-    return float(delta)
+    return turning_point(lambda each: loss_delta(epsilon, each, readings, values) <= delta, low, high, within=1e-12)[0]

@@ -5,16 +5,18 @@ with the same mu compose to mu sqrt(k), exactly.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from scipy import special
 
-from cloakwork._checks import as_number
+from cloakwork._checks import as_number, not_negative
 from cloakwork.errors import CalibrationError
 
 _ULP = float(np.finfo(float).eps)
+_TINY = 1e-290
 
 
 class Calibration(StrEnum):
@@ -47,6 +49,30 @@ def log_delta(epsilon: float, mu: float) -> float:
     return first + math.log(remainder + slip)
 
 
+def turning_point(holds: Callable[[float], bool], low: float, high: float, *, within: float) -> tuple[float, float]:
+    """The ends of an interval in which a condition turns from true to false, `within` a fraction of each other.
+
+    It is true at the first end and false at the second, or both are `low` where it is false already. `high` is doubled
+    until it is false.
+    """
+    if not holds(low):
+        return low, low
+    while holds(high):
+        low, high = high, 2 * high
+    while high - low > within * high and high > _TINY:
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def checked_delta(delta: float) -> float:
+    """Return `delta` as a float; refuse it unless it is from 0 to below 1."""
+    number = as_number("delta", delta, error=CalibrationError)
+    if not 0 <= number < 1:
+        raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1; 1e-6 is usual.", delta=delta)
+    return number
+
+
 def check_claim(epsilon: float, delta: float, *, pure: bool = False) -> None:
     """Refuse an (epsilon, delta) that is meaningless or, unless `pure`, that no Gaussian noise can meet."""
     for name, value in (("epsilon", epsilon), ("delta", delta)):
@@ -71,17 +97,9 @@ def largest_mu(epsilon: float, delta: float) -> float:
     """
     check_claim(epsilon, delta)
     goal = math.log(delta)
-    low, high = 0.0, 1.0
-    while log_delta(epsilon, high) <= goal:
-        low, high = high, 2 * high
-    while high - low > 4 * _ULP * high:
-        middle = (low + high) / 2
-        if log_delta(epsilon, middle) <= goal:
-            low = middle
-        else:
-            high = middle
-        if high < 1e-290:
-            raise CalibrationError(f"delta={delta} with epsilon={epsilon} is too small to compute.", delta=delta)
+    low, high = turning_point(lambda mu: log_delta(epsilon, mu) <= goal, 0.0, 1.0, within=4 * _ULP)
+    if high <= _TINY:
+        raise CalibrationError(f"delta={delta} with epsilon={epsilon} is too small to compute.", delta=delta)
     return low
 
 
@@ -109,13 +127,7 @@ def paper_mu(epsilon: float, delta: float) -> float:
 def _largest_paper_epsilon(delta: float) -> float:
     goal = math.log(delta)
     scale = 2 * math.log(1.25 / delta)
-    low, high = 0.0, 1.0
-    while log_delta(high, high / scale) <= goal:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if log_delta(middle, middle / scale) <= goal else (low, middle)
-    return low
+    return turning_point(lambda epsilon: log_delta(epsilon, epsilon / scale) <= goal, 0.0, 1.0, within=4 * _ULP)[0]
 
 
 @dataclass(frozen=True)
@@ -135,13 +147,11 @@ class Profile:
     doubt: float = 0.0  # the probability that mu is understated, of all releases together
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.mu) and self.mu >= 0):
-            raise CalibrationError(f"mu={self.mu}: give a finite number, 0 or above.", mu=self.mu)
+        not_negative("mu", self.mu, error=CalibrationError)
 
     def delta(self, epsilon: float) -> float:
         """The least delta at `epsilon` (0 or above), rounded up."""
-        if not (math.isfinite(epsilon) and epsilon >= 0):
-            raise CalibrationError(f"epsilon={epsilon}: give a finite number, 0 or above.", epsilon=epsilon)
+        not_negative("epsilon", epsilon, error=CalibrationError)
         delta = math.exp(log_delta(epsilon, self.mu) * (1 - 2 * _ULP)) * (1 + 8 * _ULP)
         return min(1.0, math.nextafter(delta + self.doubt, math.inf))
 
@@ -153,15 +163,7 @@ class Profile:
                 f"delta={delta:g}: the sensitivity may fail with {self.doubt:g}. Give more.", delta=delta
             )
         goal = math.log(math.nextafter(delta - self.doubt, 0.0) if self.doubt else delta)
-        if log_delta(0.0, self.mu) <= goal:
-            return 0.0
-        low, high = 0.0, 1.0
-        while log_delta(high, self.mu) > goal:
-            low, high = high, 2 * high
-        while high - low > 4 * _ULP * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if log_delta(middle, self.mu) <= goal else (middle, high)
-        return high
+        return turning_point(lambda epsilon: log_delta(epsilon, self.mu) > goal, 0.0, 1.0, within=4 * _ULP)[1]
 
     @property
     def right(self) -> float:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, not_negative
 from cloakwork.errors import CalibrationError
+from cloakwork.privacy.gaussian import checked_delta, turning_point
 
 _ULP = 2.0**-52
 _COST = 0.01  # of delta, for the damping that makes the sum end
@@ -31,23 +32,17 @@ class LaplaceProfile:
 
         For several readings this is by about 1 %, and by more where epsilon is close to the sum of all shifts.
         """
-        if not (math.isfinite(epsilon) and epsilon >= 0):
-            raise CalibrationError(f"epsilon={epsilon}: give a finite number, 0 or above.", epsilon=epsilon)
+        not_negative("epsilon", epsilon, error=CalibrationError)
         if self.readings == 1:
             return min(1.0, max(0.0, -math.expm1((epsilon - self.shift) / 2)) * (1 + 4 * _ULP))
         return laplace_delta(np.array([self.shift]), epsilon, times=self.readings)
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon at `delta`, rounded up; the sum of all shifts at a delta of 0."""
-        if not 0 <= delta < 1:
-            raise CalibrationError(f"delta={delta!r}: give a number from 0 to below 1.", delta=delta)
-        low, high = 0.0, self.readings * self.shift
-        if delta == 0:
-            return high
-        while high - low > 1e-7 * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
-        return high
+        largest = self.readings * self.shift
+        if checked_delta(delta) == 0:
+            return largest
+        return turning_point(lambda e: e < largest and self.delta(e) > delta, 0.0, largest, within=1e-7)[1]
 
     def times(self, k: int) -> "LaplaceProfile":
         """The profile of `k` times as many readings."""
@@ -72,17 +67,14 @@ def largest_shift(epsilon: float, delta: float, *, readings: int) -> float:
     >>> round(largest_shift(1.0, 0.1, readings=1), 4), round(20 * largest_shift(1.0, 1e-6, readings=20), 3)
     (1.2107, 1.151)
     """
-    low, high = epsilon / readings * (1 - 2 * _ULP), epsilon
+    low = epsilon / readings * (1 - 2 * _ULP)
     if delta <= 0:
         return low
     if readings == 1:
         return (epsilon - 2 * math.log1p(-delta)) * (1 - 4 * _ULP)
-    while LaplaceProfile(high, readings).delta(epsilon) <= delta:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if LaplaceProfile(middle, readings).delta(epsilon) <= delta else (low, middle)
-    return low
+    return turning_point(
+        lambda shift: LaplaceProfile(shift, readings).delta(epsilon) <= delta, low, epsilon, within=1e-9
+    )[0]
 
 
 def quick_delta(shifts: FloatArray, epsilon: float) -> float:

@@ -6,7 +6,6 @@ difference of two exponential numbers, hence a whole number of blocks plus indep
 
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
-from fractions import Fraction
 from functools import lru_cache
 
 from cloakwork._checks import positive
@@ -44,22 +43,27 @@ def laplace_table(scale: float, *, base: int = _BASE, coarsest: int = _COARSEST)
             scale=scale,
         )
     with localcontext(_EXACT):
-        left, factor = _decimal(Fraction(scale)), 1
+        left, factor = +Decimal(scale), 1
         if left <= coarsest:
-            levels = [Level(1, _written(_rounded(left)))]
+            levels = [Level(1, _written(_falling((-1 / (2 * left)).exp(), left)))]  # of round(L)
         else:
             levels = [Level(1, _written(_rounded_within(left, base)))]
             left, factor = left / base, base
             while left > coarsest:
                 levels.append(Level(factor, _written(_discrete_within(left, base))))
                 left, factor = left / base, factor * base
-            levels.append(Level(factor, _written(_discrete(left))))
+            ratio = (-1 / left).exp()
+            levels.append(Level(factor, _written(_falling(2 * ratio / (1 + ratio), left))))  # of D1 - D2
     return NoiseTable(scale, tuple(reversed(levels)), sum(cuts_error(level.count) for level in levels))
 
 
-def _rounded(scale: Decimal) -> Iterator[Decimal]:
-    """P(|round(L)| <= j) = 1 - e^(-(j + 1/2) / scale)."""
-    ratio, tail = (-1 / scale).exp(), (-1 / (2 * scale)).exp()
+def _falling(tail: Decimal, scale: Decimal) -> Iterator[Decimal]:
+    """1 - tail e^(-j / scale).
+
+    That is P(|round(L)| <= j) with tail e^(-1 / (2 scale)), and P(|D1 - D2| <= j) for geometric numbers D of ratio r =
+    e^(-1/scale) with tail 2 r / (1 + r).
+    """
+    ratio = (-1 / scale).exp()
     for _ in range(int(scale * _REACH) + 2):
         yield 1 - tail
         tail *= ratio
@@ -77,15 +81,6 @@ def _rounded_within(scale: Decimal, base: int) -> Iterator[Decimal]:
         down, up = down * ratio, up / ratio
 
 
-def _discrete(scale: Decimal) -> Iterator[Decimal]:
-    """P(|D1 - D2| <= j) = 1 - 2 r^(j+1) / (1 + r) for geometric numbers D of ratio r = e^(-1/scale)."""
-    ratio = (-1 / scale).exp()
-    tail = 2 * ratio / (1 + ratio)
-    for _ in range(int(scale * _REACH) + 2):
-        yield 1 - tail
-        tail *= ratio
-
-
 def _discrete_within(scale: Decimal, base: int) -> Iterator[Decimal]:
     """P(|D1 - D2| <= j) for geometric numbers D below `base`, of ratio r = e^(-1/scale).
 
@@ -99,10 +94,6 @@ def _discrete_within(scale: Decimal, base: int) -> Iterator[Decimal]:
         yield total
         total += 2 * height * (down - up)
         down, up = down * ratio, up / ratio
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def _written(probabilities: Iterable[Decimal]) -> bytes:

@@ -32,6 +32,7 @@ _FINE_NOISE = Fraction(33, 16)  # in units of the coarse step: with less, the co
 _RATIO_BITS = 40
 _BITS = 192
 _ONE = 1 << _BITS
+_INVERSE_ROOT_TWO_PI = 0x662114CF50D942343F2CF1402EAE38BFD3829F30512706D8  # of _ONE
 _LEAST_DENSITY = 32  # lattice points per standard deviation
 _LEAST_PARAMETER = Fraction(1, 32)  # smaller rounded noise is always zero, to 2^-188
 
@@ -257,7 +258,7 @@ def _lattice_masses(density: Fraction, points: int) -> list[int]:
     step = 1 / density
     polynomial = _cell_polynomial(step)
     square = _fixed(step * step)
-    height = _fixed(step) * _inverse_root_two_pi() >> _BITS
+    height = _fixed(step) * _INVERSE_ROOT_TWO_PI >> _BITS
     masses = []
     for i, weight in enumerate(islice(_weights(density), points)):
         x2 = i * i * square
@@ -299,20 +300,4 @@ def _exp_minus(value: Fraction) -> int:
         k += 1
         term = -(term * x >> _BITS) // k if term > 0 else (-term * x >> _BITS) // k
         total += term
-    return total
-
-
-def _inverse_root_two_pi() -> int:
-    two_pi = 2 * (16 * _arctan_inverse(5) - 4 * _arctan_inverse(239))
-    return math.isqrt((_ONE << (2 * _BITS)) // two_pi)
-
-
-def _arctan_inverse(n: int) -> int:
-    term = _ONE // n
-    total, k, sign = term, 1, 1
-    while term:
-        term //= n * n
-        k += 2
-        sign = -sign
-        total += sign * (term // k)
     return total

@@ -29,7 +29,7 @@ _NODES, _WEIGHTS = (part / 2 for part in np.polynomial.legendre.leggauss(64))
 
 
 class Charge(NamedTuple):
-    """Noise and rounding of each sensor, as `exposure` takes them."""
+    """Noise and rounding of each sensor, as `Allowance.cost` takes them."""
 
     noise: FloatArray
     rounding: FloatArray

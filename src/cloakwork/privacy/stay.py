@@ -124,13 +124,9 @@ class SlowNoise:
         ratio = float(self.ratios[sensor]) / math.sqrt(1 - self.fade**2)
         return noise_table(table_ratio(ratio), size=SERVER_TABLES)
 
-    def walk(self, words: WordSource) -> "OffsetWalk":
-        """Offsets of consecutive frames, from random words."""
-        return OffsetWalk(self, words)
-
 
 class OffsetWalk:
-    """The offsets of all sensors, frame after frame."""
+    """The offsets of all sensors, frame after frame, from random words."""
 
     def __init__(self, slow: SlowNoise, words: WordSource) -> None:
         self._slow, self._words = slow, words

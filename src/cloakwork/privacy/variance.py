@@ -1,6 +1,7 @@
 """How well noisy readings locate a source: the variance of its place, from the Fisher information."""
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork.accuracy import longest_path, sigma_of_each_sensor
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, FloorPlan, HeatLine, HeatPlane, Nuisance, Physics, Space
+from cloakwork.physics import Drift, FloorPlan, HeatLine, HeatPlane, Nuisance, Physics, Space, pieces_of
 
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill an interval evenly
 _PIECE = 100_000  # slopes per batch
@@ -64,14 +66,7 @@ def place_variances(
     [0.022, 0.016, 0.013, 0.016, 0.022]
     """
     moves = Moves.of(physics, known_within=known_within, drift=drift)
-    if np.shape(sigma) == (physics.sensors, physics.sensors):
-        return np.asarray(moves.members @ moves.variances(precision(np.asarray(sigma, dtype=np.float64))))
-    try:
-        noise = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (physics.sensors,))
-    except ValueError:
-        raise InputError(f"sigma: give one number, or one for each of the {physics.sensors} sensors.") from None
-    if not (np.isfinite(noise).all() and (noise > 0).all()):
-        raise InputError("sigma holds a value that is not a finite number above 0.")
+    noise = sigma_of_each_sensor(physics, sigma)
     return np.asarray(moves.members @ moves.variances(precision(noise)))
 
 
@@ -231,7 +226,7 @@ class Moves:
         return total
 
     def curve(self, weights: FloatArray) -> Curve:
-        """The mean variance with its derivatives.
+        """The mean variance with its derivatives, of moves whose slopes are not sparse.
 
         Notes
         -----
@@ -240,8 +235,6 @@ class Moves:
         J (I + W C)^-1 take the place of J_l. They change with the weights, which adds 2 S_kl sum_a g_ka g_la / a^2 to
         the second derivative, S = C (I + W C)^-1.
         """
-        if isinstance(self.slopes, tuple):
-            raise TypeError("thin the moves of a large floor first")
         sizes, directions = np.linalg.eigh(self.information(weights))
         m = self.sensors
         gradient, hessian = np.zeros(m), np.zeros((m, m))
@@ -272,22 +265,15 @@ class Moves:
         return int(self.known.shape[1])
 
     @property
-    def _pieces(self) -> list[slice]:
+    def _pieces(self) -> Iterator[slice]:
         """Blocks in batches that fit the processor's cache."""
-        step = max(1, _PIECE // max(1, self._axes * self.sensors))
-        return [slice(start, start + step) for start in range(0, len(self.known), step)]
+        return pieces_of(len(self.known), self._axes * self.sensors, _PIECE)
 
 
 def extent(space: Space) -> float:
     """How far apart two places can be: the diagonal or, without coordinates, the longest shortest path found."""
-    if space.places.shape[1]:
-        size = float(np.sqrt((np.ptp(space.places, axis=0) ** 2).sum()))
-    else:
-        far = space.distances(0)
-        end = int(np.argmax(np.where(np.isfinite(far), far, -1.0)))
-        reached = space.distances(end)
-        size = float(reached[np.isfinite(reached)].max())
-    return size if size > 0 else 1.0
+    diagonal = float(np.sqrt((np.ptp(space.places, axis=0) ** 2).sum()))
+    return (diagonal if space.places.shape[1] else longest_path(space)) or 1.0
 
 
 def _derivatives(physics: HeatLine | HeatPlane, known: float) -> Moves:

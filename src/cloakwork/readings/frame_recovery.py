@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray
@@ -102,7 +103,7 @@ class FrameRecoverer:
         self._cloak = cloak
         self._estimator = site.estimator().estimator
         self._last: Recovery | None = None
-        self._known: dict[bytes, PartialCloak] = {}
+        self._known: LRUCache[bytes, PartialCloak] = LRUCache(_KNOWN_PATTERNS)
 
     def recover(self, batch: Sequence[Frame], *, keep: bool = True) -> list[FrameRecovery]:
         """Recover the frames of a batch, in order of time.
@@ -130,8 +131,6 @@ class FrameRecoverer:
     def _part(self, present: NDArray[np.bool_]) -> PartialCloak:
         key = present.tobytes()
         if key not in self._known:
-            if len(self._known) >= _KNOWN_PATTERNS:
-                self._known.pop(next(iter(self._known)))
             self._known[key] = partial_cloak(self._cloak, present, self._site.drift, locally=self._site.samples_locally)
         return self._known[key]
 
@@ -175,7 +174,7 @@ class FrameTracker:
 
     def step(self, frame: Frame) -> FrameRecovery:
         """Take the next frame and return what is known of its moment."""
-        time = seconds(frame)
+        time = frame.time / 1000
         self.settled = []
         try:
             values = values_of(frame, self._site, self._cloak)
@@ -219,7 +218,7 @@ def smoothed_frames(
     tracker = site_tracker(site, cloak)
     if isinstance(tracker, FloorTracker):
         raise SiteError(f"{site.name} has too many sources to judge a moment from later frames.", site=site.name)
-    past = smooth(tracker, [(values_of(frame, site, cloak), seconds(frame)) for frame in frames], progress)
+    past = smooth(tracker, [(values_of(frame, site, cloak), frame.time / 1000) for frame in frames], progress)
     return [followed(frame, moment, settled=True) for frame, moment in zip(frames, past.moments, strict=True)]
 
 
@@ -242,11 +241,6 @@ def settled_frames(
             del live[moment.time]
             yield moment
     yield from live.values()
-
-
-def seconds(frame: Frame) -> float:
-    """The time of a frame as a tracker takes it."""
-    return frame.time / 1000
 
 
 def values_of(frame: Frame, site: Site, cloak: Cloak) -> FloatArray:

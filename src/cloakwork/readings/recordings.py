@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork._checks import IntArray, count
+from cloakwork._checks import count
 from cloakwork.errors import ReadingError
 from cloakwork.readings.converted_rows import as_source, path_of
 from cloakwork.readings.csv_lines import BROKEN_LINE, CsvLines, Header, lines_of, split_cells
 from cloakwork.readings.readings_file import HEADER, PLAN
-from cloakwork.readings.report_values import ReportForm, ReportPart, ReportReader, packed, printable
+from cloakwork.readings.report_values import ReportForm, ReportReader, printable
 
 _BLOCK = 1 << 13
-_PACKED = 1 << 13  # lines that are kept in one way: few, so that a word among numbers costs little memory
 _BLANK = "Where a report is empty give the row with empty columns, so that it counts; otherwise remove the line"
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*").fullmatch
-_USUAL_NUMBER = re.compile("0|[1-9][0-9]{0,17}").fullmatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,30 +104,26 @@ def read_recordings(
         for source, path in zip(given, files, strict=True)
     ]
     earlier: _SequenceNumbers | None = None
-    recorded: list[list[ReportPart]] = []
+    recorded: list[list[str]] = []
     for source, size, before in zip(given, sizes, (0, sizes[0]), strict=True):
         path = path_of(source)
         with CsvLines(source, block=_BLOCK) as lines:
             recording = _Recording(lines, tuple(columns), sensor, most, earlier)
             earlier = recording.sequence_numbers
-            parts: list[ReportPart] = []
-            pending: list[str] = []
+            reports: list[str] = []
             for texts in recording.texts():
-                pending += texts
-                if len(pending) >= _PACKED:
-                    parts.append(packed(pending, form))
-                    pending = []
+                reports += texts
                 if size:
                     progress(before + min(lines.bytes_read, size), sum(sizes))
-        recorded.append([*parts, packed(pending, form)] if pending else parts)
-        if recording.left == most:
+        recorded.append(reports)
+        if not reports:
             of_sensor = f" of sensor {sensor}" if sensor else ""
             raise ReadingError(f"{path}: there is no report in it{of_sensor}.", path=str(path))
     reader = ReportReader(form)
-    reader.decide(*recorded[0], *recorded[1])
+    reader.decide([*recorded[0], *recorded[1]])
     first, second = (
-        reader.read(*parts, where=lambda index, path=path: f"report {index + 1:,} of {path}")  # type: ignore[misc]
-        for parts, path in zip(recorded, files, strict=True)
+        reader.read(reports, where=lambda index, path=path: f"report {index + 1:,} of {path}")  # type: ignore[misc]
+        for reports, path in zip(recorded, files, strict=True)
     )
     return Recordings((first, second), reader)
 
@@ -158,17 +152,15 @@ class _Recording:
         self._lines, self._path = lines, lines.path
         self._header = lines.header()
         self._sensor, self._chosen_sensor = sensor, sensor is not None
-        self.sequence_numbers: _SequenceNumbers | None = None
+        self.sequence_numbers = _SequenceNumbers(self._path, earlier)
+        self._is_readings = set(HEADER) <= set(self._header.names) and not columns
         self._blank = 0  # the row of a blank line that is not yet known to end the file
-        if set(HEADER) <= set(self._header.names) and not columns:
-            self.sequence_numbers = _SequenceNumbers(self._path, earlier)
-        elif sensor is not None:
+        if not self._is_readings and sensor is not None:
             raise ReadingError(
                 f"{self._path}: a sensor can only be chosen from readings, which have the columns {','.join(HEADER)}.",
                 argument="sensor",
             )
-        else:
-            self._places = _places(self._path, self._header, columns)
+        self._places = [] if self._is_readings else _places(self._path, self._header, columns)
 
     def texts(self) -> Iterator[list[str]]:
         """The texts of reports, some at a time, until there are enough."""
@@ -179,7 +171,7 @@ class _Recording:
                 return
 
     def _texts(self) -> Iterator[list[str]]:
-        number, read = self._lines.first_row, self._cells if self.sequence_numbers is None else self._values
+        number, read = self._lines.first_row, self._values if self._is_readings else self._cells
         for block in self._lines.blocks:
             rows, broken = [], False
             try:
@@ -235,35 +227,27 @@ class _Recording:
 
     def _values(self, first: int, rows: list[list[str]]) -> Iterator[list[str]]:
         """Values of one sensor, each sequence number once."""
-        problem: ReadingError | None = None
-        numbers, seqs, values = [], [], []
-        names = self._header.names
+        names, values = self._header.names, []
         places = [names.index(name) for name in ("sensor", "seq", "steps")]
-        planned, known = names.index(PLAN) if PLAN in names else None, self.sequence_numbers
+        planned = names.index(PLAN) if PLAN in names else None
         for number, row in enumerate(rows, start=first):
+            if not row:
+                continue
             if len(row) != len(names):
-                if not row:
-                    continue
-                problem = self._error(f"{len(row)} columns, where the first line has {len(names)}", number)
-                break
+                raise self._error(f"{len(row)} columns, where the first line has {len(names)}", number)
             sensor, seq, value = (row[place].strip() for place in places)
             if self._sensor is None:
                 self._sensor = sensor
-            if sensor == self._sensor:
-                if known is not None and planned is not None and (other := known.other_plan(row[planned].strip())):
-                    problem = self._error(f"made under the plan {row[planned][:12]!r}, others under {other!r}", number)
-                    break
-                numbers.append(number)
-                seqs.append(seq)
-                values.append(value)
-            elif not self._chosen_sensor:
+            if sensor != self._sensor:
+                if self._chosen_sensor:
+                    continue
                 two = f"readings of {self._sensor[:64]!r} and of {sensor[:64]!r}: choose a sensor"
-                problem = self._error(two, number, argument="sensor")
-                break
-        if numbers and known is not None:
-            yield known.new(self._sensor or "", numbers, seqs, values)
-        if problem is not None:
-            raise problem
+                raise self._error(two, number, argument="sensor")
+            if planned is not None and (other := self.sequence_numbers.other_plan(row[planned].strip())):
+                raise self._error(f"made under the plan {row[planned][:12]!r}, others under {other!r}", number)
+            if self.sequence_numbers.is_new(number, sensor, seq, value):
+                values.append(value)
+        yield values
 
     def _error(self, problem: str, row: int, **values: object) -> ReadingError:
         return ReadingError(f"{self._path}, row {row:,}: {problem}.", path=str(self._path), row=row, **values)
@@ -297,72 +281,34 @@ def _is_number(text: str) -> bool:
 class _SequenceNumbers:
     """The value of each sequence number of a sensor in one recording, checked against the `earlier` recording.
 
-    A number is its text: 7 and 07 differ. Unusual texts are coded by negative numbers. Values are compared by their
-    hashes of 64 bits, which are keyed at random for each process. Numbers and hashes are kept in few sorted runs: a run
-    no longer than the next is merged with it.
+    A number is its text: 7 and 07 differ.
     """
 
     def __init__(self, path: Path, earlier: "_SequenceNumbers | None") -> None:
         self.path, self._earlier = path, earlier
         self.sensor: str | None = None
         self.plan: str = "" if earlier is None else earlier.plan
-        self.unusual: dict[str, int] = {} if earlier is None else earlier.unusual
-        self._runs: list[tuple[IntArray, IntArray]] = []
+        self.values: dict[str, str] = {}
 
     def other_plan(self, plan: str) -> str:
         """The plan of all readings before if this one is another, else nothing."""
         self.plan = self.plan or plan
         return self.plan[:12] if plan and plan != self.plan else ""
 
-    def new(self, sensor: str, rows: Sequence[int], numbers: Sequence[str], values: Sequence[str]) -> list[str]:
-        """Values of the numbers that are new in this recording; the same reading again is left out.
-
-        `rows` tells for messages where they are.
-        """
+    def is_new(self, row: int, sensor: str, number: str, value: str) -> bool:
+        """Whether a number is new in this recording; the same reading may come again. `row` is for messages."""
         earlier, self.sensor = self._earlier, sensor
-        if earlier is not None and earlier.sensor != sensor:
+        if earlier is not None and earlier.sensor not in {None, sensor}:
             both = f"{str(earlier.sensor)[:64]!r} in {earlier.path} and {sensor[:64]!r} in {self.path}"
             raise ReadingError(f"readings of {both}: both recordings must be of one sensor.")
-        hashes = np.fromiter(map(hash, values), np.int64, len(values))
-        codes = np.fromiter(map(self._code, numbers), np.int64, len(numbers))
-        each, first, place = np.unique(codes, return_index=True, return_inverse=True)
-        expected = hashes[first]
-        old = self.look_up(each, expected)
-        shared = np.zeros(len(codes), bool) if earlier is None else earlier.look_up(each, expected)[place]
-        different = hashes != expected[place]
-        if np.any(different | shared):
-            index = int(np.argmax(different | shared))
-            where = f"{self.path}, row {rows[index]:,}: number {printable(numbers[index])}"
-            fault = _fault(earlier.path if earlier and shared[index] else None, different=bool(different[index]))
-            raise ReadingError(f"{where} {fault}", path=str(self.path), row=rows[index])
-        self._add(each[~old], expected[~old])
-        return [values[index] for index in np.sort(first[~old]).tolist()]
-
-    def _code(self, number: str) -> int:
-        """A whole number for each text; different texts get different numbers."""
-        return int(number) if _USUAL_NUMBER(number) else self.unusual.setdefault(number, -1 - len(self.unusual))
-
-    def look_up(self, numbers: IntArray, expected: IntArray) -> NDArray[np.bool_]:
-        """Look up which of these sorted numbers are known; write the hashes of their values to `expected`."""
-        known = np.zeros(len(numbers), dtype=bool)
-        for have, hashes in self._runs:
-            if numbers[0] > have[-1] or numbers[-1] < have[0]:
-                continue
-            place = np.minimum(np.searchsorted(have, numbers), len(have) - 1)
-            here = have[place] == numbers
-            expected[here] = hashes[place[here]]
-            known |= here
-        return known
-
-    def _add(self, numbers: IntArray, hashes: IntArray) -> None:
-        """Add sorted numbers that are not known."""
-        while len(numbers) and self._runs and len(self._runs[-1][0]) <= len(numbers):
-            have, theirs = self._runs.pop()
-            numbers, hashes = np.concatenate([have, numbers]), np.concatenate([theirs, hashes])
-            order = np.argsort(numbers, kind="stable")
-            numbers, hashes = numbers[order], hashes[order]
-        if len(numbers):
-            self._runs.append((numbers, hashes))
+        shared = earlier is not None and number in earlier.values
+        known = earlier.values[number] if earlier is not None and shared else self.values.get(number)
+        if shared or known not in {None, value}:
+            where = f"{self.path}, row {row:,}: number {printable(number)}"
+            fault = _fault(earlier.path if earlier is not None and shared else None, different=known != value)
+            raise ReadingError(f"{where} {fault}", path=str(self.path), row=row)
+        self.values[number] = value
+        return known is None
 
 
 def _fault(shared: Path | None, *, different: bool) -> str:

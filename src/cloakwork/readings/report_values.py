@@ -3,10 +3,9 @@
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,6 @@ from cloakwork.errors import InputError
 _SHOWN = 60
 _KEPT_WORDS = 20
 _split = re.compile(r"[,;\s]+").split
-
-ReportPart: TypeAlias = Sequence[str] | NDArray[Any]
-"""Lines, or the one number in each of them."""
 
 
 class ReportForm(StrEnum):
@@ -61,19 +57,20 @@ class ReportReader:
         self.width: int | None = 1 if form is ReportForm.WORDS else None
         self.words: list[str] = []
 
-    def decide(self, *parts: ReportPart) -> None:
+    def decide(self, lines: Sequence[str]) -> None:
         """Infer what is still open, the form and the numbers in a line, from these lines."""
         # lines of numbers only count; where there is none, lines of numbers and words
         width, decimal = [0, 0], [False, False]
-        for part in parts:
-            if isinstance(part, np.ndarray):
-                width[0], decimal[0] = width[0] or 1, decimal[0] or part.dtype.kind == "f"
-                continue
-            for row in map(_entries, part):
-                kinds = set(map(type, row))
-                if kinds != {str}:
-                    mixed = str in kinds
-                    width[mixed], decimal[mixed] = width[mixed] or len(row), decimal[mixed] or float in kinds
+        alone = _numbers(lines, whole=True)
+        if alone is None:
+            alone = _numbers(lines, whole=False)
+        for row in map(_entries, lines) if alone is None else ():
+            kinds = set(map(type, row))
+            if kinds != {str}:
+                mixed = str in kinds
+                width[mixed], decimal[mixed] = width[mixed] or len(row), decimal[mixed] or float in kinds
+        if alone is not None and len(lines):
+            width[0], decimal[0] = 1, alone.dtype.kind == "f"
         some = 0 if width[0] else 1
         if self.form is None:
             numbers = ReportForm.NUMBERS if decimal[some] else ReportForm.WHOLE
@@ -81,36 +78,25 @@ class ReportReader:
         if self.width is None:
             self.width = width[some] if width[some] and self.form is not ReportForm.WORDS else 1
 
-    def read(self, *parts: ReportPart, where: Callable[[int], str] = "line {}".format) -> NDArray[Any]:
+    def read(self, lines: Sequence[str], where: Callable[[int], str] = "line {}".format) -> NDArray[Any]:
         """The reports, shape (size,), or (size, width) where a line holds several numbers.
 
         `where` tells for messages where the line of an index is.
         """
         if self.form is None or self.width is None:
-            self.decide(*parts)
+            self.decide(lines)
         if self.form is ReportForm.WORDS:
-            return np.array([printable(line) for part in parts for line in part], dtype=object)
-        array = self._single_numbers(parts) if self.width == 1 else None
-        if array is not None:
-            return array
-        rows = enumerate(chain.from_iterable(map(_rows, parts)))
-        entries = [entry for index, (line, row) in rows for entry in self._row(line, row, index, where)]
+            return np.array([printable(line) for line in lines], dtype=object)
+        if self.width == 1:
+            alone = _numbers(lines, whole=self.form is ReportForm.WHOLE)
+            if alone is not None:
+                return alone
+        entries = [entry for index, line in enumerate(lines) for entry in self._row(line, index, where)]
         array = _array(entries, whole=self.form is ReportForm.WHOLE)
-        return array if self.width == 1 else array.reshape(sum(map(len, parts)), -1)
+        return array if self.width == 1 else array.reshape(len(lines), -1)
 
-    def _single_numbers(self, parts: Sequence[ReportPart]) -> NDArray[Any] | None:
-        """The usual case, one number in each line; None if a line holds something else."""
-        whole = self.form is ReportForm.WHOLE
-        arrays = []
-        for part in parts:
-            array = part if isinstance(part, np.ndarray) else _numbers(part, whole=whole)
-            if array is None:
-                return None
-            arrays.append(array)
-        return np.concatenate(arrays) if whole else np.concatenate(arrays, dtype=np.float64)
-
-    def _row(self, line: str, row: list[Any], index: int, where: Callable[[int], str]) -> list[Any]:
-        width, whole = self.width or 1, self.form is ReportForm.WHOLE
+    def _row(self, line: str, index: int, where: Callable[[int], str]) -> list[Any]:
+        row, width, whole = _entries(line), self.width or 1, self.form is ReportForm.WHOLE
         if width == 1 and len(row) == 1 and isinstance(row[0], int if whole else int | float):
             return row
         if whole and not all(isinstance(entry, int) for entry in row):
@@ -157,26 +143,8 @@ def printable(line: str) -> str:
     return text
 
 
-def packed(lines: Sequence[str], form: ReportForm | None) -> ReportPart:
-    """The number in each line, int64 or float64, where a `ReportReader` of this form needs no more; else the lines.
-
-    Notes
-    -----
-    It needs the lines of words, of whole numbers beyond 64 bits, and of -0, which has no sign among whole numbers. A
-    reader of whole numbers needs the lines of all other numbers as well, for its messages.
-    """
-    if form is ReportForm.WORDS:
-        return lines
-    numbers = _numbers(lines, whole=True)
-    if numbers is None and form is not ReportForm.WHOLE:
-        numbers = _numbers(lines, whole=False)
-    if numbers is None or numbers.dtype == object:
-        return lines
-    zeros = [lines[index] for index in np.flatnonzero(numbers == 0).tolist()]
-    return lines if any("-" in line and isinstance(_entry(line), int) for line in zeros) else numbers
-
-
 def _numbers(lines: Sequence[str], *, whole: bool) -> NDArray[Any] | None:
+    """The one number in each line, of int64 or object if all must be whole, else of float64; None if one has none."""
     if not _is_plain("".join(lines)):
         return None
     try:
@@ -188,13 +156,6 @@ def _numbers(lines: Sequence[str], *, whole: bool) -> NDArray[Any] | None:
             return np.array(list(map(int, lines)), dtype=object)
     except ValueError:
         return None
-
-
-def _rows(part: ReportPart) -> Iterator[tuple[str, list[Any]]]:
-    """Lines with their entries."""
-    if isinstance(part, np.ndarray):
-        return ((str(entry), [entry]) for entry in part.tolist())
-    return ((line, _entries(line)) for line in part)
 
 
 def _entries(line: str) -> list[int | float | str]:

@@ -4,8 +4,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import reduce
 from hashlib import sha256
 from heapq import heapify, heappop, heappush
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -153,31 +156,22 @@ class MergedFrames:
         return total
 
     def __iter__(self) -> Iterator[Frame]:
-        """Open a file only when its first frame is due: there may be more than a process can hold open."""
-        waiting: list[tuple[int, int, Iterator[Frame] | None]] = []
-        heads: dict[int, Frame] = {}
+        for _, frames in groupby(self._in_order(), key=attrgetter("time")):
+            yield reduce(self._joined, frames)
+
+    def _in_order(self) -> Iterator[Frame]:
+        """The frames of all files; opens a file only when its first frame is due, as there may be too many to hold."""
+        waiting: list[tuple[int, int, Frame | None, Iterator[Frame]]] = []
         for number, file in enumerate(self._files):
-            waiting.append((file.first_time, number, None))
+            waiting.append((file.first_time, number, None, iter(file)))
         heapify(waiting)
-        current: Frame | None = None
         while waiting:
-            time, number, frames = heappop(waiting)
-            if frames is None:
-                frames = iter(self._files[number])
-            else:
-                frame = heads.pop(number)
-                if current is not None and current.time == time:
-                    current = self._joined(current, frame)
-                else:
-                    if current is not None:
-                        yield current
-                    current = frame
-            head = next(frames, None)
-            if head is not None:
-                heads[number] = head
-                heappush(waiting, (head.time, number, frames))
-        if current is not None:
-            yield current
+            _, number, frame, frames = heappop(waiting)
+            if frame is not None:
+                yield frame
+            following = next(frames, None)
+            if following is not None:
+                heappush(waiting, (following.time, number, following, frames))
 
     def _joined(self, first: Frame, second: Frame) -> Frame:
         """One moment of two files; of a sensor that is in both, the first reading is kept."""

@@ -10,7 +10,7 @@ from cloakwork.sensor.clock import Clock, board_ticks
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.measuring import FAILING, INVALID, SLOW, attempt
-from cloakwork.sensor.rounded_noise import RoundedNoise, smallest_spectrum
+from cloakwork.sensor.rounded_noise import RoundedNoise, slope, smallest_spectrum
 from cloakwork.sensor.store import Folder
 
 TYPE_CHECKING = False
@@ -223,7 +223,7 @@ def _judge_noise(
                 "their noise counts. Switch the filter off, or read more slowly than it averages"
             )
     report["own_noise"] = {"estimate": sd, "low": low, "high": high, "carry": noise.carry}
-    drift = report["drift"] = _slope(numbers) * len(numbers) / common
+    drift = report["drift"] = slope(numbers) * len(numbers) / common
     planned = report["planned_own_noise"]
     if planned and low < planned:
         reasons.append(
@@ -355,13 +355,6 @@ def _read_and_judge(
 def _progress(done: int) -> None:
     if done % 25 == 0:
         say(f"{done} readings")
-
-
-def _slope(numbers: "list[int]") -> float:
-    """Least-squares change per reading."""
-    middle = (len(numbers) - 1) / 2
-    above = sum([(turn - middle) * (number - numbers[0]) for turn, number in enumerate(numbers)])
-    return above / sum([(turn - middle) ** 2 for turn in range(len(numbers))])
 
 
 def _traceback(problem: Exception) -> str:

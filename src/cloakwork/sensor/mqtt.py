@@ -12,7 +12,8 @@ The caller owns the transport and the clock, so the same code runs over a socket
             ...
 
 When the transport is lost, or an event says `dead` or `refused`, open a new transport and call `connect` again.
-The caller sends messages again that were not acknowledged. Only QoS 0 and 1 are supported.
+The broker keeps no session meanwhile: the caller sends messages again that were not acknowledged. Only QoS 0 and 1
+are supported.
 
 Notes
 -----
@@ -37,8 +38,8 @@ class Mqtt:
     """One client and its link to a broker.
 
     `will` is (topic, payload, retain): the broker publishes it (QoS 1) if the link ends without a `disconnect`.
-    `keep_alive` is in seconds. With `clean` False, the broker keeps the session while the client is away. An incoming
-    packet of more than `largest` bytes ends the link; a board with little memory sets a lower limit.
+    `keep_alive` is in seconds. An incoming packet of more than `largest` bytes ends the link; a board with little
+    memory sets a lower limit.
     """
 
     def __init__(
@@ -48,14 +49,13 @@ class Mqtt:
         password: str | None = None,
         will: "tuple[str, bytes, bool] | None" = None,
         keep_alive: int = 60,
-        clean: bool = True,
         largest: int = LARGEST,
     ) -> None:
         if not (0 < keep_alive < 65536 and 0 < largest <= LARGEST):
             raise WireError("keep_alive is 1 to 65535 seconds, and the largest packet 1 to 1048576 bytes")
         if not client_id or (password is not None and user is None):
             raise WireError("a client has a name, and a password needs a user")
-        flags = 0x02 if clean else 0
+        flags = 0x02  # no session from before
         body = _text(client_id)
         if will is not None:
             flags |= 0x2C if will[2] else 0x0C
@@ -117,29 +117,26 @@ class Mqtt:
     def events(self) -> "list[tuple[Any, ...]]":
         """The events since the last call.
 
-        ("connected", session_present), ("refused", code), ("subscribed", id, granted QoS or REFUSED),
+        ("connected",), ("refused", code), ("subscribed", id, granted QoS or REFUSED),
         ("published", id), ("message", topic, payload, retain), ("dead", reason).
         """
         events = self._events
         self._events = []
         return events
 
-    def publish(self, topic: str, payload: bytes, qos: int = 1, retain: bool = False, again: int = 0) -> int:
-        """Send a message; returns the id that `published` will name, or 0 for QoS 0.
-
-        `again` is the id of an unacknowledged message of the same session, which is sent as a duplicate.
-        """
-        if qos not in (0, 1) or (again and not (qos and 0 < again < 65536)):
-            raise WireError("QoS is 0 or 1, and only a message of QoS 1 is sent again, under its own id")
+    def publish(self, topic: str, payload: bytes, qos: int = 1, retain: bool = False) -> int:
+        """Send a message; returns the id that `published` will name, or 0 for QoS 0."""
+        if qos not in (0, 1):
+            raise WireError("QoS is 0 or 1")
         self._check_open()
         body = _topic(topic)
         if len(body) + 2 + len(payload) > LARGEST:
             raise WireError("a message is too large")
         number = 0
         if qos:
-            number = self._wait_for(_PUBACK, again)
+            number = self._wait_for(_PUBACK)
             body += _number(number)
-        self._send(_PUBLISH | (8 if again else 0) | qos << 1 | (1 if retain else 0), body + payload)
+        self._send(_PUBLISH | qos << 1 | (1 if retain else 0), body + payload)
         return number
 
     def subscribe(self, topic: str) -> int:
@@ -148,7 +145,7 @@ class Mqtt:
         body = _text(topic)
         if not topic or len(body) + 3 > LARGEST:
             raise WireError("a topic has 1 to 65535 bytes")
-        number = self._wait_for(_SUBACK, 0)
+        number = self._wait_for(_SUBACK)
         self._send(_SUBSCRIBE, _number(number) + body + b"\x01")
         return number
 
@@ -192,17 +189,15 @@ class Mqtt:
         if self._state != _OPEN:
             raise SensorError("there is no connection; wait for the event `connected`")
 
-    def _wait_for(self, answer: int, number: int) -> int:
-        """The id of the packet that waits for an answer; for 0, the next free id."""
-        if not number:
-            if len(self._waiting) >= 65535:
-                raise SensorError("65535 packets wait to be acknowledged; connect again")
+    def _wait_for(self, answer: int) -> int:
+        """The next free id, for a packet that waits for an answer."""
+        if len(self._waiting) >= 65535:
+            raise SensorError("65535 packets wait to be acknowledged; connect again")
+        self._id = self._id % 65535 + 1
+        while self._id in self._waiting:
             self._id = self._id % 65535 + 1
-            while self._id in self._waiting:
-                self._id = self._id % 65535 + 1
-            number = self._id
-        self._waiting[number] = answer
-        return number
+        self._waiting[self._id] = answer
+        return self._id
 
     def _send(self, first: int, body: bytes) -> None:
         self._out.append(first)
@@ -260,16 +255,15 @@ class Mqtt:
             self._acknowledged(first, body)
 
     def _accept(self, flags: int, code: int) -> None:
-        if flags > 1:
-            raise WireError("malformed: unknown flags in the answer to CONNECT")
+        if flags:
+            raise WireError("malformed: a session from before, or unknown flags, in the answer to CONNECT")
         if code:
             self._end()
             self._events.append(("refused", code))
             return
         self._state = _OPEN
-        # in a continued session, messages may still be acknowledged; nothing else outlives its link
-        self._waiting = {number: _PUBACK for number, kind in self._waiting.items() if flags and kind == _PUBACK}
-        self._events.append(("connected", flags == 1))
+        self._waiting = {}
+        self._events.append(("connected",))
 
     def _acknowledged(self, first: int, body: bytearray) -> None:
         number = body[0] << 8 | body[1]

@@ -33,7 +33,7 @@ class Outbox:
             except WireError:
                 continue  # a power cut tore this line
         self._order = list(self._kept)
-        self._compact()
+        self.tidy()
 
     def _load(self, line: bytes) -> None:
         if line[:1] == _LEFT:
@@ -53,7 +53,7 @@ class Outbox:
         self._order.append(seq)
         while len(self._order) > self._most:
             self._remove(self._order[0])
-        self._compact_if_long()
+        self._tidy_if_long()
         return seq
 
     def first(self, most: int) -> "list[tuple[int, bytes]]":
@@ -74,17 +74,20 @@ class Outbox:
         """Remove a message that the broker has confirmed."""
         if seq in self._kept:
             self._remove(seq)
-            self._compact_if_long()
+            self._tidy_if_long()
 
     def clear(self) -> None:
         """Drop all unconfirmed messages."""
         self._kept = {}
         self._order = []
-        self._compact()
+        self.tidy()
 
     def tidy(self) -> None:
         """Rewrite the file without the messages that have left, so that the next start does not send them again."""
-        self._compact()
+        lines = [_LEFT + self._last] if self._last else []
+        lines += [self._kept[seq] for seq in self._order]
+        self._lines = len(lines)
+        self._store.replace(NAME, b"".join([line + b"\n" for line in lines]))
 
     def _remove(self, seq: int) -> None:
         payload = self._kept.pop(seq)
@@ -92,15 +95,9 @@ class Outbox:
         if seq > self._last_seq:
             self._last, self._last_seq = payload, seq
 
-    def _compact_if_long(self) -> None:
+    def _tidy_if_long(self) -> None:
         if self._lines > 2 * len(self._order) + 8:
-            self._compact()
-
-    def _compact(self) -> None:
-        lines = [_LEFT + self._last] if self._last else []
-        lines += [self._kept[seq] for seq in self._order]
-        self._lines = len(lines)
-        self._store.replace(NAME, b"".join([line + b"\n" for line in lines]))
+            self.tidy()
 
 
 def _first(line: bytes) -> bytes:

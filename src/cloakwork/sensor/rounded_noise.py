@@ -23,7 +23,7 @@ from math import cos, erfc, exp, log, sin, sqrt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 SMALLEST = 0.05  # steps: below this, noise next to the border of a cell and none cannot be told apart
 DROP = 1.92  # in log-likelihood, at the ends of the interval of 95 %
@@ -123,10 +123,8 @@ def smallest_spectrum(values: "list[float]", step: float = 1.0) -> float:
     White noise has its standard deviation at every frequency. A straight line in time is taken out first.
     """
     count = len(values)
-    middle, level = (count - 1) / 2, sum(values) / count
-    length = sum([(turn - middle) ** 2 for turn in range(count)])
-    slope = sum([(turn - middle) * value for turn, value in enumerate(values)]) / length
-    rest = [value - level - slope * (turn - middle) for turn, value in enumerate(values)]
+    middle, level, rise = (count - 1) / 2, sum(values) / count, slope(values)
+    rest = [value - level - rise * (turn - middle) for turn, value in enumerate(values)]
     products = [sum([a * b for a, b in zip(rest, rest[lag:])]) / count for lag in range(LONGEST + 1)]
     if not products[0]:
         return 0.0
@@ -147,6 +145,13 @@ def smallest_spectrum(values: "list[float]", step: float = 1.0) -> float:
         imaginary = sum([w * sin(angle) for w, angle in zip(weights, angles)])
         largest = max(largest, real * real + imaginary * imaginary)
     return sqrt(max(0.0, variance / largest - step * step / 12))
+
+
+def slope(values: "Sequence[float]") -> float:
+    """Least-squares change from one value to the next."""
+    middle = (len(values) - 1) / 2
+    above = sum([(turn - middle) * (value - values[0]) for turn, value in enumerate(values)])
+    return above / sum([(turn - middle) ** 2 for turn in range(len(values))])
 
 
 def _cell(distance: float, sd: float) -> "tuple[float, float, float]":

@@ -12,17 +12,7 @@ from cloakwork.sensor.errors import StateError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    class Store(Protocol):
-        """Storage for two small files."""
-
-        def read(self, name: str) -> bytes | None:
-            """Return the content of a file."""
-
-        def write(self, name: str, data: bytes) -> None:
-            """Replace a file durably."""
-
+    from cloakwork.sensor.store import Folder
 
 COPIES = ("state.0", "state.1")
 
@@ -80,7 +70,7 @@ class State:
         body = json.dumps(fields).encode()
         return body + b"\n" + hashlib.sha256(body).digest().hex().encode() + b"\n"
 
-    def save(self, store: "Store") -> None:
+    def save(self, store: "Folder") -> None:
         """Write both copies. The device may use what they allow only after this returns."""
         self.version += 1
         packed = self.pack()
@@ -114,7 +104,7 @@ def unpack(data: bytes | None) -> State | None:
     )
 
 
-def load_state(store: "Store", site: str, sensor: str, generation: int) -> State:
+def load_state(store: "Folder", site: str, sensor: str, generation: int) -> State:
     """The newest state of this device; both copies hold it when this returns."""
     own = site, sensor, generation
     copies = [store.read(name) for name in COPIES]
