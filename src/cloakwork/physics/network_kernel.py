@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, special
+from scipy import sparse
 
 from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled_in_order, prefetch
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.array_sum import chebyshev_sum, library_of, sparse_like
+from cloakwork.physics.diffusion import TRUNCATION, chebyshev_coefficients
 
-TRUNCATION = 1e-15
 MOST_TERMS = 200  # of a Chebyshev sum; a rational sum is faster where more are needed
 SMALL = 20_000  # entries of L below which a second thread costs more than it saves
 MOST_ROUNDS = 400  # of conjugate gradients
@@ -119,15 +119,12 @@ class NetworkKernel:
     @cached_property
     def coefficients(self) -> FloatArray:
         """Coefficients of the Chebyshev sum."""
-        c = self.tau * self.bound / 2
-        terms = special.ive(np.arange(int(12 * np.sqrt(c) + 60)), c)  # I_k(c) e^-c falls like exp(-k^2 / 2c)
+        terms = chebyshev_coefficients(self.tau * self.bound / 2, self.truncation)
         if not np.isfinite(terms).all():
             raise PhysicsError(
                 f"tau={self.tau:g} is too long for weights as large as these: reduce tau or the weights.", tau=self.tau
             )
-        terms[1:] *= 2
-        tail = np.cumsum(terms[::-1])[::-1]
-        return np.asarray(terms[: max(1, int(np.searchsorted(-tail, -self.truncation)))])
+        return terms
 
     def apply(self, columns: FloatArray) -> FloatArray:
         """exp(-tau L) times each column, shape (n,) or (n, k).
