@@ -304,7 +304,7 @@ class FloorPlan(Physics):
     ) -> CertifiedRows:
         seen = (moves.indptr.astype(np.int64), moves.indices.astype(np.int64), np.abs(moves.data))
         shape = np.array(self.rooms.grid.shape)
-        values, boxes, starts = steepest_in_boxes(*seen, first, along_x.astype(np.int64), shape, squares)
+        values, boxes, starts = steepest_in_boxes(seen, first, along_x.astype(np.int64), shape, squares)
         table = sparse.csr_array((values, boxes, starts), shape=(self.sensors, int(shape.prod())))
         slack = self._slack(self.move_error)
         # the error of a sensor's steepest slope is at most that of all pairs of the box together

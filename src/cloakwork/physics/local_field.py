@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -105,19 +106,14 @@ def _windows(
 
 @compiled
 def steepest_in_boxes(
-    starts: IntArray,
-    pairs: IntArray,
-    slopes: FloatArray,
-    first: IntArray,
-    along: IntArray,
-    shape: IntArray,
-    squares: int,
+    seen: Any, first: IntArray, along: IntArray, shape: IntArray, squares: int
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """The steepest slope of each sensor within each square box of cells: values, boxes, and where each sensor starts.
 
-    `pairs[starts[l]:starts[l + 1]]` are those that sensor l sees and `slopes` how much. `first` (p, 2) is the lower
-    cell of each pair and `along` (p,) whether it lies along a row.
+    `seen` is (starts, pairs, slopes): sensor l sees `pairs[starts[l]:starts[l + 1]]`, and `slopes` how much. `first`
+    (p, 2) is the lower cell of each pair and `along` (p,) whether it lies along a row.
     """
+    starts, pairs, slopes = seen
     sensors = len(starts) - 1
     values, boxes = np.empty(1024), np.empty(1024, dtype=np.int64)
     ends = np.zeros(sensors + 1, dtype=np.int64)

@@ -202,20 +202,13 @@ def columns_near(csr: Any, rates: Any, shares: FloatArray, sources: IntArray, dr
 
 @compiled
 def near_slopes(
-    csr: Any,
-    rates: Any,
-    seen: FloatArray,
-    shares: FloatArray,
-    pairs: IntArray,
-    drop: float,
-    at: IntArray,
-    values: FloatArray,
-    slack: FloatArray,
+    csr: Any, rates: Any, seen: FloatArray, shares: FloatArray, pairs: IntArray, drop: float, filled: Any
 ) -> float:
-    """Norm of the readings of each pair, and a bound on its error in the l1 norm; returns how many entries it touched.
+    """Fill the norm of the readings of each pair and a bound on its error in the l1 norm; returns the entries touched.
 
     The error is infinite where heat reaches more than `MOST_NODES` nodes.
     """
+    norms, slack = filled
     n = len(seen)
     heat, lists = np.zeros((n, 4)), np.empty((3, n), np.uint32)
     ever, work = lists[2], 0.0
@@ -231,5 +224,5 @@ def near_slopes(
             j = ever[k]
             square += (seen[j] * heat[j, TOTAL]) ** 2
             heat[j, TOTAL], heat[j, STATE] = 0.0, NEVER
-        values[at[p]], slack[at[p]] = np.sqrt(square), lost
+        norms[p], slack[p] = np.sqrt(square), lost
     return work

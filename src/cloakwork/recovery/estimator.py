@@ -37,12 +37,10 @@ class Status(StrEnum):
 class Solution:
     """Arrays over frames: maps (frames, n), and the status, gap, violation and radius of each.
 
-    `data` are the readings in the basis of the range, shape (frames, rank). Some estimators add the sources and the fit
-    of each frame, the probabilities of the counts (frames, most + 1), the expected number of sources at each place
-    (frames, n), and a starting point for the next frame (`last`).
+    Some estimators add the sources and the fit of each frame, the probabilities of the counts (frames, most + 1), the
+    expected number of sources at each place (frames, n), and a starting point for the next frame (`last`).
     """
 
-    data: FloatArray
     maps: FloatArray
     status: tuple[Status, ...]
     gap: FloatArray
@@ -85,9 +83,7 @@ def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
 
 def fits_of_maps(problem: Problem, readings: FloatArray, solution: Solution) -> tuple[Fit, ...]:
     """How well readings fit maps within a radius, by the part that no map explains, outside the range or inside it."""
-    scaled = problem.whiten(readings) / problem.noise
-    basis = problem.range.basis
-    rest = scaled - (scaled @ basis) @ basis.T
+    rest = problem.outside(readings) / problem.noise
     inside = np.where(solution.violation > 0, (solution.radius + solution.violation) / problem.noise, 0.0) ** 2
     rank = problem.range.rank
     degrees = problem.physics.sensors - rank

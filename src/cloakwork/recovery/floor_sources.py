@@ -8,8 +8,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Physics
 from cloakwork.recovery.estimator import Progress, Solution, Status
-from cloakwork.recovery.fit import Fit
-from cloakwork.recovery.floor_belief import FloorBelief, FloorField, FloorPrior
+from cloakwork.recovery.floor_belief import FloorBelief, FloorField, FloorPrior, apart
 from cloakwork.recovery.floor_motion import FloorMotion
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.problem import Problem
@@ -71,18 +70,18 @@ def solve_floor(
         draws = field.draw(values, expected, states, prior.most, [seed, frame])
         belief = draws.updated(expected, motion)
         kept = FloorStart(plan, tuple(places for _, places in draws.states))
-        fits.append(Fit(draws.misfit.p_value, draws.misfit.inside, draws.misfit.degrees))
+        fits.append(draws.misfit.fit())
         sources = [track.source(plan, prior.low, level) for track in belief.tracks]
         found.append(tuple(sorted(sources, key=lambda source: -source.probability)))
         intensity[frame] = draws.others.mean(axis=0)
         counts[frame] = np.bincount(draws.totals.ravel(), minlength=prior.most + 1) / draws.totals.size
-        gap[frame] = _gap(draws.others, belief, plan)
+        far = [apart(draws.others[:, track.cells], plan.space.places[track.cells]) for track in belief.tracks]
+        gap[frame] = np.mean(far) if far else 0.0
         for source in found[-1]:
             maps[frame, source.place] += source.weight * source.probability
         if progress is not None:
             progress(frame + 1, frames)
     return Solution(
-        data=np.zeros((frames, 0)),
         maps=maps,
         status=tuple(Status.SAMPLED if each else Status.NOBODY for each in found),
         gap=gap,
@@ -94,15 +93,3 @@ def solve_floor(
         intensity=intensity,
         last=kept,
     )
-
-
-def _gap(others: FloatArray, belief: FloorBelief, plan: FloorPlan) -> float:
-    """The mean distance between the same sources in two halves of the chains."""
-    middle, where = len(others) // 2, plan.space.places
-    halves = [half.mean(axis=0) for half in (others[:middle], others[middle:])]
-    far = []
-    for track in belief.tracks:
-        laws = [half[track.cells] for half in halves]
-        means = [law @ where[track.cells] / max(law.sum(), 1e-300) for law in laws]
-        far.append(float(np.linalg.norm(means[0] - means[1])))
-    return float(np.mean(far)) if far else 0.0

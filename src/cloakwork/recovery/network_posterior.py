@@ -86,17 +86,17 @@ class NetworkSources:
         if self.most == 1:
             chains = [frame.chain([], rng, settling=0, sweeps=1)]
         else:
-            chains = [frame.chain(start, rng, settling=SETTLING, sweeps=SWEEPS) for start in ([], frame.greedy())]
-        counts = np.mean([chain.counts for chain in chains], axis=0)
-        gap = float(np.abs(chains[0].intensity - chains[-1].intensity).sum()) / 2
-        intensity = np.asarray(np.mean([chain.intensity for chain in chains], axis=0))
+            starts = ([], frame.settled(None))
+            chains = [frame.chain(start, rng, settling=SETTLING, sweeps=SWEEPS) for start in starts]
+        counts, intensity = (np.asarray(np.mean(each, axis=0)) for each in zip(*chains, strict=True))
+        gap = float(np.abs(chains[0][1] - chains[-1][1]).sum()) / 2
         sources = frame.listed(frame.settled(int(counts.argmax())))
         explained = np.zeros(self.graph.places)
         for source in sources:
             explained[source.place] += self.strength
         rest = (readings - self.graph.apply(explained)) * self._weights
         misfit = Misfit(rest, rest, len(rest) - len(sources), float(rest @ rest), len(rest), len(sources))
-        return NetworkPosterior(counts, intensity, sources, Fit(misfit.p_value, misfit.inside, len(rest)), gap)
+        return NetworkPosterior(counts, intensity, sources, misfit.fit(), gap)
 
     @cached_property
     def _squared(self) -> Callable[[FloatArray], FloatArray]:
@@ -112,12 +112,6 @@ class NetworkSources:
             factor = self.strength * (self.graph.gain * self._weights[0]) ** 2
             return np.asarray(factor * self._squared(unit))
         return self.strength * self.graph.adjoint(self.graph.apply(unit) * self._weights**2)
-
-
-@dataclass(frozen=True, eq=False)
-class _Chain:
-    counts: FloatArray
-    intensity: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +155,10 @@ class _Frame:
         total = float(weights.sum()) + empty
         return weights / total, empty / total
 
-    def chain(self, start: list[int], rng: np.random.Generator, *, settling: int, sweeps: int) -> _Chain:
-        """Draw each slot in turn; average what is known of it given the others."""
+    def chain(
+        self, start: list[int], rng: np.random.Generator, *, settling: int, sweeps: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw each slot in turn; averages what is known of it given the others: counts, and intensity."""
         most = self.model.most
         slots: list[int | None] = [*start, *[None] * (most - len(start))]
         counts, intensity = np.zeros(most + 1), np.zeros(len(self.alone))
@@ -180,14 +176,13 @@ class _Frame:
                 drawn = rng.random() * (1 - 1e-15)
                 node = int(np.searchsorted(np.cumsum(weights), drawn - empty))
                 slots[slot] = None if drawn < empty else min(node, len(weights) - 1)
-        return _Chain(counts / counts.sum(), intensity / sweeps)
-
-    def greedy(self) -> list[int]:
-        """The most likely nodes, one after the other, while another source is more likely than none."""
-        return self.settled(None)
+        return counts / counts.sum(), intensity / sweeps
 
     def settled(self, count: int | None) -> list[int]:
-        """A likely placement: the best node after the other, then each moved to its best given the others."""
+        """A likely placement: the best node after the other, then each moved to its best given the others.
+
+        Without a `count`, while another source is more likely than none.
+        """
         places: list[int] = []
         for _ in range(self.model.most if count is None else count):
             weights, empty = self._without_least(places)

@@ -17,7 +17,7 @@ from cloakwork.recovery.floor_sources import MOST_SOURCES, samples_locally, solv
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources
 from cloakwork.recovery.posterior import Posterior, PosteriorSummary, posterior, summarise
-from cloakwork.recovery.problem import Problem, Projected
+from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
 
 ATTEMPTS = 5  # each sets one more sensor aside or widens the noise
@@ -115,7 +115,7 @@ class PointSources(Estimator):
                         again.setdefault(worse, []).append(frame)
             waiting = {trouble: np.array(which) for trouble, which in again.items()}
         order = range(frames)
-        return _gathered([outcomes[k] for k in order], [fits[k] for k in order], problem, readings)
+        return _gathered([outcomes[k] for k in order], [fits[k] for k in order], problem.physics.places)
 
     def _on_a_network(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         model = NetworkSources.of(problem, self.strength, self.least, self.most, self.level)
@@ -130,7 +130,6 @@ class PointSources(Estimator):
             for source in one.sources:
                 row[source.place] += source.weight
         return Solution(
-            data=np.empty((len(found), 0)),
             maps=maps,
             status=tuple(known if one.sources else Status.NOBODY for one in found),
             gap=np.array([one.gap for one in found]),
@@ -158,7 +157,7 @@ class _Trouble:
         """The fit to report: that with the original noise, even if the noise was widened afterwards."""
         if self.inflation > 1 and before is not None:
             return replace(before, inflation=self.inflation)
-        return Fit(misfit.p_value, misfit.inside, misfit.rank, tuple(sorted(self.sensors)))
+        return misfit.fit(self.sensors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,13 +199,14 @@ class _Model:
     def solve(
         self, readings: FloatArray, frames: IntArray, progress: Progress | None, after: object
     ) -> "list[_Outcome]":
-        projected = self.problem.project(readings)
+        data = self.lattice.whiten(self.problem.project(readings))
         outcomes: list[_Outcome | None] = [None] * len(readings)
 
         def work(piece: slice) -> int:
             before = after if piece.start == 0 and isinstance(after, PreviousFrame) else None
             for frame in range(piece.start, piece.stop):
-                outcome = self._frame(projected, readings, frame, int(frames[frame]), before)
+                rng = np.random.default_rng([self.estimator.seed, int(frames[frame])])
+                outcome = self._frame(data[frame], readings[frame], rng, before)
                 outcomes[frame], before = outcome, outcome.kept
             return int(piece.stop - piece.start)
 
@@ -215,12 +215,11 @@ class _Model:
         return [outcome for outcome in outcomes if outcome is not None]
 
     def _frame(
-        self, projected: Projected, readings: FloatArray, frame: int, number: int, before: PreviousFrame | None
+        self, data: FloatArray, readings: FloatArray, rng: np.random.Generator, before: PreviousFrame | None
     ) -> _Outcome:
-        lattice, prior = self.lattice, self.estimator.prior
-        rng = np.random.default_rng([self.estimator.seed, number])
-        result = posterior(lattice, lattice.whiten(projected.inside[frame]), prior, rng, before)
-        summary, misfit = summarise(result, lattice, self.estimator.level), self._misfit(result.draws, readings[frame])
+        lattice = self.lattice
+        result = posterior(lattice, data, self.estimator.prior, rng, before)
+        summary, misfit = summarise(result, lattice, self.estimator.level), self._misfit(result.draws, readings)
         return _Outcome(summary, result, misfit, PreviousFrame(lattice, result.draws))
 
     def _misfit(self, draws: Draws, readings: FloatArray) -> Misfit:
@@ -237,11 +236,10 @@ class _Model:
         return Misfit(rest, scores, sensors - fitted, float(draws.misfit[best]), problem.range.rank, fitted)
 
 
-def _gathered(outcomes: list[_Outcome], fits: list[Fit], problem: Problem, readings: FloatArray) -> Solution:
+def _gathered(outcomes: list[_Outcome], fits: list[Fit], places: int) -> Solution:
     frames = len(outcomes)
     return Solution(
-        data=problem.project(readings).inside,
-        maps=np.array([outcome.summary.map for outcome in outcomes]).reshape(frames, problem.physics.places),
+        maps=np.array([outcome.summary.map for outcome in outcomes]).reshape(frames, places),
         status=tuple(outcome.status for outcome in outcomes),
         gap=np.array([outcome.summary.gap for outcome in outcomes]),
         violation=np.zeros(frames),
