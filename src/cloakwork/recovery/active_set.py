@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled, compiled_part
 from cloakwork.recovery.free_set import BANNED, FREE, ONE, ZERO, Marks, admit, append, pin
 from cloakwork.recovery.vectors import add, copy, correlate, dot
@@ -211,20 +211,14 @@ def solve(
 
 @compiled_part
 def certify(
-    B: FloatArray,
-    b: FloatArray,
-    rho: float,
-    t: float,
-    best_fit: bool,
-    f: FloatArray,
-    residual: FloatArray,
-    correlation: FloatArray,
+    B: FloatArray, b: FloatArray, rho: float, t: float, best_fit: bool, f: FloatArray, buffers: Any
 ) -> tuple[float, float]:
     """Norm of the misfit of `f`, and a bound on how far its total (or misfit, for a best fit) is above the least.
 
     For every v: sum(f) >= b'v - rho ||v|| - sum max(0, B'v - 1) for all f in the box that fit, here with
     v = (b - B f)/t; and ||B f - b|| >= b'v - sum max(0, B'v) for all f in the box and unit v.
     """
+    residual, correlation = buffers[5], buffers[6]
     rank, n = B.shape
     copy(b, residual)
     total = 0.0
@@ -252,21 +246,14 @@ def certify(
 
 @compiled
 def pursue(
-    B: FloatArray,
-    columns: FloatArray,
-    data: FloatArray,
-    rho2: FloatArray,
-    share: float,
-    iterations: int,
-    maps: FloatArray,
-    codes: IntArray,
-    misfits: FloatArray,
-    gaps: FloatArray,
+    B: FloatArray, columns: FloatArray, data: FloatArray, rho2: FloatArray, share: float, iterations: int, filled: Any
 ) -> None:
     """Basis pursuit for consecutive frames, the rows of `data`; then up to `iterations` of Bregman, if above 0.
 
-    Bregman iteration solves the penalised problem and adds the misfit back until the map is within the radius.
+    `filled` is (maps, codes, misfits, gaps). Bregman iteration solves the penalised problem and adds the misfit back
+    until the map is within the radius.
     """
+    maps, codes, misfits, gaps = filled
     buffers = workspace(B.shape[0], B.shape[1])
     residual, correlation = buffers[5], buffers[6]
     added = np.empty(B.shape[0])
@@ -277,7 +264,7 @@ def pursue(
             copy(maps[k - 1], maps[k])
         rho = math.sqrt(max(rho2[k], 0.0))
         code, t = solve(B, columns, b, BALL, rho2[k], 0.0, maps[k], buffers)
-        misfits[k], gaps[k] = certify(B, b, rho, t, code == BEST_FIT, maps[k], residual, correlation)
+        misfits[k], gaps[k] = certify(B, b, rho, t, code == BEST_FIT, maps[k], buffers)
         codes[k] = code
         if iterations == 0 or code == BEST_FIT or code == EMPTY:
             continue
@@ -288,7 +275,7 @@ def pursue(
         codes[k] = STOPPED
         for _ in range(iterations):
             solve(B, columns, added, PENALTY, 0.0, penalty, maps[k], buffers)
-            misfits[k] = certify(B, b, rho, penalty, False, maps[k], residual, correlation)[0]
+            misfits[k] = certify(B, b, rho, penalty, False, maps[k], buffers)[0]
             if misfits[k] <= rho:
                 codes[k] = SOLVED
                 break

@@ -139,7 +139,7 @@ def _fit_within_radius(
 
     def work(piece: slice) -> int:
         filled = (maps[piece], codes[piece], misfits[piece], gaps[piece])
-        active_set.pursue(reduced, columns, data[piece], rho2[piece], share, iterations, *filled)
+        active_set.pursue(reduced, columns, data[piece], rho2[piece], share, iterations, filled)
         return int(piece.stop - piece.start)
 
     on_all_cores(work, frames if problem.range.rank else 0, progress)

@@ -59,10 +59,9 @@ class _Columns:
             upper[: j + 1, j] = column
         inside = np.array([float(q @ y) for q in self.Q])
         outside = float(y @ y) - float(inside @ inside)
-        maps, codes, misfits, gaps = np.zeros((1, k)), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
-        data, radius = inside[None], np.array([rho2 - outside])
-        columns = np.array(upper.T, order="C")
-        active_set.pursue(frozen(upper), columns, data, radius, 0.0, 0, maps, codes, misfits, gaps)
+        filled = maps, codes, _, _ = np.zeros((1, k)), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
+        columns, radius = np.array(upper.T, order="C"), np.array([rho2 - outside])
+        active_set.pursue(frozen(upper), columns, inside[None], radius, 0.0, 0, filled)
         return maps[0], int(codes[0])
 
 

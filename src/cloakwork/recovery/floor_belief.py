@@ -214,6 +214,10 @@ class FloorDraws:
         label = prior.tracks[number].label
         return FloorTrack.of(cells, law, sitting, label=label, jumped=jumped / max(law.sum(), jumped))
 
+    def counts(self, most: int) -> FloatArray:
+        """The probability of each number of sources, (most + 1,)."""
+        return np.bincount(self.totals.ravel(), minlength=most + 1) / self.totals.size
+
     def apart(self, prior: FloorPrior, track: int, plan: FloorPlan) -> float:
         """The distance between the mean positions of a track in two halves of the chains."""
         core = prior.near[0][track, : prior.near[1][track]]

@@ -148,7 +148,7 @@ class FloorTracker:
             time=time,
             map=np.bincount([source.place for source in sources], weights, minlength=plan.places).astype(float),
             intensity=self.belief.intensity(),
-            counts=np.bincount(draws.totals.ravel(), minlength=self.most + 1) / draws.totals.size,
+            counts=draws.counts(self.most),
             sources=sources,
             labels=tuple(track.label for track in listed),
             tracks=tuple(self._tracks.values()),

@@ -10,27 +10,14 @@ from scipy import special
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph
-from cloakwork.recovery.fit import Fit, Misfit
+from cloakwork.recovery.estimator import FrameSolution, Status
+from cloakwork.recovery.fit import Misfit
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.vicinity import Source, position
 
 SETTLING, SWEEPS = 4, 20  # of each of two chains
 ROUGH = 1e-8  # error of overlaps, which are kept in single precision
 SHARPENED = 16  # nodes at most whose norms are computed one by one
-
-
-@dataclass(frozen=True, eq=False)
-class NetworkPosterior:
-    """Probabilities of counts (most + 1,), expected number of sources per node (n,), and the listed sources.
-
-    `gap` is half the l1 distance between the expected numbers of two independent chains, 0 if all was weighed.
-    """
-
-    counts: FloatArray
-    intensity: FloatArray
-    sources: tuple[Source, ...]
-    fit: Fit
-    gap: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +65,11 @@ class NetworkSources:
         norms = self.graph.column_norms(weights) * (self._weights[0] if weights is None else 1.0)
         return np.asarray((self.strength * norms) ** 2 / 2)
 
-    def solve(self, readings: FloatArray, rng: np.random.Generator) -> NetworkPosterior:
-        """The posterior of one frame, shape (m,)."""
+    def solve(self, readings: FloatArray, rng: np.random.Generator) -> FrameSolution:
+        """The posterior of one frame, shape (m,).
+
+        Its gap is half the l1 distance between the expected numbers of two independent chains, 0 if all was weighed.
+        """
         alone = self.strength * self.graph.adjoint(readings * self._weights**2) - self.half_squares
         frame = _Frame(self, alone)
         frame.sharpen()
@@ -96,7 +86,8 @@ class NetworkSources:
             explained[source.place] += self.strength
         rest = (readings - self.graph.apply(explained)) * self._weights
         misfit = Misfit(rest, rest, len(rest) - len(sources), float(rest @ rest), len(rest), len(sources))
-        return NetworkPosterior(counts, intensity, sources, misfit.fit(), gap)
+        status = (Status.WEIGHED if self.most == 1 else Status.SAMPLED) if sources else Status.NOBODY
+        return FrameSolution(explained, status, gap, sources, misfit.fit(), counts, intensity)
 
     @cached_property
     def _squared(self) -> Callable[[FloatArray], FloatArray]:

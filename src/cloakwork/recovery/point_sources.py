@@ -11,7 +11,7 @@ from cachetools import LRUCache, cached
 from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph
-from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
+from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, Status, on_all_cores
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.floor_sources import MOST_SOURCES, samples_locally, solve_floor
 from cloakwork.recovery.lattice import Lattice
@@ -114,8 +114,9 @@ class PointSources(Estimator):
                     if worse is not None and attempt < ATTEMPTS - 1:
                         again.setdefault(worse, []).append(frame)
             waiting = {trouble: np.array(which) for trouble, which in again.items()}
-        order = range(frames)
-        return _gathered([outcomes[k] for k in order], [fits[k] for k in order], problem.physics.places)
+        found = [outcomes[k].solution(fits[k]) for k in range(frames)]
+        last = outcomes[frames - 1].kept if frames else None
+        return Solution.of_frames(found, problem.physics.places, self.most, last)
 
     def _on_a_network(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         model = NetworkSources.of(problem, self.strength, self.least, self.most, self.level)
@@ -124,22 +125,7 @@ class PointSources(Estimator):
             found.append(model.solve(reading, np.random.default_rng([self.seed, frame])))
             if progress is not None:
                 progress(frame + 1, len(readings))
-        known = Status.WEIGHED if self.most == 1 else Status.SAMPLED
-        maps = np.zeros((len(found), problem.physics.places))
-        for row, one in zip(maps, found, strict=True):
-            for source in one.sources:
-                row[source.place] += source.weight
-        return Solution(
-            maps=maps,
-            status=tuple(known if one.sources else Status.NOBODY for one in found),
-            gap=np.array([one.gap for one in found]),
-            violation=np.zeros(len(found)),
-            radius=np.full(len(found), np.nan),
-            sources=tuple(one.sources for one in found),
-            fits=tuple(one.fit for one in found),
-            counts=np.array([one.counts for one in found]).reshape(len(found), self.most + 1),
-            intensity=np.array([one.intensity for one in found]).reshape(maps.shape),
-        )
+        return Solution.of_frames(found, problem.physics.places, self.most, None)
 
 
 @dataclass(frozen=True)
@@ -178,11 +164,11 @@ class _Outcome:
         factor = 2 ** (np.ceil(4 * np.log2(max(self.misfit.excess, 1.0))) / 4)
         return replace(trouble, inflation=float(trouble.inflation * factor)) if factor > 1 else None
 
-    @property
-    def status(self) -> Status:
-        if not self.summary.sources:
-            return Status.NOBODY
-        return Status.WEIGHED if np.isfinite(self.posterior.left_out) else Status.SAMPLED
+    def solution(self, fit: Fit) -> FrameSolution:
+        """The outcome with the fit to report."""
+        summary, known = self.summary, Status.WEIGHED if np.isfinite(self.posterior.left_out) else Status.SAMPLED
+        status, counts = known if summary.sources else Status.NOBODY, self.posterior.counts
+        return FrameSolution(summary.map, status, summary.gap, summary.sources, fit, counts, summary.intensity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,22 +220,6 @@ class _Model:
         rest = lattice.whiten(problem.whiten(readings - explained))
         scores = problem.scores(rest)
         return Misfit(rest, scores, sensors - fitted, float(draws.misfit[best]), problem.range.rank, fitted)
-
-
-def _gathered(outcomes: list[_Outcome], fits: list[Fit], places: int) -> Solution:
-    frames = len(outcomes)
-    return Solution(
-        maps=np.array([outcome.summary.map for outcome in outcomes]).reshape(frames, places),
-        status=tuple(outcome.status for outcome in outcomes),
-        gap=np.array([outcome.summary.gap for outcome in outcomes]),
-        violation=np.zeros(frames),
-        radius=np.full(frames, np.nan),
-        sources=tuple(outcome.summary.sources for outcome in outcomes),
-        fits=tuple(fits),
-        counts=np.stack([outcome.posterior.counts for outcome in outcomes]) if outcomes else None,
-        intensity=np.stack([outcome.summary.intensity for outcome in outcomes]) if outcomes else None,
-        last=outcomes[-1].kept if outcomes else None,
-    )
 
 
 _lattices: LRUCache[Hashable, Lattice] = LRUCache(16)
