@@ -13,6 +13,7 @@ from cloakwork.recovery.floor_motion import FloorMotion
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Prior
+from cloakwork.recovery.vicinity import expected_map
 
 MOST_SOURCES = 12  # whose places are all compared with each other
 
@@ -70,12 +71,11 @@ def solve_floor(
         kept = FloorStart(plan, tuple(places for _, places in draws.states))
         listed = sorted(belief.tracks, key=lambda track: -track.probability)
         sources = tuple(track.source(plan, prior.low, level) for track in listed)
-        weights = [source.weight * source.probability for source in sources]
-        weighed = np.bincount([source.place for source in sources], weights, minlength=plan.places).astype(float)
         far = [apart(draws.others[:, track.cells], plan.space.places[track.cells]) for track in belief.tracks]
         status, gap = Status.SAMPLED if sources else Status.NOBODY, float(np.mean(far)) if far else 0.0
         intensity, fit = draws.others.mean(axis=0), draws.misfit.fit()
-        found.append(FrameSolution(weighed, status, gap, sources, fit, draws.counts(prior.most), intensity))
+        weights = expected_map(sources, plan.places)
+        found.append(FrameSolution(weights, status, gap, sources, fit, draws.counts(prior.most), intensity))
         if progress is not None:
             progress(frame + 1, frames)
     return Solution.of_frames(found, plan.places, prior.most, kept)

@@ -20,7 +20,7 @@ from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
 from cloakwork.recovery.track_list import EXISTS, Track, Tracked
 from cloakwork.recovery.tracker import checked_readings, checked_time
-from cloakwork.recovery.vicinity import Source
+from cloakwork.recovery.vicinity import Source, expected_map
 
 RESUMED = 3.0  # metres between the same source in two trackers, at most
 
@@ -141,12 +141,11 @@ class FloorTracker:
         tracks = self.belief.tracks
         listed = sorted((track for track in tracks if track.probability >= EXISTS), key=lambda t: -t.probability)
         sources = tuple(known[track.label] for track in listed)
-        weights = [source.weight * source.probability for source in sources]
         kept = {track.label: k for k, track in enumerate(prior.tracks) if track.label}
         apart = [draws.apart(prior, kept[track.label], plan) for track in listed if track.label in kept]
         return Tracked(
             time=time,
-            map=np.bincount([source.place for source in sources], weights, minlength=plan.places).astype(float),
+            map=expected_map(sources, plan.places),
             intensity=self.belief.intensity(),
             counts=draws.counts(self.most),
             sources=sources,

@@ -11,12 +11,12 @@ from cachetools import LRUCache, cached
 from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph
-from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, Status, on_all_cores
+from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, on_all_cores
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.floor_sources import MOST_SOURCES, samples_locally, solve_floor
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources
-from cloakwork.recovery.posterior import Posterior, PosteriorSummary, posterior, summarise
+from cloakwork.recovery.posterior import posterior, summarise
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
 
@@ -99,22 +99,18 @@ class PointSources(Estimator):
             return self._on_a_network(problem, readings, progress)
         frames = len(readings)
         outcomes: dict[int, _Outcome] = {}
-        fits: dict[int, Fit] = {}
         waiting = {_Trouble(): np.arange(frames)}
         for attempt in range(ATTEMPTS):
             again: dict[_Trouble, list[int]] = {}
             for trouble, which in waiting.items():
                 model = _Model(self, trouble.applied_to(problem), trouble)
-                shown = progress if attempt == 0 else None
-                for frame, outcome in zip(
-                    which.tolist(), model.solve(readings[which], which, shown, after), strict=True
-                ):
-                    outcomes[frame], fits[frame] = outcome, trouble.fit(outcome.misfit, fits.get(frame))
-                    worse = outcome.worse(trouble)
+                model.solve(readings, which, progress if attempt == 0 else None, after, outcomes)
+                for frame in which.tolist():
+                    worse = outcomes[frame].worse(trouble)
                     if worse is not None and attempt < ATTEMPTS - 1:
                         again.setdefault(worse, []).append(frame)
             waiting = {trouble: np.array(which) for trouble, which in again.items()}
-        found = [outcomes[k].solution(fits[k]) for k in range(frames)]
+        found = [outcomes[k].solution for k in range(frames)]
         last = outcomes[frames - 1].kept if frames else None
         return Solution.of_frames(found, problem.physics.places, self.most, last)
 
@@ -148,8 +144,7 @@ class _Trouble:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    summary: PosteriorSummary
-    posterior: Posterior
+    solution: FrameSolution
     misfit: Misfit
     kept: PreviousFrame
 
@@ -164,12 +159,6 @@ class _Outcome:
         factor = 2 ** (np.ceil(4 * np.log2(max(self.misfit.excess, 1.0))) / 4)
         return replace(trouble, inflation=float(trouble.inflation * factor)) if factor > 1 else None
 
-    def solution(self, fit: Fit) -> FrameSolution:
-        """The outcome with the fit to report."""
-        summary, known = self.summary, Status.WEIGHED if np.isfinite(self.posterior.left_out) else Status.SAMPLED
-        status, counts = known if summary.sources else Status.NOBODY, self.posterior.counts
-        return FrameSolution(summary.map, status, summary.gap, summary.sources, fit, counts, summary.intensity)
-
 
 @dataclass(frozen=True, eq=False)
 class _Model:
@@ -183,30 +172,30 @@ class _Model:
         return lattice_for(self.problem, self.estimator.prior.high, self.trouble.inflation)
 
     def solve(
-        self, readings: FloatArray, frames: IntArray, progress: Progress | None, after: object
-    ) -> "list[_Outcome]":
-        data = self.lattice.whiten(self.problem.project(readings))
-        outcomes: list[_Outcome | None] = [None] * len(readings)
+        self,
+        readings: FloatArray,
+        which: IntArray,
+        progress: Progress | None,
+        after: object,
+        outcomes: dict[int, _Outcome],
+    ) -> None:
+        """Put the outcomes of some frames into `outcomes`."""
+        data = self.lattice.whiten(self.problem.project(readings[which]))
 
         def work(piece: slice) -> int:
             before = after if piece.start == 0 and isinstance(after, PreviousFrame) else None
-            for frame in range(piece.start, piece.stop):
-                rng = np.random.default_rng([self.estimator.seed, int(frames[frame])])
-                outcome = self._frame(data[frame], readings[frame], rng, before)
-                outcomes[frame], before = outcome, outcome.kept
+            for frame, own in zip(which[piece].tolist(), data[piece], strict=True):
+                rng = np.random.default_rng([self.estimator.seed, frame])
+                result = posterior(self.lattice, own, self.estimator.prior, rng, before)
+                misfit, last = self._misfit(result.draws, readings[frame]), outcomes.get(frame)
+                fit = self.trouble.fit(misfit, None if last is None else last.solution.fit)
+                solution = summarise(result, self.lattice, self.estimator.level, fit)
+                before = PreviousFrame(self.lattice, result.draws)
+                outcomes[frame] = _Outcome(solution, misfit, before)
             return int(piece.stop - piece.start)
 
         self.lattice.arrays  # noqa: B018 - made once, before the threads start
-        on_all_cores(work, len(readings), progress, CHUNK)
-        return [outcome for outcome in outcomes if outcome is not None]
-
-    def _frame(
-        self, data: FloatArray, readings: FloatArray, rng: np.random.Generator, before: PreviousFrame | None
-    ) -> _Outcome:
-        lattice = self.lattice
-        result = posterior(lattice, data, self.estimator.prior, rng, before)
-        summary, misfit = summarise(result, lattice, self.estimator.level), self._misfit(result.draws, readings)
-        return _Outcome(summary, result, misfit, PreviousFrame(lattice, result.draws))
+        on_all_cores(work, len(which), progress, CHUNK)
 
     def _misfit(self, draws: Draws, readings: FloatArray) -> Misfit:
         lattice, problem = self.lattice, self.problem
