@@ -76,7 +76,7 @@ class NetworkSources:
         if self.most == 1:
             chains = [frame.chain([], rng, settling=0, sweeps=1)]
         else:
-            starts = ([], frame.settled(None))
+            starts: tuple[list[int], ...] = ([], frame.settled(None))
             chains = [frame.chain(start, rng, settling=SETTLING, sweeps=SWEEPS) for start in starts]
         counts, intensity = (np.asarray(np.mean(each, axis=0)) for each in zip(*chains, strict=True))
         gap = float(np.abs(chains[0][1] - chains[-1][1]).sum()) / 2
