@@ -143,7 +143,7 @@ class PointModel:
 
     def data(self, readings: FloatArray) -> FloatArray:
         """Whitened readings in the basis of the range, shape (frames, rank)."""
-        return self.problem.project(readings).inside / self.problem.noise
+        return self.problem.project(readings) / self.problem.noise
 
     def left(self, data: FloatArray, points: Points) -> FloatArray:
         """The residual of the sources, shape (frames, rank)."""
@@ -189,4 +189,4 @@ def answer(model: PointModel, data: FloatArray, points: Points) -> Solution:
     maps = model.on_places(points)
     status = tuple(Status.STOPPED if found.any() else Status.EMPTY for found in maps)
     unbounded = np.full(len(data), np.nan)
-    return Solution(noise * data, maps, status, misfit, np.zeros(len(data)), unbounded)
+    return Solution(maps, status, misfit, np.zeros(len(data)), unbounded)

@@ -54,7 +54,7 @@ class Refined(Estimator):
         coarse = self.pursuit.solve(problem, readings, None, after)
 
         def fit(piece: slice) -> Points:
-            found = zip(coarse.maps[piece], coarse.data[piece], strict=True)
+            found = zip(coarse.maps[piece], problem.project(readings[piece]), strict=True)
             sets = [_start(model, read_off(weights, seen, problem)) for weights, seen in found]
             return refine(model, data[piece], sets)
 

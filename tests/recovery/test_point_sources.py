@@ -10,7 +10,7 @@ from cloakwork.accuracy import cramer_rao, emd
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space, Steady, sources
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import BasisPursuit, PointSources, Problem, Recovery, Status, recover
+from cloakwork.recovery import BasisPursuit, Fit, PointSources, Problem, Recovery, Status, recover
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.posterior import posterior, summarise
 from cloakwork.recovery.sampling import Prior
@@ -102,7 +102,7 @@ def drawn_maps(lattice: Lattice, data: FloatArray, prior: Prior, number: int) ->
     for row, one in zip(np.linspace(0, len(found.draws.counts) - 1, number).astype(int), maps, strict=True):
         k = found.draws.counts[row]
         np.add.at(one, lattice.place[found.draws.at[row, :k]], found.draws.strength[row, :k])
-    return maps, summarise(found, lattice, 0.9).map
+    return maps, summarise(found, lattice, 0.9, Fit(1.0, 0.0, 0)).map
 
 
 def test_the_map_on_a_line_has_the_least_expected_error_of_all_maps() -> None:

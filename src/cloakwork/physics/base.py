@@ -4,13 +4,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, frames
+from cloakwork._kept import kept
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Metric, Space
@@ -108,7 +108,7 @@ class Physics(ABC):
     @property
     def places(self) -> int:
         """Number of places, n."""
-        return int(self.matrix.shape[1])
+        return len(self.space)
 
     @property
     def sensors(self) -> int:
@@ -123,21 +123,10 @@ class Physics(ABC):
         """M' y: shape (..., m) in, (..., n) out."""
         return np.asarray(frames("readings", readings, self.sensors) @ self.matrix)
 
+    @kept(MOST_RANGES)
     def range(self, weights: FloatArray | None = None) -> NumericalRange:
         """The numerical range of M, of diag(weights) M or, with a matrix (m, m), of weights M; cached per `weights`."""
-        key = None if weights is None else weights.tobytes()
-        if key not in self._ranges:
-            if len(self._ranges) >= MOST_RANGES:
-                self._ranges.pop(next(iter(self._ranges)), None)
-            scaled = self.matrix
-            if weights is not None:
-                scaled = weights @ scaled if weights.ndim == 2 else scaled * weights[:, None]
-            self._ranges[key] = NumericalRange.of_matrix(scaled)
-        return self._ranges[key]
-
-    @cached_property
-    def _ranges(self) -> dict[bytes | None, NumericalRange]:
-        return {}
+        return NumericalRange.of_matrix(_scaled(self.matrix, weights))
 
     def describe(self) -> Description:
         """Rank, spectrum, condition number, coherence, steepest slope and spectral bounds."""
@@ -166,10 +155,7 @@ class Physics(ABC):
         """||weights (M_i - M_j)||_2 / d(i, j) for each neighbour pair, shape (p,); factors (m,) or a matrix (m, m)."""
         slopes = np.empty(len(self.space.pairs))
         for which, columns in self.pair_columns():
-            scaled = columns
-            if weights is not None:
-                scaled = weights @ columns if weights.ndim == 2 else columns * weights[:, None]
-            slopes[which] = np.sqrt((scaled**2).sum(axis=0)) / self.space.lengths[which]
+            slopes[which] = np.sqrt((_scaled(columns, weights) ** 2).sum(axis=0)) / self.space.lengths[which]
         return slopes
 
     def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
@@ -182,17 +168,15 @@ class Physics(ABC):
         if displacement == 0:
             return self._outward(self.pair_slopes(weights), largest * self.move_error)
         moved = self._displaced(displacement)
-        columns = moved.values if weights is None else moved.values * weights[:, None]
-        slopes = np.sqrt((columns**2).sum(axis=0)) / self.space.lengths
+        slopes = np.sqrt((_scaled(moved.values, weights) ** 2).sum(axis=0)) / self.space.lengths
         return self._outward(slopes, largest * moved.error * math.sqrt(2 * self.sensors))
 
     def some_slope(self, observed: int, weights: FloatArray | None = None) -> Slope:
         """The steepest change of any `observed` sensors together, in the l2 norm, rounded up."""
-        factors = np.ones(self.sensors) if weights is None else weights
         slopes = np.empty(len(self.space.pairs))
         for which, columns in self.pair_columns():
-            slopes[which] = largest_norm(columns * factors[:, None], observed) / self.space.lengths[which]
-        return self._outward(slopes, float(factors.max()) * self.move_error)
+            slopes[which] = largest_norm(_scaled(columns, weights), observed) / self.space.lengths[which]
+        return self._outward(slopes, (1.0 if weights is None else float(weights.max())) * self.move_error)
 
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
         """The steepest change of each sensor's own reading, shape (m,), rounded up."""
@@ -237,12 +221,12 @@ class Physics(ABC):
         pair of any other position q the way is at most that from p to q, plus p to k, minus q to that end, so at most
         `travel`.
         """
-        steepest = self._steepest_at_places(displacement)
-        regions = np.zeros_like(steepest.values)
-        for place in range(len(self.space)):
-            near = self.space.distance_table[place] <= travel * (1 + 1e-6)
-            regions[:, place] = steepest.values[:, near].max(axis=1)
-        return CertifiedRows(regions, steepest.error)
+        slopes = self.sensor_pair_slopes(displacement)
+        steepest = np.zeros((self.sensors, len(self.space)))  # over the pairs of each place
+        for end in self.space.pairs.T:
+            np.maximum.at(steepest.T, end, slopes.values.T)
+        near = self.space.distance_table <= travel * (1 + 1e-6)
+        return CertifiedRows(np.stack([steepest[:, row].max(axis=1) for row in near], axis=1), slopes.error)
 
     def sensor_pair_slopes(self, displacement: float = 0.0) -> CertifiedRows:
         """|M_li - M_lj| / d(i, j) of each sensor and neighbour pair, shape (m, p), with the error of one slope."""
@@ -253,14 +237,6 @@ class Physics(ABC):
         for which, columns in self.pair_columns():
             slopes[:, which] = np.abs(columns) / self.space.lengths[which]
         return CertifiedRows(slopes, self._slack(self.move_error))
-
-    def _steepest_at_places(self, displacement: float) -> CertifiedRows:
-        """The steepest slope of each sensor over the pairs of each place, shape (m, n)."""
-        slopes = self.sensor_pair_slopes(displacement)
-        steepest = np.zeros((self.sensors, len(self.space)))
-        for end in self.space.pairs.T:
-            np.maximum.at(steepest.T, end, slopes.values.T)
-        return CertifiedRows(steepest, slopes.error)
 
     def _slack(self, error: float) -> float:
         """The effect on a slope of an error of a move."""
@@ -273,18 +249,9 @@ class Physics(ABC):
         i, j = (int(k) for k in self.space.pairs[steepest])
         return Slope(float((slopes[steepest] + self._slack(error)) * (1 + 1e-12)), (i, j))
 
+    @kept(1)
     def _displaced(self, distance: float) -> CertifiedRows:
         """Largest |M_li - M_lj| over all places of sensor l within `distance`, shape (m, p)."""
-        if distance not in self._moved:
-            self._moved.clear()
-            self._moved[distance] = self._largest_differences(distance)
-        return self._moved[distance]
-
-    @cached_property
-    def _moved(self) -> dict[float, CertifiedRows]:
-        return {}
-
-    def _largest_differences(self, distance: float) -> CertifiedRows:
         nearby = self.nearby_places(distance)
         positions = np.unique(np.concatenate(nearby))
         moved = self.rows(positions)
@@ -297,6 +264,13 @@ class Physics(ABC):
     def nearby_places(self, distance: float) -> list[IntArray]:
         """The places within `distance` of each sensor."""
         raise PhysicsError(f"position={distance:g}: {type(self).__name__} has no sensor positions.", position=distance)
+
+
+def _scaled(columns: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Columns (m, p) times factors (m,) or a matrix (m, m)."""
+    if weights is None:
+        return columns
+    return weights @ columns if weights.ndim == 2 else columns * weights[:, None]
 
 
 def pieces_of(rows: int, width: int, most: int = CHUNK) -> Iterator[slice]:

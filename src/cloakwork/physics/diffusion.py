@@ -10,6 +10,7 @@ from scipy.sparse import linalg as sparse_linalg
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import PhysicsError
+from cloakwork.physics.array_sum import chebyshev_sum
 
 MOST_ENTRIES = 100_000_000  # largest dense block of rows: 800 MB
 TRUNCATION = 1e-15
@@ -63,36 +64,28 @@ def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> CertifiedRows:
     bound = _spectrum(L)
     if tau == 0 or bound == 0:
         return CertifiedRows(rows.copy(), 0.0)
-    c = tau * bound / 2
-    coefficients = _coefficients(c)
-    scaled = (L * (2 / bound) - sparse.identity(L.shape[0], format="csr")).tocsr()
-    previous = np.ascontiguousarray(rows.T)
-    current = -(scaled @ previous)
-    total = coefficients[0] * previous + (coefficients[1] * current if len(coefficients) > 1 else 0.0)
-    for coefficient in coefficients[2:]:
-        previous, current = current, -2 * (scaled @ current) - previous
-        total += coefficient * current
+    coefficients = chebyshev_coefficients(tau * bound / 2)
+    doubled = 2 * (sparse.identity(L.shape[0], format="csr") - L * (2 / bound)).tocsr()
+    total = chebyshev_sum(doubled, coefficients, np.ascontiguousarray(rows.T))
     roundings = np.finfo(float).eps * (8 + len(coefficients) ** 2)
-    values = np.ascontiguousarray(total.T)
-    return CertifiedRows(values, (TRUNCATION + roundings) * _norm(rows))
+    return CertifiedRows(np.ascontiguousarray(total.T), (TRUNCATION + roundings) * _norm(rows))
 
 
 def pulse_reach(L: sparse.csr_array, tau: float) -> int:
     """How many edges away from a place `pulse` still changes a row."""
-    return len(_coefficients(tau * _spectrum(L) / 2))
+    return len(chebyshev_coefficients(tau * _spectrum(L) / 2))
 
 
 def _spectrum(L: sparse.csr_array) -> float:
     return 2 * float(L.diagonal().max(initial=0.0)) * (1 + 1e-12)
 
 
-def _coefficients(c: float) -> FloatArray:
-    most = int(12 * np.sqrt(c) + 60)  # I_k(c) e^-c falls like exp(-k^2 / 2c)
-    terms = special.ive(np.arange(most), c)
+def chebyshev_coefficients(c: float, truncation: float = TRUNCATION) -> FloatArray:
+    """e^-c I_0(c) and 2 e^-c I_k(c) for k = 1, 2, ..., up to a tail below `truncation`."""
+    terms = special.ive(np.arange(int(12 * np.sqrt(c) + 60)), c)  # I_k(c) e^-c falls like exp(-k^2 / 2c)
     terms[1:] *= 2
     tail = np.cumsum(terms[::-1])[::-1]
-    keep = max(1, int(np.searchsorted(-tail, -TRUNCATION)))
-    return np.asarray(terms[:keep])
+    return np.asarray(terms[: max(1, int(np.searchsorted(-tail, -truncation)))])
 
 
 def steady(L: sparse.csr_array, kappa: float, rows: FloatArray) -> CertifiedRows:

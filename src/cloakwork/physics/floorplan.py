@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage, sparse
 
 from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative, points, positive
+from cloakwork._kept import kept
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, pieces_of
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, steady, unit_rows
@@ -180,10 +181,6 @@ class FloorPlan(Physics):
         return super().peak if self.local is None else float(np.abs(self.local.columns.data).max(initial=0.0))
 
     @property
-    def places(self) -> int:
-        return len(self.space)
-
-    @property
     def sensors(self) -> int:
         return len(self.sensor_positions)
 
@@ -281,17 +278,10 @@ class FloorPlan(Physics):
         position, and its slopes are means of those along the sides of the square of four centres around it. Positions
         that extend over at most k cells along each axis lie within a box of k + 1 such squares on a side.
         """
-        squares = min(math.ceil(travel / self.rooms.cell * (1 - 1e-12)) + 1, max(self.rooms.grid.shape))
-        key = (squares, displacement)
-        if key not in self._boxes:
-            self._boxes.clear()  # the next call mostly asks for the same boxes
-            self._boxes[key] = self._box_slopes(squares, displacement)
-        return self._boxes[key]
+        squares = math.ceil(travel / self.rooms.cell * (1 - 1e-12)) + 1
+        return self._box_slopes(min(squares, max(self.rooms.grid.shape)), displacement)
 
-    @cached_property
-    def _boxes(self) -> dict[tuple[int, float], CertifiedRows]:
-        return {}
-
+    @kept(1)  # the next call mostly asks for the same boxes
     def _box_slopes(self, squares: int, displacement: float) -> CertifiedRows:
         rows, columns = self.rooms.grid.shape
         ends = self.rooms.grid_positions[self.rooms.pairs]
@@ -314,7 +304,7 @@ class FloorPlan(Physics):
     ) -> CertifiedRows:
         seen = (moves.indptr.astype(np.int64), moves.indices.astype(np.int64), np.abs(moves.data))
         shape = np.array(self.rooms.grid.shape)
-        values, boxes, starts = steepest_in_boxes(*seen, first, along_x.astype(np.int64), shape, squares)
+        values, boxes, starts = steepest_in_boxes(seen, first, along_x.astype(np.int64), shape, squares)
         table = sparse.csr_array((values, boxes, starts), shape=(self.sensors, int(shape.prod())))
         slack = self._slack(self.move_error)
         # the error of a sensor's steepest slope is at most that of all pairs of the box together

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative, positive
+from cloakwork._kept import kept
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.array_sum import moved
 from cloakwork.physics.base import Physics, Slope
@@ -135,10 +136,6 @@ class Graph(Physics):
         return np.array(places, dtype=np.int64)
 
     @property
-    def places(self) -> int:
-        return len(self.space)
-
-    @property
     def sensors(self) -> int:
         return len(self.sensor_places)
 
@@ -202,7 +199,6 @@ class Graph(Physics):
         return type(self)(self.graph, self.tau * factor, self.sensors_at, self.lengths, self.gain, self.kind)
 
     def apply(self, sources: ArrayLike) -> FloatArray:
-        """True readings of the sources: shape (..., n) in, (..., m) out."""
         if self.explicit:
             return super().apply(sources)
         values = frames("sources", sources, self.places)
@@ -221,7 +217,6 @@ class Graph(Physics):
         return self.gain * spread[:, moved(self.sensor_places, sources)]
 
     def adjoint(self, readings: ArrayLike) -> FloatArray:
-        """M' y: shape (..., m) in, (..., n) out."""
         if self.explicit:
             return super().adjoint(readings)
         values = frames("readings", readings, self.sensors)
@@ -281,15 +276,12 @@ class Graph(Physics):
             self._edge_slopes[key] = self._network(weights).slopes(progress or (lambda *_: None))
         return self._edge_slopes[key]
 
+    @kept(1)
     def column_norms(self, weights: FloatArray | None = None) -> FloatArray:
         """||diag(weights) M_v|| of each node without the matrix, to three digits or, with hubs, estimated; (n,)."""
-        key = None if weights is None else weights.tobytes()
-        if key not in self._norms:
-            known = self._edge_slopes.get(key)
-            norms = self._network(weights).norms() if known is None or known.norms is None else known.norms
-            self._norms.clear()
-            self._norms[key] = frozen(norms)
-        return self._norms[key]
+        known = self._edge_slopes.get(None if weights is None else weights.tobytes())
+        norms = self._network(weights).norms() if known is None or known.norms is None else known.norms
+        return frozen(norms)
 
     def near_columns(self, sources: IntArray, drop: float) -> NearColumns:
         """Columns of M / gain of some nodes, on the nodes near them; heat below `drop` is left out as it spreads."""
@@ -298,10 +290,6 @@ class Graph(Physics):
     @cached_property
     def _unweighted(self) -> Network:
         return self._network(None)
-
-    @cached_property
-    def _norms(self) -> dict[bytes | None, FloatArray]:
-        return {}
 
     def _network(self, weights: FloatArray | None) -> Network:
         squares = np.ones(self.sensors) if weights is None else weights**2

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -43,15 +44,6 @@ class LocalField:
         return float((self.dropped[i] + self.dropped[j]).max(initial=0.0)) + math.sqrt(2) * self.error
 
 
-@dataclass(frozen=True, eq=False)
-class _Window:
-    """The part of the floor around some sensors: its cells, and where the sensors are among them."""
-
-    cells: IntArray
-    sensors: IntArray
-    at: IntArray
-
-
 def local_field(
     L: sparse.csr_array, kappa: float, tau: float, scale: float, grid_positions: IntArray, sensor_places: IntArray
 ) -> LocalField:
@@ -70,23 +62,22 @@ def local_field(
     inside, footprint = 0.0, 0.0
     entries: list[tuple[FloatArray, IntArray, IntArray]] = []
     margin = max(math.ceil(-math.log(WINDOW) * math.sqrt(kappa)), pulse_reach(L, tau))
-    for window in _windows(grid_positions, sensor_places, margin):
-        cells = window.cells
+    for cells, sensors, at in _windows(grid_positions, sensor_places, margin):
         part = system[cells]
         block = part[:, cells].tocsc()
-        seen = pulse(L[cells][:, cells].tocsr(), tau, unit_rows(len(cells), window.at))
+        seen = pulse(L[cells][:, cells].tocsr(), tau, unit_rows(len(cells), at))
         right = np.ascontiguousarray(seen.values.T)
         solution = sparse_linalg.splu(block).solve(right)
         inside += float(np.linalg.norm(right - block @ solution)) ** 2
         footprint += seen.error**2
         around = np.setdiff1d(part.indices, cells)
         outside = np.abs(part[:, around].T @ solution)
-        row_sums[window.sensors] = outside.sum(axis=0)
+        row_sums[sensors] = outside.sum(axis=0)
         column_sums[around] += outside.sum(axis=1)
         kept = np.abs(solution) >= LEVEL * np.abs(solution).max(axis=0)
         squares[cells] += np.where(kept, 0.0, solution**2).sum(axis=1)
         row, column = np.nonzero(kept)
-        entries.append((solution[row, column], window.sensors[column], cells[row]))
+        entries.append((solution[row, column], sensors[column], cells[row]))
     values, rows, columns = (np.concatenate(each) for each in zip(*entries, strict=True))
     kept_columns = sparse.coo_array((scale * values, (rows, columns)), shape=(m, n)).tocsc()
     rounding = np.finfo(float).eps * 8 * (1 + kappa * float(L.diagonal().max(initial=0.0)))
@@ -95,8 +86,13 @@ def local_field(
     return LocalField(kept_columns, scale * np.sqrt(squares) * (1 + 1e-9), scale * error * (1 + 1e-9))
 
 
-def _windows(grid_positions: IntArray, sensor_places: IntArray, margin: int) -> Iterator[_Window]:
-    """Cut the floor into square tiles; the window of a tile extends its sensors by a margin."""
+def _windows(
+    grid_positions: IntArray, sensor_places: IntArray, margin: int
+) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """Cut the floor into square tiles; the window of a tile extends its sensors by a margin.
+
+    Yields the cells of each window, its sensors, and where these are among the cells.
+    """
     at = grid_positions[sensor_places]
     tiles, tile_of = np.unique(at // TILE, axis=0, return_inverse=True)
     number = np.full(len(grid_positions), -1, dtype=np.int64)
@@ -105,24 +101,19 @@ def _windows(grid_positions: IntArray, sensor_places: IntArray, margin: int) -> 
         low, high = at[sensors].min(axis=0) - margin, at[sensors].max(axis=0) + margin
         cells = np.flatnonzero(((grid_positions >= low) & (grid_positions <= high)).all(axis=1))
         number[cells] = np.arange(len(cells))
-        yield _Window(cells, sensors, number[sensor_places[sensors]])
+        yield cells, sensors, number[sensor_places[sensors]]
 
 
 @compiled
 def steepest_in_boxes(
-    starts: IntArray,
-    pairs: IntArray,
-    slopes: FloatArray,
-    first: IntArray,
-    along: IntArray,
-    shape: IntArray,
-    squares: int,
+    seen: Any, first: IntArray, along: IntArray, shape: IntArray, squares: int
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """The steepest slope of each sensor within each square box of cells: values, boxes, and where each sensor starts.
 
-    `pairs[starts[l]:starts[l + 1]]` are those that sensor l sees and `slopes` how much. `first` (p, 2) is the lower
-    cell of each pair and `along` (p,) whether it lies along a row.
+    `seen` is (starts, pairs, slopes): sensor l sees `pairs[starts[l]:starts[l + 1]]`, and `slopes` how much. `first`
+    (p, 2) is the lower cell of each pair and `along` (p,) whether it lies along a row.
     """
+    starts, pairs, slopes = seen
     sensors = len(starts) - 1
     values, boxes = np.empty(1024), np.empty(1024, dtype=np.int64)
     ends = np.zeros(sensors + 1, dtype=np.int64)

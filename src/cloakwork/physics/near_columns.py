@@ -150,6 +150,26 @@ def spread_once(csr: Any, step: Any, heat: Any, lists: Any, held: int, reached: 
     return count, reached, lost, touched
 
 
+@compiled_part
+def spread(csr: Any, rates: Any, shares: FloatArray, heat: Any, lists: Any, held: int, drop: float, most: int) -> Any:
+    """Spread the heat that the first `held` nodes of the lists hold: nodes reached, heat left out, entries touched.
+
+    It stops, with infinite heat left out, where more than `most` nodes are reached.
+    """
+    reached, lost, left, work, last = held, 0.0, 1.0 - shares[0], 0.0, 0
+    for step in range(1, len(shares)):
+        weight = (shares[step], left, drop)
+        held, reached, more, touched = spread_once(csr, rates, heat, lists, held, reached, weight, step)
+        lost, work, left, last = lost + more, work + touched, max(left - shares[step], 0.0), step
+        if reached > most:
+            lost = np.inf
+        if held == 0 or reached > most:
+            break
+    for k in range(held):
+        heat[lists[last % 2, k], NOW] = 0.0
+    return reached, lost, work
+
+
 @compiled
 def columns_near(csr: Any, rates: Any, shares: FloatArray, sources: IntArray, drop: float, least: float) -> Any:
     """Number of entries of each column, and all nodes and entries in order; and the number of entries touched."""
@@ -160,17 +180,10 @@ def columns_near(csr: Any, rates: Any, shares: FloatArray, sources: IntArray, dr
     used, work = 0, 0.0
     for p in range(len(sources)):
         node = sources[p]
-        held, reached, left, last = 1, 1, 1.0 - shares[0], 0
         lists[0, 0], ever[0] = node, node
         heat[node, NOW], heat[node, TOTAL], heat[node, STATE] = 1.0, shares[0], EVER
-        for step in range(1, len(shares)):
-            weight = (shares[step], left, drop)
-            held, reached, _, touched = spread_once(csr, rates, heat, lists, held, reached, weight, step)
-            work, left, last = work + touched, max(left - shares[step], 0.0), step
-            if held == 0:
-                break
-        for k in range(held):
-            heat[lists[last % 2, k], NOW] = 0.0
+        reached, _, touched = spread(csr, rates, shares, heat, lists, 1, drop, n)
+        work += touched
         while used + reached > len(values):
             nodes, values = np.append(nodes, np.empty_like(nodes)), np.append(values, np.empty_like(values))
         largest = 0.0
@@ -189,44 +202,27 @@ def columns_near(csr: Any, rates: Any, shares: FloatArray, sources: IntArray, dr
 
 @compiled
 def near_slopes(
-    csr: Any,
-    rates: Any,
-    seen: FloatArray,
-    shares: FloatArray,
-    pairs: IntArray,
-    drop: float,
-    at: IntArray,
-    values: FloatArray,
-    slack: FloatArray,
+    csr: Any, rates: Any, seen: FloatArray, shares: FloatArray, pairs: IntArray, drop: float, filled: Any
 ) -> float:
-    """Norm of the readings of each pair, and a bound on its error in the l1 norm; returns how many entries it touched.
+    """Fill the norm of the readings of each pair and a bound on its error in the l1 norm; returns the entries touched.
 
     The error is infinite where heat reaches more than `MOST_NODES` nodes.
     """
+    norms, slack = filled
     n = len(seen)
     heat, lists = np.zeros((n, 4)), np.empty((3, n), np.uint32)
     ever, work = lists[2], 0.0
     for p in range(len(pairs)):
-        held, reached, lost, left, last = 2, 2, 0.0, 1.0 - shares[0], 0
         for k in range(2):
             node = pairs[p, k]
             lists[0, k], ever[k] = node, node
             heat[node, NOW], heat[node, STATE] = 1.0 - 2.0 * k, EVER
             heat[node, TOTAL] = shares[0] * heat[node, NOW]
-        for step in range(1, len(shares)):
-            weight = (shares[step], left, drop)
-            held, reached, more, touched = spread_once(csr, rates, heat, lists, held, reached, weight, step)
-            lost, work, left, last = lost + more, work + touched, max(left - shares[step], 0.0), step
-            if reached > MOST_NODES:
-                lost = np.inf
-            if held == 0 or reached > MOST_NODES:
-                break
-        square = 0.0
+        reached, lost, touched = spread(csr, rates, shares, heat, lists, 2, drop, MOST_NODES)
+        work, square = work + touched, 0.0
         for k in range(reached):
             j = ever[k]
             square += (seen[j] * heat[j, TOTAL]) ** 2
             heat[j, TOTAL], heat[j, STATE] = 0.0, NEVER
-        for k in range(held):
-            heat[lists[last % 2, k], NOW] = 0.0
-        values[at[p]], slack[at[p]] = np.sqrt(square), lost
+        norms[p], slack[p] = np.sqrt(square), lost
     return work

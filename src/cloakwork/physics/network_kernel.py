@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, special
+from scipy import sparse
 
 from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled_in_order, prefetch
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.array_sum import chebyshev_sum, library_of, sparse_like
+from cloakwork.physics.diffusion import TRUNCATION, chebyshev_coefficients
 
-TRUNCATION = 1e-15
 MOST_TERMS = 200  # of a Chebyshev sum; a rational sum is faster where more are needed
 SMALL = 20_000  # entries of L below which a second thread costs more than it saves
 MOST_ROUNDS = 400  # of conjugate gradients
@@ -119,15 +119,12 @@ class NetworkKernel:
     @cached_property
     def coefficients(self) -> FloatArray:
         """Coefficients of the Chebyshev sum."""
-        c = self.tau * self.bound / 2
-        terms = special.ive(np.arange(int(12 * np.sqrt(c) + 60)), c)  # I_k(c) e^-c falls like exp(-k^2 / 2c)
+        terms = chebyshev_coefficients(self.tau * self.bound / 2, self.truncation)
         if not np.isfinite(terms).all():
             raise PhysicsError(
                 f"tau={self.tau:g} is too long for weights as large as these: reduce tau or the weights.", tau=self.tau
             )
-        terms[1:] *= 2
-        tail = np.cumsum(terms[::-1])[::-1]
-        return np.asarray(terms[: max(1, int(np.searchsorted(-tail, -self.truncation)))])
+        return terms
 
     def apply(self, columns: FloatArray) -> FloatArray:
         """exp(-tau L) times each column, shape (n,) or (n, k).
@@ -188,18 +185,16 @@ class NetworkKernel:
             yield lambda work, *arrays: list(pool.map(lambda cut: work(*arrays, *cut), self._cuts))
 
     def _chebyshev(self, columns: FloatArray) -> FloatArray:
-        starts, near, weights = self._csr
         coefficients, scale = self.coefficients, 2 / self.bound
         step = vector_step if columns.ndim == 1 else block_step
         previous, current, total = (aligned(columns.shape) for _ in range(3))
         previous[:], current[:], total[:] = columns, 0.0, coefficients[0] * columns
         with self._over_rows() as over_rows:
             for k, coefficient in enumerate(coefficients[1:]):
-                factor = 1.0 if k == 0 else 2.0
+                factors = (scale, 1.0 if k == 0 else 2.0, coefficient)
                 if k == 0:  # T_1 b = -(2 L / bound - 1) b: the step with a previous vector of zero
                     current, previous = previous, current
-                arrays = (starts, near, weights, self.diagonal, scale, factor, coefficient, current, previous, total)
-                over_rows(step, *arrays)
+                over_rows(step, self._csr, self.diagonal, factors, (current, previous, total))
                 previous, current = current, previous
         return np.asarray(total)
 
@@ -207,7 +202,6 @@ class NetworkKernel:
         size = float(np.linalg.norm(column))
         if size == 0:
             return column.copy()
-        starts, near, weights = self._csr
         shifted = self.tau * self.diagonal[:, None] + POLES
         inverse = 1 / shifted
         rest = np.repeat(column[:, None] / size, len(POLES), axis=1).astype(np.complex128)
@@ -216,9 +210,9 @@ class NetworkKernel:
         along = _sums([np.einsum("ij,ij->j", rest, direction)])
         with self._over_rows() as over_rows:
             for _ in range(MOST_ROUNDS):
-                arrays = (starts, near, weights, self.tau, shifted, direction, direction.view(np.float64), image)
-                alpha = along / _sums(over_rows(image_step, *arrays))
-                parts = over_rows(rest_step, inverse, alpha, RESIDUES, direction, image, rest, result)
+                vectors = (direction, direction.view(np.float64), image)
+                alpha = along / _sums(over_rows(image_step, self._csr, self.tau, shifted, vectors))
+                parts = over_rows(rest_step, inverse, alpha, (direction, image, rest), result)
                 after, left = _sums(part[0] for part in parts), sum(part[1] for part in parts)
                 if float(2 * np.abs(RESIDUES) / _distances(POLES) @ np.sqrt(left)) <= SOLVED:
                     return size * result
@@ -248,21 +242,11 @@ def _distances(poles: ComplexArray) -> FloatArray:
 
 
 @compiled_in_order
-def vector_step(
-    starts: Any,
-    near: Any,
-    weights: FloatArray,
-    diagonal: FloatArray,
-    scale: float,
-    factor: float,
-    coefficient: float,
-    current: FloatArray,
-    previous: FloatArray,
-    total: FloatArray,
-    low: int,
-    high: int,
-) -> None:
+def vector_step(csr: Any, diagonal: FloatArray, factors: Any, vectors: Any, low: int, high: int) -> None:
     """One term of a Chebyshev sum over some rows: previous <- -factor (scale L - 1) current - previous."""
+    current, previous, total = vectors
+    starts, near, weights = csr
+    scale, factor, coefficient = factors
     for i in range(low, high):
         s = 0.0
         for e in range(starts[i], starts[i + ONE]):
@@ -273,21 +257,11 @@ def vector_step(
 
 
 @compiled_in_order
-def block_step(
-    starts: Any,
-    near: Any,
-    weights: FloatArray,
-    diagonal: FloatArray,
-    scale: float,
-    factor: float,
-    coefficient: float,
-    current: FloatArray,
-    previous: FloatArray,
-    total: FloatArray,
-    low: int,
-    high: int,
-) -> None:
+def block_step(csr: Any, diagonal: FloatArray, factors: Any, vectors: Any, low: int, high: int) -> None:
     """`vector_step` for `BLOCK` columns at once, four at a time: so many sums stay in registers."""
+    current, previous, total = vectors
+    starts, near, weights = csr
+    scale, factor, coefficient = factors
     last = np.uint64(len(near) - 1)
     for i in range(low, high):
         for e in range(starts[i], starts[i + ONE]):
@@ -312,19 +286,10 @@ def block_step(
 
 
 @compiled_in_order
-def image_step(
-    starts: Any,
-    near: Any,
-    weights: FloatArray,
-    tau: float,
-    shifted: ComplexArray,
-    direction: ComplexArray,
-    parts: FloatArray,
-    image: ComplexArray,
-    low: int,
-    high: int,
-) -> ComplexArray:
+def image_step(csr: Any, tau: float, shifted: ComplexArray, vectors: Any, low: int, high: int) -> ComplexArray:
     """Images of the search directions under tau L + z, and their products; `parts` are the directions as real pairs."""
+    direction, parts, image = vectors
+    starts, near, weights = csr
     products = np.zeros(SYSTEMS, np.complex128)
     s, last = np.empty(2 * SYSTEMS), np.uint64(len(near) - 1)
     for i in range(low, high):
@@ -344,23 +309,14 @@ def image_step(
 
 
 @compiled_in_order
-def rest_step(
-    inverse: ComplexArray,
-    alpha: ComplexArray,
-    residues: ComplexArray,
-    direction: ComplexArray,
-    image: ComplexArray,
-    rest: ComplexArray,
-    result: FloatArray,
-    low: int,
-    high: int,
-) -> Any:
+def rest_step(inverse: ComplexArray, alpha: ComplexArray, vectors: Any, result: FloatArray, low: int, high: int) -> Any:
     """Move along the search directions; returns r' P^-1 r and ||r||^2 of each system."""
+    direction, image, rest = vectors
     products, squares = np.zeros(SYSTEMS, np.complex128), np.zeros(SYSTEMS)
     for i in range(low, high):
         s = 0.0
         for c in range(SYSTEMS):
-            s += 2 * (residues[c] * alpha[c] * direction[i, c]).real
+            s += 2 * (RESIDUES[c] * alpha[c] * direction[i, c]).real
             value = rest[i, c] - alpha[c] * image[i, c]
             rest[i, c] = value
             products[c] += value * value * inverse[i, c]

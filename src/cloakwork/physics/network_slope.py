@@ -136,8 +136,8 @@ class Network:
         values, slack, pieces = np.empty(len(pairs)), np.empty(len(pairs)), np.array_split(np.arange(len(pairs)), 64)
 
         def work(piece: IntArray) -> float:
-            moves = (self.csr, self.jumps.step)
-            return near_slopes(*moves, self.seen, shares, pairs[piece], drop / 30, piece, values, slack)
+            filled = [each[piece[0] : piece[-1] + 1] for each in (values, slack)]
+            return near_slopes(self.csr, self.jumps.step, self.seen, shares, pairs[piece], drop / 30, tuple(filled))
 
         touched = 0.0
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -246,19 +246,19 @@ class _NearPart:
         return part
 
     @property
-    def _entries(self) -> tuple[IntArray, IntArray, Any, FloatArray]:
+    def _entries(self) -> Any:
         return self.first, self.last, self.nodes, self.values
 
     def slopes(self, pairs: IntArray) -> FloatArray:
         """The norm of the difference of each pair of columns."""
         norms = np.empty(len(pairs))
-        _share(len(pairs), partial(norm_differences, *self._entries, pairs, norms))
+        _share(len(pairs), partial(norm_differences, self._entries, pairs, norms))
         return norms
 
     def products(self, rows: FloatArray) -> FloatArray:
         """The product of each column with each of the dense columns `rows`."""
         products = np.empty((len(self.first), rows.shape[1]))
-        _share(len(products), partial(multiply_columns, *self._entries, rows, products))
+        _share(len(products), partial(multiply_columns, self._entries, rows, products))
         return products
 
     def squares(self) -> FloatArray:
@@ -302,17 +302,9 @@ def _share(size: int, work: Callable[[int, int], object]) -> None:
 
 
 @compiled
-def norm_differences(
-    first: IntArray,
-    last: IntArray,
-    nodes: IntArray,
-    values: FloatArray,
-    pairs: IntArray,
-    norms: FloatArray,
-    low: int,
-    high: int,
-) -> None:
+def norm_differences(entries: Any, pairs: IntArray, norms: FloatArray, low: int, high: int) -> None:
     """The norm of the difference of two sparse columns, for some pairs of columns."""
+    first, last, nodes, values = entries
     difference = np.zeros(len(first))
     for e in range(low, high):
         u, v = pairs[e]
@@ -329,17 +321,9 @@ def norm_differences(
 
 
 @compiled
-def multiply_columns(
-    first: IntArray,
-    last: IntArray,
-    nodes: IntArray,
-    values: FloatArray,
-    rows: FloatArray,
-    products: FloatArray,
-    low: int,
-    high: int,
-) -> None:
+def multiply_columns(entries: Any, rows: FloatArray, products: FloatArray, low: int, high: int) -> None:
     """Products of some sparse columns with each of a block of dense ones."""
+    first, last, nodes, values = entries
     for v in range(low, high):
         products[v] = 0.0
         for k in range(first[v], last[v]):

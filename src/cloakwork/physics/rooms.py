@@ -74,14 +74,15 @@ class Rooms:
         _check_size(columns, rows)
         grid = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
         pairs = _neighbours(grid)
-        centres = _centres(grid, cell)
-        crossing = _Crossings(grid, pairs, centres, cell)
+        numbers, upwards = np.arange(len(pairs)), rows * (columns - 1)
+        steps = (numbers[:upwards].reshape(rows, columns - 1), numbers[upwards:].reshape(rows - 1, columns))
+        ends = _centres(grid, cell)[pairs]
         cut = np.zeros(len(pairs), dtype=bool)
         for wall in walls:
-            cut[crossing.of(wall)] = True
+            cut[_crossing(wall, steps, ends, cell)] = True
         door = np.full(len(pairs), -1, dtype=np.int64)
         for number, opening in enumerate(doors):
-            through = crossing.of(opening)
+            through = _crossing(opening, steps, ends, cell)
             if not cut[through].any():
                 raise PhysicsError(f"door {number} at {opening!r} is in no wall.", key="doors")
             door[through] = number
@@ -227,31 +228,21 @@ def _whole(side: float, cell: float) -> int:
     return cells
 
 
-class _Crossings:
-    """Which steps between neighbouring cells of a rectangle cross a segment: only those near it are looked at."""
+def _crossing(segment: Segment, steps: Sequence[IntArray], ends: FloatArray, cell: float) -> IntArray:
+    """The numbers of the steps between neighbouring cells that cross a segment, of which only those near it are tried.
 
-    def __init__(self, grid: IntArray, pairs: IntArray, centres: FloatArray, cell: float) -> None:
-        self._grid, self._pairs, self._centres, self._cell = grid, pairs, centres, cell
-        order = np.argsort(pairs[:, 0], kind="stable")
-        ends = np.searchsorted(pairs[order, 0], np.arange(grid.size + 1))
-        self._steps = np.full((grid.size, 2), -1)  # at most two steps begin in a cell
-        self._steps[pairs[order, 0], np.arange(len(pairs)) - ends[pairs[order, 0]]] = order
-
-    def of(self, segment: Segment) -> IntArray:
-        """The numbers of the steps that cross it."""
-        try:
-            ends = np.array(segment, dtype=np.float64)
-        except (TypeError, ValueError):
-            ends = np.empty(0)
-        if ends.shape != (2, 2) or not np.isfinite(ends).all():
-            raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.", wall=segment)
-        low, high = ends.min(axis=0) - 2 * self._cell, ends.max(axis=0) + 2 * self._cell
-        x, y = self._centres[self._grid[0], 0], self._centres[self._grid[:, 0], 1]
-        near = np.ix_((y >= low[1]) & (y <= high[1]), (x >= low[0]) & (x <= high[0]))
-        steps = self._steps[self._grid[near]].ravel()
-        steps = steps[steps >= 0]
-        start, end = (self._centres[self._pairs[steps, k]] for k in (0, 1))
-        return np.asarray(steps[_crosses(start, end, *ends)])
+    `steps` are the numbers of those sideways and upwards, by row and column, and `ends` (p, 2, 2) where each leads.
+    """
+    try:
+        wall = np.array(segment, dtype=np.float64)
+    except (TypeError, ValueError):
+        wall = np.empty(0)
+    if wall.shape != (2, 2) or not np.isfinite(wall).all():
+        raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.", wall=segment)
+    corners = np.floor(wall.min(axis=0) / cell) - 2, np.ceil(wall.max(axis=0) / cell) + 2
+    (left, bottom), (right, top) = np.clip(corners, 0, MOST_CELLS).astype(np.int64)
+    near = np.concatenate([part[bottom:top, left:right].ravel() for part in steps])
+    return np.asarray(near[_crosses(ends[near, 0], ends[near, 1], *wall)])
 
 
 def _crosses(start: FloatArray, end: FloatArray, a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from cloakwork._checks import FloatArray, not_negative
+from cloakwork._kept import kept
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope, largest_norm
 from cloakwork.physics.diffusion import CertifiedRows
@@ -22,6 +23,7 @@ from cloakwork.physics.plane import HeatPlane
 DISTANCES = np.geomspace(1 / 8, 512, 49)  # of two paths, in ways that a source travels, at which bounds are evaluated
 SPREADS = 9  # diffusion values evaluated over the declared interval
 MOST_KEPT = 10_000_000  # numbers in memory for slopes within regions
+MOST_SLOPES = 1000  # kept, of different weights of the sensors
 MOST_DOORS = 6  # at most 2^6 plans are evaluated
 
 
@@ -178,14 +180,7 @@ class Family:
         if weights is not None and weights.ndim == 1 and (weights == weights[0]).all():
             plain = self.joint_slope()
             return Slope(plain.value * float(weights[0]) * (1 + 1e-15), plain.pair)
-        key = None if weights is None else weights.tobytes()
-        if key not in self._slopes:
-            self._slopes[key] = self._steepest(weights)
-        return self._slopes[key]
-
-    @cached_property
-    def _slopes(self) -> dict[bytes | None, Slope]:
-        return {}
+        return self._steepest(weights)
 
     def frame_slope(self, weights: FloatArray | None = None) -> float:
         """The largest shift of a frame by neighbours, over alpha, if sources move between its readings.
@@ -204,16 +199,9 @@ class Family:
         """
         if self.timing.travel == 0:
             return self.joint_slope(weights).value
-        factors = np.ones(self.physics.sensors) if weights is None else weights
-        key = factors.tobytes()
-        if key not in self._frame_slopes:
-            self._frame_slopes[key] = self._steepest_frame(factors)
-        return self._frame_slopes[key]
+        return self._steepest_frame(np.ones(self.physics.sensors) if weights is None else weights)
 
-    @cached_property
-    def _frame_slopes(self) -> dict[bytes, float]:
-        return {}
-
+    @kept(MOST_SLOPES)
     def _steepest_frame(self, weights: FloatArray) -> float:
         anywhere = float(largest_norm(self.sensor_slopes() * weights, self.observed)) * (1 + 1e-12)
         if self.timing.travel == np.inf or (self.tolerance.later and not self.physics.convex):
@@ -309,16 +297,16 @@ class Family:
         if isinstance(member, Graph) and not member.explicit and member.fades:
             return slope(member)
         if isinstance(member, Graph | FloorPlan | HeatLine) and member.pulse:
-            times = self._later_models.setdefault(id(member), LaterModels(member, self.tolerance.position))
-            return times.steepest(slope, combine)
+            return self._later_models(member).steepest(slope, combine)
         raise PhysicsError(
             f"{type(member).__name__} is not known to be a pulse: leave `later` out of the tolerance.", later=True
         )
 
-    @cached_property
-    def _later_models(self) -> dict[int, LaterModels]:
-        return {}
+    @kept(MOST_SLOPES)
+    def _later_models(self, member: Graph | FloorPlan | HeatLine) -> LaterModels:
+        return LaterModels(member, self.tolerance.position)
 
+    @kept(MOST_SLOPES)
     def _steepest(self, weights: FloatArray | None) -> Slope:
         steepest = Slope(0.0, (0, 0))
         for spreads in self._by_doors:
@@ -333,9 +321,14 @@ class Family:
                 steepest = Slope(value, slopes[best].pair)
         return Slope(steepest.value * (1 + self.tolerance.gain), steepest.pair)
 
+    @kept(1)
     def sensor_slopes(self) -> FloatArray:
         """The steepest slope of each sensor over the set, shape (m,)."""
-        return self._sensor_slopes
+        steepest = np.zeros(self.physics.sensors)
+        for spreads in self._by_doors:
+            values = np.stack([self._sensor_slopes_of(member) for member in spreads])
+            steepest = np.maximum(steepest, values.max(axis=0) + _between(values))
+        return np.asarray(steepest * (1 + self.tolerance.gain))
 
     def _sensor_slopes_of(self, member: Physics) -> FloatArray:
         move = self.tolerance.position
@@ -343,14 +336,6 @@ class Family:
             return self._later(member, lambda model: model.sensor_slopes(displacement=move), lambda bounds: bounds)
         slopes = [share * part.sensor_slopes(displacement=move) for share, part in self.parts(member)]
         return np.asarray(np.sum(slopes, axis=0))
-
-    @cached_property
-    def _sensor_slopes(self) -> FloatArray:
-        steepest = np.zeros(self.physics.sensors)
-        for spreads in self._by_doors:
-            values = np.stack([self._sensor_slopes_of(member) for member in spreads])
-            steepest = np.maximum(steepest, values.max(axis=0) + _between(values))
-        return np.asarray(steepest * (1 + self.tolerance.gain))
 
 
 def _norm(slopes: CertifiedRows, weights: FloatArray, observed: int | None) -> float:

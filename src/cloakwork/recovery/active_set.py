@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery.certificate import certify, copy, correlate
 from cloakwork.recovery.free_set import BANNED, FREE, ONE, ZERO, Marks, admit, append, pin
+from cloakwork.recovery.vectors import add, copy, correlate, dot
 
 FIT, PENALTY, BALL = 0, 1, 2
 SOLVED, BEST_FIT, STOPPED, EMPTY = 0, 1, 2, 3
@@ -59,9 +59,7 @@ def _price(correlation: FloatArray, state: Marks, t: float, threshold: float) ->
 def _target(buffers: Any, k: int, phase: int, rho2: float, t: float) -> float:
     """Write the minimiser on the free set to `u` and the least-squares residual to `residual`; returns its t."""
     Q, R, _, _, remaining, residual, _, z, u, _ = buffers
-    rank = len(residual)
-    for i in range(rank):
-        residual[i] = remaining[i]
+    copy(remaining, residual)
     squares = 0.0
     for p in range(k):
         s = 1.0
@@ -69,20 +67,12 @@ def _target(buffers: Any, k: int, phase: int, rho2: float, t: float) -> float:
             s -= R[d, p] * z[d]
         z[p] = s / R[p, p]
         squares += z[p] * z[p]
-        row = Q[p]
-        s = 0.0
-        for i in range(rank):
-            s += row[i] * remaining[i]
-        u[p] = s
-        for i in range(rank):
-            residual[i] -= s * row[i]
+        u[p] = dot(Q[p], remaining)
+        add(residual, Q[p], -u[p])
     if phase == FIT:
         t = 0.0
     elif phase == BALL and k > 0:
-        least = 0.0
-        for i in range(rank):
-            least += residual[i] * residual[i]
-        t = math.sqrt(max(rho2 - least, 0.0) / squares)
+        t = math.sqrt(max(rho2 - dot(residual, residual), 0.0) / squares)
     for p in range(k - 1, -1, -1):
         s = u[p] - t * z[p]
         for d in range(p + 1, k):
@@ -124,15 +114,9 @@ def _settle(columns: FloatArray, buffers: Any, k: int, phase: int, rho2: float, 
         if share == 0.0 and place == entered:
             state[place] += BANNED
         k -= 1
-    r2 = 0.0
     for p in range(k):
-        s = t * z[p]
-        row = Q[p]
-        for i in range(len(residual)):
-            residual[i] += s * row[i]
-    for i in range(len(residual)):
-        r2 += residual[i] * residual[i]
-    return k, t, r2
+        add(residual, Q[p], t * z[p])
+    return k, t, dot(residual, residual)
 
 
 @compiled_part
@@ -180,11 +164,9 @@ def solve(
         state[i] = ZERO
     t = penalty
     phase = PENALTY if mode == PENALTY else FIT
-    r2 = 0.0
-    for i in range(rank):
-        remaining[i] = b[i]
-        residual[i] = b[i]
-        r2 += b[i] * b[i]
+    copy(b, remaining)
+    copy(b, residual)
+    r2 = dot(b, b)
     if mode == BALL and r2 <= rho2:
         for i in range(n):
             f[i] = 0.0
@@ -227,23 +209,51 @@ def solve(
     return code, t
 
 
+@compiled_part
+def certify(
+    B: FloatArray, b: FloatArray, rho: float, t: float, best_fit: bool, f: FloatArray, buffers: Any
+) -> tuple[float, float]:
+    """Norm of the misfit of `f`, and a bound on how far its total (or misfit, for a best fit) is above the least.
+
+    For every v: sum(f) >= b'v - rho ||v|| - sum max(0, B'v - 1) for all f in the box that fit, here with
+    v = (b - B f)/t; and ||B f - b|| >= b'v - sum max(0, B'v) for all f in the box and unit v.
+    """
+    residual, correlation = buffers[5], buffers[6]
+    rank, n = B.shape
+    copy(b, residual)
+    total = 0.0
+    for j in range(n):
+        if f[j] != 0.0:
+            total += f[j]
+            for i in range(rank):
+                residual[i] -= B[i, j] * f[j]
+    norm, along = math.sqrt(dot(residual, residual)), dot(b, residual)
+    correlate(B, residual, correlation)
+    if best_fit:
+        if norm == 0.0:
+            return norm, 0.0
+        over = 0.0
+        for j in range(n):
+            over += max(0.0, correlation[j])
+        return norm, norm - (along - over) / norm
+    if t <= 0.0:
+        return norm, total
+    over = 0.0
+    for j in range(n):
+        over += max(0.0, correlation[j] / t - 1.0)
+    return norm, total - ((along - rho * norm) / t - over)
+
+
 @compiled
 def pursue(
-    B: FloatArray,
-    columns: FloatArray,
-    data: FloatArray,
-    rho2: FloatArray,
-    share: float,
-    iterations: int,
-    maps: FloatArray,
-    codes: IntArray,
-    misfits: FloatArray,
-    gaps: FloatArray,
+    B: FloatArray, columns: FloatArray, data: FloatArray, rho2: FloatArray, share: float, iterations: int, filled: Any
 ) -> None:
     """Basis pursuit for consecutive frames, the rows of `data`; then up to `iterations` of Bregman, if above 0.
 
-    Bregman iteration solves the penalised problem and adds the misfit back until the map is within the radius.
+    `filled` is (maps, codes, misfits, gaps). Bregman iteration solves the penalised problem and adds the misfit back
+    until the map is within the radius.
     """
+    maps, codes, misfits, gaps = filled
     buffers = workspace(B.shape[0], B.shape[1])
     residual, correlation = buffers[5], buffers[6]
     added = np.empty(B.shape[0])
@@ -254,7 +264,7 @@ def pursue(
             copy(maps[k - 1], maps[k])
         rho = math.sqrt(max(rho2[k], 0.0))
         code, t = solve(B, columns, b, BALL, rho2[k], 0.0, maps[k], buffers)
-        misfits[k], gaps[k] = certify(B, b, rho, t, code == BEST_FIT, maps[k], residual, correlation)
+        misfits[k], gaps[k] = certify(B, b, rho, t, code == BEST_FIT, maps[k], buffers)
         codes[k] = code
         if iterations == 0 or code == BEST_FIT or code == EMPTY:
             continue
@@ -265,10 +275,9 @@ def pursue(
         codes[k] = STOPPED
         for _ in range(iterations):
             solve(B, columns, added, PENALTY, 0.0, penalty, maps[k], buffers)
-            misfits[k] = certify(B, b, rho, penalty, False, maps[k], residual, correlation)[0]
+            misfits[k] = certify(B, b, rho, penalty, False, maps[k], buffers)[0]
             if misfits[k] <= rho:
                 codes[k] = SOLVED
                 break
-            for i in range(len(added)):
-                added[i] += residual[i]
+            add(added, residual, 1.0)
         gaps[k] = np.sum(maps[k]) - least

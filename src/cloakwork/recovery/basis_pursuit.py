@@ -13,7 +13,7 @@ from cloakwork.recovery import active_set
 from cloakwork.recovery.column_generation import patches, pursue
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
 from cloakwork.recovery.fit import Fit
-from cloakwork.recovery.problem import Problem, Projected
+from cloakwork.recovery.problem import Problem
 
 _STATUS = {active_set.BEST_FIT: Status.BEST_FIT, active_set.STOPPED: Status.STOPPED, active_set.EMPTY: Status.EMPTY}
 
@@ -109,14 +109,14 @@ def _check_radius(radius: float | Radius, quantile: float) -> None:
         raise InputError(f"quantile={quantile}: give a number between 0 and 1; 0.9 is usual.", quantile=quantile)
 
 
-def _squared_radius(radius: float | Radius, quantile: float, problem: Problem, projected: Projected) -> FloatArray:
+def _squared_radius(radius: float | Radius, quantile: float, problem: Problem, readings: FloatArray) -> FloatArray:
     """Squared radius inside the range, one per frame; negative if the part outside already exceeds the radius."""
     if radius is Radius.CHI_SQUARE:
         rank = problem.range.rank
         inside = problem.noise**2 * float(special.chdtri(rank, 1 - quantile)) if rank else 0.0
-        return np.full(len(projected.inside), inside)
+        return np.full(len(readings), inside)
     total = problem.paper_radius if radius is Radius.PAPER else float(radius)
-    return np.asarray(total**2 - projected.outside)
+    return np.asarray(total**2 - (problem.outside(readings) ** 2).sum(axis=1))
 
 
 def _fit_within_radius(
@@ -128,8 +128,8 @@ def _fit_within_radius(
     share, iterations, solved = 0.0, 0, Status.SOLVED
     if isinstance(estimator, Bregman):
         share, iterations, solved = estimator.penalty, estimator.iterations, Status.REACHED
-    projected = problem.project(readings)
-    rho2 = _squared_radius(estimator.radius, estimator.quantile, problem, projected)
+    data = problem.project(readings)
+    rho2 = _squared_radius(estimator.radius, estimator.quantile, problem, readings)
     reduced = problem.range.reduced
     columns = np.array(reduced.T, order="C")  # a copy even of one row: a read-only array would be compiled for anew
     frames = len(rho2)
@@ -139,13 +139,13 @@ def _fit_within_radius(
 
     def work(piece: slice) -> int:
         filled = (maps[piece], codes[piece], misfits[piece], gaps[piece])
-        active_set.pursue(reduced, columns, projected.inside[piece], rho2[piece], share, iterations, *filled)
+        active_set.pursue(reduced, columns, data[piece], rho2[piece], share, iterations, filled)
         return int(piece.stop - piece.start)
 
     on_all_cores(work, frames if problem.range.rank else 0, progress)
     radius = np.sqrt(np.maximum(rho2, 0.0))
     status = tuple(_STATUS.get(code, solved) for code in codes.tolist())
-    return Solution(projected.inside, maps, status, np.maximum(gaps, 0.0), np.maximum(misfits - radius, 0.0), radius)
+    return Solution(maps, status, np.maximum(gaps, 0.0), np.maximum(misfits - radius, 0.0), radius)
 
 
 def _without_matrix(
@@ -166,7 +166,6 @@ def _without_matrix(
     misfits = np.array([one.misfit for one in found])
     sizes = misfits / problem.noise
     return Solution(
-        data=np.empty((len(found), 0)),
         maps=np.array([one.weights for one in found]).reshape(len(found), problem.physics.places),
         status=tuple(_STATUS.get(one.code, Status.SOLVED) for one in found),
         gap=np.array([one.gap for one in found]),

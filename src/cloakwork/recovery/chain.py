@@ -7,6 +7,7 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 from cloakwork.recovery import moves
+from cloakwork.recovery.vectors import add, dot
 
 
 @compiled_part
@@ -70,7 +71,7 @@ def run_chain(
     before, between = lengths
     state = (at, strength, data.copy(), np.empty(len(data)), np.empty(len(lattice[0])), rng)
     for i in range(k):
-        moves.add(state[2], lattice[2][at[i]], -strength[i])
+        add(state[2], lattice[2][at[i]], -strength[i])
     for row in range(len(drawn[2])):
         for _ in range(between if row else before):
             _move(lattice, state, k, low, high, shared)
@@ -79,7 +80,7 @@ def run_chain(
             drawn[0][row, i] = at[i]
             drawn[1][row, i] = strength[i]
         drawn[2][row] = k
-        drawn[3][row] = moves.dot(state[2], state[2])
+        drawn[3][row] = dot(state[2], state[2])
     return k
 
 
@@ -101,8 +102,8 @@ def settle(
         for i in range(k):
             state[0][i] = members[state[0][i], moves.below(members.shape[1], rng)]
             state[1][i] = strength
-            moves.add(state[2], lattice[2][state[0][i]], -strength)
+            add(state[2], lattice[2][state[0][i]], -strength)
         for _ in range(sweeps):
             for i in range(k):
                 moves.shift(lattice, state, i)
-        drawn[3][row] = moves.dot(state[2], state[2])
+        drawn[3][row] = dot(state[2], state[2])

@@ -59,10 +59,9 @@ class _Columns:
             upper[: j + 1, j] = column
         inside = np.array([float(q @ y) for q in self.Q])
         outside = float(y @ y) - float(inside @ inside)
-        maps, codes, misfits, gaps = np.zeros((1, k)), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
-        data, radius = inside[None], np.array([rho2 - outside])
-        columns = np.array(upper.T, order="C")
-        active_set.pursue(frozen(upper), columns, data, radius, 0.0, 0, maps, codes, misfits, gaps)
+        filled = maps, codes, _, _ = np.zeros((1, k)), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
+        columns, radius = np.array(upper.T, order="C"), np.array([rho2 - outside])
+        active_set.pursue(frozen(upper), columns, inside[None], radius, 0.0, 0, filled)
         return maps[0], int(codes[0])
 
 
@@ -72,7 +71,7 @@ def pursue(problem: Problem, y: FloatArray, rho2: float) -> Pursuit:
     Notes
     -----
     The problem is solved on the places with a column. One adjoint of the misfit then prices all places, which gives
-    the lower bound of `certificate` and the places whose columns are worth computing, until the bound is within
+    the lower bound of `certify` and the places whose columns are worth computing, until the bound is within
     `ENOUGH`.
     """
     columns, n = _Columns(), problem.physics.places
@@ -81,7 +80,7 @@ def pursue(problem: Problem, y: FloatArray, rho2: float) -> Pursuit:
         return Pursuit(weights, active_set.EMPTY, float(np.linalg.norm(y)), 0.0)
     code, gap, size = active_set.BEST_FIT, math.inf, 0.0
     for _ in range(MOST_ROUNDS):
-        prices = problem.physics.adjoint(_whitened(problem, rest))
+        prices = problem.physics.adjoint(problem.whiten(rest))
         size = max(size, float(prices.max()))
         if columns.places:
             t = _threshold(prices, weights) if code == active_set.SOLVED else 0.0
@@ -96,7 +95,7 @@ def pursue(problem: Problem, y: FloatArray, rho2: float) -> Pursuit:
         for place in chosen.tolist():
             unit = np.zeros(n)
             unit[place] = 1.0
-            columns.append(place, _whitened(problem, problem.physics.apply(unit)))
+            columns.append(place, problem.whiten(problem.physics.apply(unit)))
         found, code = columns.pursue(y, rho2)
         weights = np.zeros(n)
         weights[columns.places] = found
@@ -107,10 +106,6 @@ def pursue(problem: Problem, y: FloatArray, rho2: float) -> Pursuit:
     return Pursuit(weights, code, float(np.linalg.norm(rest)), max(gap, 0.0))
 
 
-def _whitened(problem: Problem, readings: FloatArray) -> FloatArray:
-    return readings if problem.weights is None else readings * problem.weights
-
-
 def _threshold(prices: FloatArray, weights: FloatArray) -> float:
     """The price that free places share."""
     free = (weights > 0) & (weights < 1)
@@ -118,7 +113,7 @@ def _threshold(prices: FloatArray, weights: FloatArray) -> float:
 
 
 def _gap(y: FloatArray, rest: FloatArray, prices: FloatArray, weights: FloatArray, rho: float, t: float) -> float:
-    """The bound of `certificate.certify`, of the total or, with t = 0, of the misfit."""
+    """The bound of `active_set.certify`, of the total or, with t = 0, of the misfit."""
     norm, along = float(np.linalg.norm(rest)), float(y @ rest)
     if t <= 0:
         return 0.0 if norm == 0 else norm - (along - float(np.maximum(prices, 0.0).sum())) / norm

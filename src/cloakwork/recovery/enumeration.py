@@ -40,7 +40,7 @@ def enumerate_placements(
     work = (np.empty((most + 1, n)), np.zeros(most + 1), np.zeros(most + 1), np.zeros(most + 1, dtype=np.int64))
     best, left_out = -np.inf, 0.0  # log evidence so far, and the sum of the rest relative to it
     for _ in range(least, most + 1):
-        k = _argmax(ceiling)
+        k = int(np.argmax(ceiling))
         possible = ceiling[k]
         ceiling[k] = -np.inf
         if possible < best - EXCLUDED:
@@ -80,15 +80,6 @@ def _draw_all(terms: Any, best: float, offset: float, evidence: FloatArray, draw
 
 
 @compiled_part
-def _argmax(values: FloatArray) -> int:
-    best = 0
-    for k in range(1, len(values)):
-        if values[k] > values[best]:
-            best = k
-    return best
-
-
-@compiled_part
 def _placements(n: int, k: int) -> float:
     number = 1.0
     for i in range(k):
@@ -104,13 +95,13 @@ def _distance_squared(terms: Any, k: int) -> float:
     score = np.empty(n)  # minus half the gradient: C'b - C'C f
     for i in range(n):
         score[i] = seen[i] - k * gram[i, i] / 2
-    start = _argmax(score)
+    start = int(np.argmax(score))
     for i in range(n):
         score[i] = seen[i] - k * gram[start, i]
     fit, norm = k * seen[start], k * k * gram[start, start]  # f.C'b and f.C'C.f
     bound = -np.inf
     for _ in range(FRANK_WOLFE_STEPS if k > 0 else 1):
-        i = _argmax(score)
+        i = int(np.argmax(score))
         gap = 2 * ((norm - fit) + k * score[i])
         bound = max(bound, square - 2 * fit + norm - gap)
         image = seen[i] - score[i]  # of C'C f

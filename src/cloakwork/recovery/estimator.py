@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from enum import StrEnum
@@ -34,15 +34,26 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
+class FrameSolution:
+    """The posterior of point sources given one frame: a map (n,), counts (most + 1,), and expected sources (n,)."""
+
+    map: FloatArray
+    status: Status
+    gap: float
+    sources: tuple[Source, ...]
+    fit: Fit
+    counts: FloatArray
+    intensity: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Solution:
     """Arrays over frames: maps (frames, n), and the status, gap, violation and radius of each.
 
-    `data` are the readings in the basis of the range, shape (frames, rank). Some estimators add the sources and the fit
-    of each frame, the probabilities of the counts (frames, most + 1), the expected number of sources at each place
-    (frames, n), and a starting point for the next frame (`last`).
+    Some estimators add the sources and the fit of each frame, the probabilities of the counts (frames, most + 1), the
+    expected number of sources at each place (frames, n), and a starting point for the next frame (`last`).
     """
 
-    data: FloatArray
     maps: FloatArray
     status: tuple[Status, ...]
     gap: FloatArray
@@ -53,6 +64,23 @@ class Solution:
     counts: FloatArray | None = None
     intensity: FloatArray | None = None
     last: object = None
+
+    @classmethod
+    def of_frames(cls, frames: Sequence[FrameSolution], places: int, most: int, last: object) -> "Solution":
+        """The solution of frames with up to `most` point sources, which have no radius."""
+        number = len(frames)
+        return cls(
+            maps=np.array([frame.map for frame in frames]).reshape(number, places),
+            status=tuple(frame.status for frame in frames),
+            gap=np.array([frame.gap for frame in frames]),
+            violation=np.zeros(number),
+            radius=np.full(number, np.nan),
+            sources=tuple(frame.sources for frame in frames),
+            fits=tuple(frame.fit for frame in frames),
+            counts=np.array([frame.counts for frame in frames]).reshape(number, most + 1),
+            intensity=np.array([frame.intensity for frame in frames]).reshape(number, places),
+            last=last,
+        )
 
 
 class Estimator(ABC):
@@ -85,9 +113,7 @@ def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
 
 def fits_of_maps(problem: Problem, readings: FloatArray, solution: Solution) -> tuple[Fit, ...]:
     """How well readings fit maps within a radius, by the part that no map explains, outside the range or inside it."""
-    scaled = problem.whiten(readings) / problem.noise
-    basis = problem.range.basis
-    rest = scaled - (scaled @ basis) @ basis.T
+    rest = problem.outside(readings) / problem.noise
     inside = np.where(solution.violation > 0, (solution.radius + solution.violation) / problem.noise, 0.0) ** 2
     rank = problem.range.rank
     degrees = problem.physics.sensors - rank

@@ -110,6 +110,10 @@ class Misfit:
         ratios = (self.inside / self._inside_degrees, float(self.rest @ self.rest) / max(1, self.degrees))
         return float(np.sqrt(max(*ratios, 1.0)))
 
+    def fit(self, set_aside: Iterable[int] = ()) -> Fit:
+        """The fit to report."""
+        return Fit(self.p_value, self.inside, self.rank, tuple(sorted(set_aside)))
+
     def remedy(self, missing: frozenset[int]) -> tuple[frozenset[int], float]:
         """The sensors to leave out, with those already missing, and the factor on the noise of a frame without fit."""
         return (missing | {self.worst}, 1.0) if self.worst_p_value < OUTLYING else (missing, self.excess)

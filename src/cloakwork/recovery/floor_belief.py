@@ -10,13 +10,14 @@ import itertools
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork._kept import kept
 from cloakwork.physics import FloorPlan
 from cloakwork.recovery.fit import Misfit
 from cloakwork.recovery.floor_chain import run_floor_chain
@@ -213,11 +214,21 @@ class FloorDraws:
         label = prior.tracks[number].label
         return FloorTrack.of(cells, law, sitting, label=label, jumped=jumped / max(law.sum(), jumped))
 
-    def centres(self, track: int, core: IntArray, where: FloatArray) -> list[FloatArray]:
-        """The mean position of a track in each half of the chains."""
-        middle = len(self.near) // 2
-        laws = [half.sum(axis=0) for half in (self.near[:middle, track], self.near[middle:, track])]
-        return [law[: len(core)] @ where[core] / max(law.sum(), 1e-300) for law in laws]
+    def counts(self, most: int) -> FloatArray:
+        """The probability of each number of sources, (most + 1,)."""
+        return np.bincount(self.totals.ravel(), minlength=most + 1) / self.totals.size
+
+    def apart(self, prior: FloorPrior, track: int, plan: FloorPlan) -> float:
+        """The distance between the mean positions of a track in two halves of the chains."""
+        core = prior.near[0][track, : prior.near[1][track]]
+        return apart(self.near[:, track, : len(core)], plan.space.places[core])
+
+
+def apart(laws: FloatArray, where: FloatArray) -> float:
+    """The distance between the mean positions of a source in two halves of the chains: `laws` (chains, places)."""
+    middle = len(laws) // 2
+    one, other = (half.sum(axis=0) @ where / max(half.sum(), 1e-300) for half in (laws[:middle], laws[middle:]))
+    return float(np.linalg.norm(one - other))
 
 
 def _begun(others: FloatArray, sitting: FloatArray, motion: FloorMotion) -> list[FloorTrack]:
@@ -250,13 +261,12 @@ def _numbered(at: IntArray, free: IntArray, kept: list[int], claims: list[set[in
     return np.append(at[kept], np.array(new, dtype=np.int64)), np.array(left, dtype=np.int64)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class FloorField:
     """The whitened columns of sources of one strength on a floor."""
 
     problem: Problem
     strength: float
-    _known: dict[tuple[frozenset[int], float], Any] = field(default_factory=dict)
 
     @property
     def plan(self) -> FloorPlan:
@@ -271,20 +281,17 @@ class FloorField:
         scale[list(aside)] = 0.0
         return np.asarray(scale)
 
+    @kept(1)
     def arrays(self, aside: frozenset[int], inflation: float) -> Any:
         """The field as the compiled chain takes it."""
-        key = (aside, inflation)
-        if key not in self._known:
-            columns, rooms = self.plan.nearby.columns, self.plan.rooms
-            values = columns.data * (self.strength * self.scale(aside, inflation))[columns.indices]
-            felt = np.abs(values) >= FAINT
-            starts = np.append(0, np.cumsum(felt))[columns.indptr]
-            values, sensors = values[felt].astype(np.float32), columns.indices[felt].astype(np.int32)
-            squares = np.add.reduceat(np.append(values.astype(float) ** 2, 0.0), starts[:-1]) * (np.diff(starts) > 0)
-            row, column = (np.ascontiguousarray(axis) for axis in rooms.grid_positions.T)
-            self._known.clear()
-            self._known[key] = (starts, sensors, values, squares, np.array(rooms.grid), row, column)
-        return self._known[key]
+        columns, rooms = self.plan.nearby.columns, self.plan.rooms
+        values = columns.data * (self.strength * self.scale(aside, inflation))[columns.indices]
+        felt = np.abs(values) >= FAINT
+        starts = np.append(0, np.cumsum(felt))[columns.indptr]
+        values, sensors = values[felt].astype(np.float32), columns.indices[felt].astype(np.int32)
+        squares = np.add.reduceat(np.append(values.astype(float) ** 2, 0.0), starts[:-1]) * (np.diff(starts) > 0)
+        row, column = (np.ascontiguousarray(axis) for axis in rooms.grid_positions.T)
+        return (starts, sensors, values, squares, np.array(rooms.grid), row, column)
 
     def draw(
         self,

@@ -39,14 +39,10 @@ from cloakwork.recovery.floor_weights import (
     scan_core,
     scan_tile,
 )
+from cloakwork.recovery.moves import accept
 
 NEAR = 6  # cells between the two sources of a pair, at most
 HOTTEST = 0.1  # the part of the log likelihood that counts in the first sweep from nothing
-
-
-@compiled_part
-def _accept(log_ratio: float, rng: np.random.Generator) -> bool:
-    return log_ratio >= 0 or rng.random() < math.exp(log_ratio)
 
 
 @compiled_part
@@ -180,14 +176,14 @@ def _jump(field: Any, prior: Any, state: Any, members: IntArray, count: int, cor
     tracks, held, beta = len(prior[1]), state[5], rule[1]
     if state[4].random() < 0.5:
         number, total, top = scan_tile(field, prior, state, tracks, corner, beta)
-        if held[1] < rule[0] and total > 0 and _accept(math.log(total / (count + 1)) + top, state[4]):
+        if held[1] < rule[0] and total > 0 and accept(math.log(total / (count + 1)) + top, state[4]):
             _put(field, state, tracks, picked(state, number, total))
     elif count > 1:
         j = members[int(state[4].random() * count)]
         place = state[0][j]
         add_heat(field, state[1], place, 1.0)
         _, total, top = scan_tile(field, prior, state, tracks, corner, beta)
-        if _accept(math.log(count / total) - top, state[4]):
+        if accept(math.log(count / total) - top, state[4]):
             _forget(field, state, tracks, j)
         else:
             add_heat(field, state[1], place, -1.0)
@@ -235,7 +231,7 @@ def _pair(field: Any, prior: Any, state: Any, members: IntArray, i: int, beta: f
     _move(field, state, j, new_j)
     far = max(abs(field[5][new_i] - field[5][new_j]), abs(field[6][new_i] - field[6][new_j]))
     after = _within(field, state, 0, _around(field, new_i), members)
-    if far <= NEAR and _accept(ratio + math.log(before / after), rng):
+    if far <= NEAR and accept(ratio + math.log(before / after), rng):
         add_heat(field, rest, new_i, -1.0)
         return
     _move(field, state, i, old_i)

@@ -1,6 +1,6 @@
 """How sources move on a large floor: walks between patches of places, without a table of all distances."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,9 +9,18 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
+from cloakwork._kept import kept
 from cloakwork.physics import FloorPlan
 from cloakwork.recovery.floor_weights import BAND, find
-from cloakwork.recovery.motion import FARTHEST, MOST_INTERVALS, PATCH, Motion, Transitions, transitions_between
+from cloakwork.recovery.motion import (
+    FARTHEST,
+    MOST_INTERVALS,
+    PATCH,
+    Motion,
+    Transitions,
+    transitions_between,
+    whole_milliseconds,
+)
 
 MOST_NEAR = 400  # places near a track that are weighed one by one
 MOST_PATCHES = 1024  # to which a track may walk
@@ -162,7 +171,6 @@ class FloorMotion:
 
     motion: Motion
     plan: FloorPlan
-    _made: dict[int, Transitions] = field(default_factory=dict)
 
     @cached_property
     def graph(self) -> Any:
@@ -191,14 +199,13 @@ class FloorMotion:
 
     def over(self, seconds: float) -> Transitions:
         """The transitions of an interval."""
-        key = max(1, round(1000 * seconds))
-        if key not in self._made:
-            if len(self._made) >= MOST_INTERVALS:
-                self._made.clear()
-            length = self.motion.walk_length(key / 1000, self.plan.rooms.cell)
-            centres, patch = cut_patches(self.graph, int(PATCH * length / self.plan.rooms.cell))
-            starts, to, steps = link_patches(self.graph, centres, self.hops(FARTHEST * length))
-            weights = np.exp(-steps * self.plan.rooms.cell / length)
-            reach = sparse.csr_array((weights, to, starts), shape=(len(centres), len(centres)))
-            self._made[key] = transitions_between(self.motion, key / 1000, length, patch, reach, self._doors)
-        return self._made[key]
+        return self._transitions(whole_milliseconds(seconds))
+
+    @kept(MOST_INTERVALS)
+    def _transitions(self, seconds: float) -> Transitions:
+        length = self.motion.walk_length(seconds, self.plan.rooms.cell)
+        centres, patch = cut_patches(self.graph, int(PATCH * length / self.plan.rooms.cell))
+        starts, to, steps = link_patches(self.graph, centres, self.hops(FARTHEST * length))
+        weights = np.exp(-steps * self.plan.rooms.cell / length)
+        reach = sparse.csr_array((weights, to, starts), shape=(len(centres), len(centres)))
+        return transitions_between(self.motion, seconds, length, patch, reach, self._doors)

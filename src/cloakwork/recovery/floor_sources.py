@@ -7,13 +7,13 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Physics
-from cloakwork.recovery.estimator import Progress, Solution, Status
-from cloakwork.recovery.fit import Fit
-from cloakwork.recovery.floor_belief import FloorBelief, FloorField, FloorPrior
+from cloakwork.recovery.estimator import FrameSolution, Progress, Solution, Status
+from cloakwork.recovery.floor_belief import FloorBelief, FloorField, FloorPrior, apart
 from cloakwork.recovery.floor_motion import FloorMotion
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Prior
+from cloakwork.recovery.vicinity import expected_map
 
 MOST_SOURCES = 12  # whose places are all compared with each other
 
@@ -63,46 +63,19 @@ def solve_floor(
     plan, motion, frames = field.plan, FloorMotion(Motion.still(), field.plan), len(readings)
     expected = FloorPrior.after(FloorBelief.before(plan, prior.most / 2, 1.0), motion, None, prior.most)
     kept = after if isinstance(after, FloorStart) and after.plan is plan else None
-    intensity, counts, gap = np.zeros((frames, plan.places)), np.zeros((frames, prior.most + 1)), np.zeros(frames)
-    maps, none = np.zeros_like(intensity), np.zeros(0, dtype=np.int64)
-    found, fits = [], []
+    found, none = [], np.zeros(0, dtype=np.int64)
     for frame, values in enumerate(readings):
         states = () if kept is None else tuple((none, places) for places in kept.places)
         draws = field.draw(values, expected, states, prior.most, [seed, frame])
         belief = draws.updated(expected, motion)
         kept = FloorStart(plan, tuple(places for _, places in draws.states))
-        fits.append(Fit(draws.misfit.p_value, draws.misfit.inside, draws.misfit.degrees))
-        sources = [track.source(plan, prior.low, level) for track in belief.tracks]
-        found.append(tuple(sorted(sources, key=lambda source: -source.probability)))
-        intensity[frame] = draws.others.mean(axis=0)
-        counts[frame] = np.bincount(draws.totals.ravel(), minlength=prior.most + 1) / draws.totals.size
-        gap[frame] = _gap(draws.others, belief, plan)
-        for source in found[-1]:
-            maps[frame, source.place] += source.weight * source.probability
+        listed = sorted(belief.tracks, key=lambda track: -track.probability)
+        sources = tuple(track.source(plan, prior.low, level) for track in listed)
+        far = [apart(draws.others[:, track.cells], plan.space.places[track.cells]) for track in belief.tracks]
+        status, gap = Status.SAMPLED if sources else Status.NOBODY, float(np.mean(far)) if far else 0.0
+        intensity, fit = draws.others.mean(axis=0), draws.misfit.fit()
+        weights = expected_map(sources, plan.places)
+        found.append(FrameSolution(weights, status, gap, sources, fit, draws.counts(prior.most), intensity))
         if progress is not None:
             progress(frame + 1, frames)
-    return Solution(
-        data=np.zeros((frames, 0)),
-        maps=maps,
-        status=tuple(Status.SAMPLED if each else Status.NOBODY for each in found),
-        gap=gap,
-        violation=np.zeros(frames),
-        radius=np.full(frames, np.nan),
-        sources=tuple(found),
-        fits=tuple(fits),
-        counts=counts,
-        intensity=intensity,
-        last=kept,
-    )
-
-
-def _gap(others: FloatArray, belief: FloorBelief, plan: FloorPlan) -> float:
-    """The mean distance between the same sources in two halves of the chains."""
-    middle, where = len(others) // 2, plan.space.places
-    halves = [half.mean(axis=0) for half in (others[:middle], others[middle:])]
-    far = []
-    for track in belief.tracks:
-        laws = [half[track.cells] for half in halves]
-        means = [law @ where[track.cells] / max(law.sum(), 1e-300) for law in laws]
-        far.append(float(np.linalg.norm(means[0] - means[1])))
-    return float(np.mean(far)) if far else 0.0
+    return Solution.of_frames(found, plan.places, prior.most, kept)

@@ -20,7 +20,7 @@ from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import stated_problem
 from cloakwork.recovery.track_list import EXISTS, Track, Tracked
 from cloakwork.recovery.tracker import checked_readings, checked_time
-from cloakwork.recovery.vicinity import Source
+from cloakwork.recovery.vicinity import Source, expected_map
 
 RESUMED = 3.0  # metres between the same source in two trackers, at most
 
@@ -129,8 +129,7 @@ class FloorTracker:
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
         states, seed = self._before.states, [self.seed, self._steps]
         draws = self.field.draw(values, prior, states, self.most, seed, aside=missing)
-        misfit = draws.misfit
-        fit = Fit(misfit.p_value, misfit.inside, misfit.degrees)
+        misfit, fit = draws.misfit, draws.misfit.fit()
         if misfit.p_value >= DOUBTFUL:
             return draws, fit
         aside, inflation = misfit.remedy(missing)
@@ -142,17 +141,13 @@ class FloorTracker:
         tracks = self.belief.tracks
         listed = sorted((track for track in tracks if track.probability >= EXISTS), key=lambda t: -t.probability)
         sources = tuple(known[track.label] for track in listed)
-        weights = [source.weight * source.probability for source in sources]
         kept = {track.label: k for k, track in enumerate(prior.tracks) if track.label}
-        apart = []
-        for k in (kept[track.label] for track in listed if track.label in kept):
-            means = draws.centres(k, prior.near[0][k, : prior.near[1][k]], plan.space.places)
-            apart.append(float(np.linalg.norm(means[0] - means[1])))
+        apart = [draws.apart(prior, kept[track.label], plan) for track in listed if track.label in kept]
         return Tracked(
             time=time,
-            map=np.bincount([source.place for source in sources], weights, minlength=plan.places).astype(float),
+            map=expected_map(sources, plan.places),
             intensity=self.belief.intensity(),
-            counts=np.bincount(draws.totals.ravel(), minlength=self.most + 1) / draws.totals.size,
+            counts=draws.counts(self.most),
             sources=sources,
             labels=tuple(track.label for track in listed),
             tracks=tuple(self._tracks.values()),

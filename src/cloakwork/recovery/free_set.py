@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled_part
+from cloakwork.recovery.vectors import add, copy, dot
 
 Marks = NDArray[np.int8]
 ZERO, FREE, ONE, BANNED = 0, 1, 2, 3  # a place is banned at a bound as bound + BANNED
@@ -22,25 +23,16 @@ INDEPENDENT = 1e-11  # with a smaller relative part outside the free columns, a 
 @compiled_part
 def append(columns: FloatArray, j: int, Q: FloatArray, R: FloatArray, k: int) -> bool:
     """Append column j to the factorisation as number k; False if it depends on the free columns, by R[:k, k]."""
-    q, column = Q[k], columns[j]
+    q = Q[k]
     rank = len(q)
-    before = 0.0
-    for i in range(rank):
-        q[i] = column[i]
-        before += column[i] * column[i]
-    after = before
+    copy(columns[j], q)
+    before = after = dot(q, q)
     for sweep in range(2):
         for p in range(k):
-            row = Q[p]
-            s = 0.0
-            for i in range(rank):
-                s += row[i] * q[i]
+            s = dot(Q[p], q)
             R[p, k] = s if sweep == 0 else R[p, k] + s
-            for i in range(rank):
-                q[i] -= s * row[i]
-        after = 0.0
-        for i in range(rank):
-            after += q[i] * q[i]
+            add(q, Q[p], -s)
+        after = dot(q, q)
         if after > MOSTLY_NEW * before:
             break
     length = math.sqrt(after)
@@ -83,8 +75,7 @@ def pin(columns: FloatArray, buffers: Any, k: int, p: int, side: int) -> None:
     place = free[p]
     state[place] = side
     if side == ONE:
-        for i in range(len(remaining)):
-            remaining[i] -= columns[place, i]
+        add(remaining, columns[place], -1.0)
     drop(Q, R, x, free, k, p)
 
 
@@ -101,8 +92,7 @@ def admit(columns: FloatArray, buffers: Any, k: int, j: int) -> int:
         if append(columns, j, Q, R, k):
             if state[j] == ONE:
                 moved += 1.0
-                for i in range(len(remaining)):
-                    remaining[i] += columns[j, i]
+                add(remaining, columns[j], 1.0)
             free[k] = j
             x[k] = moved
             state[j] = FREE
@@ -124,8 +114,7 @@ def admit(columns: FloatArray, buffers: Any, k: int, j: int) -> int:
             x[p] -= sign * theta * u[p]
         if who < 0:
             state[j] = ONE if sign > 0 else ZERO
-            for i in range(len(remaining)):
-                remaining[i] -= sign * columns[j, i]
+            add(remaining, columns[j], -sign)
             return k
         pin(columns, buffers, k, who, ZERO if sign * u[who] > 0 else ONE)
         moved = sign * theta

@@ -6,10 +6,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial import cKDTree
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork._kept import kept
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Space
 from cloakwork.recovery.problem import Problem
@@ -17,6 +19,7 @@ from cloakwork.recovery.problem import Problem
 FINE = 5  # candidates along each axis around a place, if sources may be between places
 REACH = 2.0  # length of a local move, in least standard deviations
 MOST_NEAR = 64
+FARTHER = 4  # unconnected parts are so many times as far apart as places within one
 MOST_COARSE = 4_000  # coarse candidates, if the noise allows finer ones
 MOST_PATH_PLACES = 6_000  # above this, a table of all distances along paths is too large
 
@@ -167,21 +170,12 @@ class Lattice:
                 f"{MOST_PATH_PLACES:,}. Use larger cells, or BasisPursuit.",
                 places=len(self.space),
             )
-        table = self.space.distance_table
-        apart = np.isinf(table)
-        if apart.any():  # unconnected parts are farther apart than any two places within one
-            table = np.where(apart, 4 * table[~apart].max(initial=1.0), table).astype(np.float32)
-        return (table, np.empty((0, 0)), self.place, unordered)
+        return (finite_distances(self.space), np.empty((0, 0)), self.place, unordered)
 
+    @kept(1)
     def gram(self, strength: float) -> FloatArray:
         """Inner products of the coarse columns of sources of this strength."""
-        if strength not in self._grams:
-            self._grams[strength] = strength**2 * (self.coarse @ self.coarse.T)
-        return self._grams[strength]
-
-    @cached_property
-    def _grams(self) -> dict[float, FloatArray]:
-        return {}
+        return np.asarray(strength**2 * (self.coarse @ self.coarse.T))
 
     @cached_property
     def diameter(self) -> float:
@@ -225,6 +219,13 @@ class Lattice:
         step = float(self._spacing.max()) / self.parts / FINE
         widest = step * (MOST_NEAR / 2 if self.space.dimension == 1 else math.sqrt(MOST_NEAR / math.pi))
         return _within(self.tree, min(max(reach, step), widest))
+
+
+def finite_distances(space: Space) -> NDArray[np.float32]:
+    """Distances between all places; unconnected parts are farther apart than any two places within one."""
+    table = space.distance_table
+    apart = np.isinf(table)
+    return np.where(apart, FARTHER * table[~apart].max(initial=1.0), table) if apart.any() else table
 
 
 def _within(tree: cKDTree, reach: float) -> sparse.csr_array:

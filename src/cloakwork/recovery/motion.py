@@ -1,7 +1,7 @@
 """How sources move: how long they stay, how fast they walk, and how often they come and go."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
+from cloakwork._kept import kept
 from cloakwork.errors import InputError
 from cloakwork.recovery.path_steps import Beliefs
 
@@ -114,7 +115,6 @@ class MotionModel:
     distances: NDArray[np.float32]
     spacing: float
     doors: NDArray[np.float32] | None = None
-    _made: dict[int, Transitions] = field(default_factory=dict)
 
     @property
     def first(self) -> Beliefs:
@@ -124,19 +124,20 @@ class MotionModel:
 
     def over(self, seconds: float) -> Transitions:
         """The transitions of an interval."""
-        key = max(1, round(1000 * seconds))
-        if key not in self._made:
-            if len(self._made) >= MOST_INTERVALS:
-                self._made.clear()
-            self._made[key] = self._transitions(key / 1000)
-        return self._made[key]
+        return self._transitions(whole_milliseconds(seconds))
 
+    @kept(MOST_INTERVALS)
     def _transitions(self, seconds: float) -> Transitions:
         length = self.motion.walk_length(seconds, self.spacing)
         centres, patch = _patches(self.distances, PATCH * length)
         far = self.distances[np.ix_(centres, centres)] / np.float32(length)
         reach = np.where(far > FARTHEST, 0, np.exp(-np.minimum(far, FARTHEST)))
         return transitions_between(self.motion, seconds, length, patch, reach.astype(np.float32), self.doors)
+
+
+def whole_milliseconds(seconds: float) -> float:
+    """An interval in seconds, so that transitions of nearly equal ones are computed once."""
+    return max(1, round(1000 * seconds)) / 1000
 
 
 def transitions_between(

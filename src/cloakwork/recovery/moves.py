@@ -23,28 +23,13 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled_part
-from cloakwork.recovery.certificate import copy
 from cloakwork.recovery.strength import draw_strength, gain
+from cloakwork.recovery.vectors import add, copy, dot
 
 
 @compiled_part
-def dot(a: FloatArray, b: FloatArray) -> float:
-    """The inner product."""
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
-
-
-@compiled_part
-def add(rest: FloatArray, column: FloatArray, strength: float) -> None:
-    """Add a multiple of a column."""
-    for i in range(len(rest)):
-        rest[i] += strength * column[i]
-
-
-@compiled_part
-def _accept(log_ratio: float, rng: np.random.Generator) -> bool:
+def accept(log_ratio: float, rng: np.random.Generator) -> bool:
+    """Whether a move is made."""
     return log_ratio >= 0 or rng.random() < math.exp(log_ratio)
 
 
@@ -141,7 +126,7 @@ def local(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
     ratio = _score(lattice, state[2], new, low, high) - _score(lattice, state[2], old, low, high)
     if _crowd(lattice, old) != _crowd(lattice, new):
         ratio += math.log(_crowd(lattice, old) / _crowd(lattice, new))
-    _put(lattice, state, i, new if _accept(ratio, state[5]) else old, low, high)
+    _put(lattice, state, i, new if accept(ratio, state[5]) else old, low, high)
 
 
 @compiled_part
@@ -156,7 +141,7 @@ def shift(lattice: Any, state: Any, i: int) -> None:
         ratio -= change * (rest[t] + change / 2)
     if _crowd(lattice, old) != _crowd(lattice, new):
         ratio += math.log(_crowd(lattice, old) / _crowd(lattice, new))
-    if _accept(ratio, state[5]):
+    if accept(ratio, state[5]):
         state[0][i] = new
         for t in range(len(rest)):
             rest[t] += strength * (fine[old, t] - fine[new, t])
@@ -170,7 +155,7 @@ def anywhere(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
     average = _scan(lattice, state, low, high)
     new = _pick(lattice, state[4], average, state[5])
     ratio = _excess(lattice, state, new, low, high) - _excess(lattice, state, old, low, high)
-    _put(lattice, state, i, new if _accept(ratio, state[5]) else old, low, high)
+    _put(lattice, state, i, new if accept(ratio, state[5]) else old, low, high)
 
 
 @compiled_part
@@ -185,7 +170,7 @@ def pair(lattice: Any, state: Any, i: int, j: int) -> None:
     add(trial, lattice[2][new_j], -strength[j])
     ratio = (dot(rest, rest) - dot(trial, trial)) / 2
     ratio += math.log(_crowd(lattice, at[i]) / _crowd(lattice, new_i) * _crowd(lattice, at[j]) / _crowd(lattice, new_j))
-    if _accept(ratio, state[5]):
+    if accept(ratio, state[5]):
         at[i], at[j] = new_i, new_j
         copy(trial, rest)
 
@@ -240,7 +225,7 @@ def birth(lattice: Any, state: Any, k: int, low: float, high: float, shared: boo
         low = high = state[1][0]
     average = _scan(lattice, state, low, high)
     new = _pick(lattice, state[4], average, state[5])
-    if _accept(change + average + _excess(lattice, state, new, low, high), state[5]):
+    if accept(change + average + _excess(lattice, state, new, low, high), state[5]):
         _put(lattice, state, k, new, low, high)
         return k + 1
     if shared and k > 0:
@@ -264,7 +249,7 @@ def death(lattice: Any, state: Any, k: int, low: float, high: float, shared: boo
     ratio = _scan(lattice, state, low, high) + _excess(lattice, state, at[last], low, high)
     if shared and last > 0:
         ratio += math.log(last / float(k)) - _rescale(lattice, state, last, float(k) / last)
-    if _accept(-ratio, state[5]):
+    if accept(-ratio, state[5]):
         return last
     if shared and last > 0:
         _rescale(lattice, state, last, last / float(k))
@@ -287,7 +272,7 @@ def split(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
     add(trial, lattice[2][first], -part)
     add(trial, lattice[2][second], part - total)
     ratio = (dot(rest, rest) - dot(trial, trial)) / 2 + math.log(total / (high - low) / len(lattice[2]))
-    if _accept(ratio + math.log(_crowd(lattice, old) / _crowd(lattice, first) * _crowd(lattice, old)), state[5]):
+    if accept(ratio + math.log(_crowd(lattice, old) / _crowd(lattice, first) * _crowd(lattice, old)), state[5]):
         at[i], at[k], strength[i], strength[k] = first, second, part, total - part
         copy(trial, rest)
         return k + 1
@@ -309,7 +294,7 @@ def merge(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
     add(trial, lattice[2][at[j]], strength[j])
     add(trial, lattice[2][new], -total)
     ratio = (dot(rest, rest) - dot(trial, trial)) / 2 - math.log(total / (high - low) / len(lattice[2]))
-    if _accept(ratio - math.log(_crowd(lattice, new) / _crowd(lattice, at[i]) * _crowd(lattice, new)), state[5]):
+    if accept(ratio - math.log(_crowd(lattice, new) / _crowd(lattice, at[i]) * _crowd(lattice, new)), state[5]):
         at[i], strength[i] = new, total
         at[j], strength[j] = at[k - 1], strength[k - 1]
         copy(trial, rest)

@@ -10,27 +10,14 @@ from scipy import special
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph
-from cloakwork.recovery.fit import Fit, Misfit
+from cloakwork.recovery.estimator import FrameSolution, Status
+from cloakwork.recovery.fit import Misfit
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.vicinity import Source, position
 
 SETTLING, SWEEPS = 4, 20  # of each of two chains
 ROUGH = 1e-8  # error of overlaps, which are kept in single precision
 SHARPENED = 16  # nodes at most whose norms are computed one by one
-
-
-@dataclass(frozen=True, eq=False)
-class NetworkPosterior:
-    """Probabilities of counts (most + 1,), expected number of sources per node (n,), and the listed sources.
-
-    `gap` is half the l1 distance between the expected numbers of two independent chains, 0 if all was weighed.
-    """
-
-    counts: FloatArray
-    intensity: FloatArray
-    sources: tuple[Source, ...]
-    fit: Fit
-    gap: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,25 +65,29 @@ class NetworkSources:
         norms = self.graph.column_norms(weights) * (self._weights[0] if weights is None else 1.0)
         return np.asarray((self.strength * norms) ** 2 / 2)
 
-    def solve(self, readings: FloatArray, rng: np.random.Generator) -> NetworkPosterior:
-        """The posterior of one frame, shape (m,)."""
+    def solve(self, readings: FloatArray, rng: np.random.Generator) -> FrameSolution:
+        """The posterior of one frame, shape (m,).
+
+        Its gap is half the l1 distance between the expected numbers of two independent chains, 0 if all was weighed.
+        """
         alone = self.strength * self.graph.adjoint(readings * self._weights**2) - self.half_squares
         frame = _Frame(self, alone)
         frame.sharpen()
         if self.most == 1:
             chains = [frame.chain([], rng, settling=0, sweeps=1)]
         else:
-            chains = [frame.chain(start, rng, settling=SETTLING, sweeps=SWEEPS) for start in ([], frame.greedy())]
-        counts = np.mean([chain.counts for chain in chains], axis=0)
-        gap = float(np.abs(chains[0].intensity - chains[-1].intensity).sum()) / 2
-        intensity = np.asarray(np.mean([chain.intensity for chain in chains], axis=0))
+            starts: tuple[list[int], ...] = ([], frame.settled(None))
+            chains = [frame.chain(start, rng, settling=SETTLING, sweeps=SWEEPS) for start in starts]
+        counts, intensity = (np.asarray(np.mean(each, axis=0)) for each in zip(*chains, strict=True))
+        gap = float(np.abs(chains[0][1] - chains[-1][1]).sum()) / 2
         sources = frame.listed(frame.settled(int(counts.argmax())))
         explained = np.zeros(self.graph.places)
         for source in sources:
             explained[source.place] += self.strength
         rest = (readings - self.graph.apply(explained)) * self._weights
         misfit = Misfit(rest, rest, len(rest) - len(sources), float(rest @ rest), len(rest), len(sources))
-        return NetworkPosterior(counts, intensity, sources, Fit(misfit.p_value, misfit.inside, len(rest)), gap)
+        status = (Status.WEIGHED if self.most == 1 else Status.SAMPLED) if sources else Status.NOBODY
+        return FrameSolution(explained, status, gap, sources, misfit.fit(), counts, intensity)
 
     @cached_property
     def _squared(self) -> Callable[[FloatArray], FloatArray]:
@@ -112,12 +103,6 @@ class NetworkSources:
             factor = self.strength * (self.graph.gain * self._weights[0]) ** 2
             return np.asarray(factor * self._squared(unit))
         return self.strength * self.graph.adjoint(self.graph.apply(unit) * self._weights**2)
-
-
-@dataclass(frozen=True, eq=False)
-class _Chain:
-    counts: FloatArray
-    intensity: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +146,10 @@ class _Frame:
         total = float(weights.sum()) + empty
         return weights / total, empty / total
 
-    def chain(self, start: list[int], rng: np.random.Generator, *, settling: int, sweeps: int) -> _Chain:
-        """Draw each slot in turn; average what is known of it given the others."""
+    def chain(
+        self, start: list[int], rng: np.random.Generator, *, settling: int, sweeps: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw each slot in turn; averages what is known of it given the others: counts, and intensity."""
         most = self.model.most
         slots: list[int | None] = [*start, *[None] * (most - len(start))]
         counts, intensity = np.zeros(most + 1), np.zeros(len(self.alone))
@@ -180,14 +167,13 @@ class _Frame:
                 drawn = rng.random() * (1 - 1e-15)
                 node = int(np.searchsorted(np.cumsum(weights), drawn - empty))
                 slots[slot] = None if drawn < empty else min(node, len(weights) - 1)
-        return _Chain(counts / counts.sum(), intensity / sweeps)
-
-    def greedy(self) -> list[int]:
-        """The most likely nodes, one after the other, while another source is more likely than none."""
-        return self.settled(None)
+        return counts / counts.sum(), intensity / sweeps
 
     def settled(self, count: int | None) -> list[int]:
-        """A likely placement: the best node after the other, then each moved to its best given the others."""
+        """A likely placement: the best node after the other, then each moved to its best given the others.
+
+        Without a `count`, while another source is more likely than none.
+        """
         places: list[int] = []
         for _ in range(self.model.most if count is None else count):
             weights, empty = self._without_least(places)

@@ -13,13 +13,12 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric, weighted
 from cloakwork.recovery.fit import Misfit
-from cloakwork.recovery.lattice import MOST_COARSE, Lattice
+from cloakwork.recovery.lattice import MOST_COARSE, Lattice, finite_distances
 from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import lattice_for
 from cloakwork.recovery.problem import Problem
 
 KEPT = 4  # sets of missing sensors whose columns are at hand
-FARTHER = 4  # unconnected parts are so many times as far apart as places within one
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +67,7 @@ class Observer:
         space = self.problem.physics.space
         if space.metric is not Metric.PATH:
             return np.asarray(cdist(self.positions, self.positions), dtype=np.float32)
-        table = space.distance_table
-        apart = np.isinf(table)
-        return np.where(apart, FARTHER * table[~apart].max(initial=1.0), table).astype(np.float32)
+        return finite_distances(space)
 
     def distances_to(self, entrances: Sequence[object]) -> Beliefs:
         """The distance of each candidate from the nearest of some positions or labels."""
@@ -100,7 +97,7 @@ class Observer:
             scale = counts / (self.problem.effective_sigma * lattice.heat)
             if problem.offsets is not None and problem.weights is not None:
                 scale = problem.weights / lattice.heat
-            seen[0] = columns @ lattice.whiten(problem.project(kept[None]).inside[0])
+            seen[0] = columns @ lattice.whiten(problem.project(kept[None])[0])
         return Observation(self, weighted(kept, scale), scale, len(aside), seen, overlap)
 
     def _columns(self, aside: frozenset[int], inflation: float) -> tuple[FloatArray, Beliefs]:

@@ -5,12 +5,13 @@ does not depend on the readings, so all chains share it, and the mean is that of
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from cloakwork._checks import FloatArray
+from cloakwork._kept import kept
 from cloakwork.physics import Nuisance, weighted
 
 SETTLED = 1e-6  # a covariance that changes less, relative to the stationary one, has settled
@@ -34,8 +35,6 @@ class KalmanStep:
     precision: FloatArray
     gain: FloatArray
     after: FloatArray
-    _next: "dict[tuple[int, bytes], KalmanStep]" = field(default_factory=dict)
-    _back: "tuple[KalmanStep, FloatArray, FloatArray] | None" = None
 
     @classmethod
     def first(cls, size: int, sensors: int) -> "KalmanStep":
@@ -45,14 +44,10 @@ class KalmanStep:
 
     def then(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
         """The step to a frame `seconds` later, whose readings are whitened by `scale`, 0 if they do not count."""
-        key = (round(1000 * seconds), scale.tobytes())
-        if key not in self._next:
-            if len(self._next) >= MOST_STEPS:
-                self._next.clear()
-            self._next[key] = self._made(offsets, key[0] / 1000, scale)
-        return self._next[key]
+        return self._next(offsets, round(1000 * seconds) / 1000, scale)
 
-    def _made(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
+    @kept(MOST_STEPS)
+    def _next(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
         fade = np.exp(-seconds / offsets.over)
         before = fade[:, None] * self.after * fade
         before[np.diag_indices_from(before)] += 1 - fade**2
@@ -65,13 +60,11 @@ class KalmanStep:
         same = self.seen.shape == seen.shape and np.array_equal(self.seen, seen) and np.array_equal(self.fade, fade)
         return self if same and np.abs(made.after - self.after).max() < SETTLED else made
 
+    @kept(1)
     def back_from(self, after: "KalmanStep") -> tuple[FloatArray, FloatArray]:
         """The gain (k, k) and the root (k, k) of the covariance of the offsets here, given those one step later."""
-        if self._back is None or self._back[0] is not after:
-            gain = np.asarray(np.linalg.solve(after.before, after.fade[:, None] * self.after).T, dtype=np.float64)
-            self._back = (after, gain, _root(self.after - gain @ after.before @ gain.T))
-        _, gain, spread = self._back
-        return gain, spread
+        gain = np.asarray(np.linalg.solve(after.before, after.fade[:, None] * self.after).T, dtype=np.float64)
+        return gain, _root(self.after - gain @ after.before @ gain.T)
 
     @cached_property
     def spread(self) -> FloatArray:

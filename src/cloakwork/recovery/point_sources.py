@@ -11,13 +11,13 @@ from cachetools import LRUCache, cached
 from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph
-from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
+from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, on_all_cores
 from cloakwork.recovery.fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.floor_sources import MOST_SOURCES, samples_locally, solve_floor
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources
-from cloakwork.recovery.posterior import Posterior, PosteriorSummary, posterior, summarise
-from cloakwork.recovery.problem import Problem, Projected
+from cloakwork.recovery.posterior import posterior, summarise
+from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
 
 ATTEMPTS = 5  # each sets one more sensor aside or widens the noise
@@ -99,23 +99,20 @@ class PointSources(Estimator):
             return self._on_a_network(problem, readings, progress)
         frames = len(readings)
         outcomes: dict[int, _Outcome] = {}
-        fits: dict[int, Fit] = {}
         waiting = {_Trouble(): np.arange(frames)}
         for attempt in range(ATTEMPTS):
             again: dict[_Trouble, list[int]] = {}
             for trouble, which in waiting.items():
                 model = _Model(self, trouble.applied_to(problem), trouble)
-                shown = progress if attempt == 0 else None
-                for frame, outcome in zip(
-                    which.tolist(), model.solve(readings[which], which, shown, after), strict=True
-                ):
-                    outcomes[frame], fits[frame] = outcome, trouble.fit(outcome.misfit, fits.get(frame))
-                    worse = outcome.worse(trouble)
+                model.solve(readings, which, progress if attempt == 0 else None, after, outcomes)
+                for frame in which.tolist():
+                    worse = outcomes[frame].worse(trouble)
                     if worse is not None and attempt < ATTEMPTS - 1:
                         again.setdefault(worse, []).append(frame)
             waiting = {trouble: np.array(which) for trouble, which in again.items()}
-        order = range(frames)
-        return _gathered([outcomes[k] for k in order], [fits[k] for k in order], problem, readings)
+        found = [outcomes[k].solution for k in range(frames)]
+        last = outcomes[frames - 1].kept if frames else None
+        return Solution.of_frames(found, problem.physics.places, self.most, last)
 
     def _on_a_network(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         model = NetworkSources.of(problem, self.strength, self.least, self.most, self.level)
@@ -124,23 +121,7 @@ class PointSources(Estimator):
             found.append(model.solve(reading, np.random.default_rng([self.seed, frame])))
             if progress is not None:
                 progress(frame + 1, len(readings))
-        known = Status.WEIGHED if self.most == 1 else Status.SAMPLED
-        maps = np.zeros((len(found), problem.physics.places))
-        for row, one in zip(maps, found, strict=True):
-            for source in one.sources:
-                row[source.place] += source.weight
-        return Solution(
-            data=np.empty((len(found), 0)),
-            maps=maps,
-            status=tuple(known if one.sources else Status.NOBODY for one in found),
-            gap=np.array([one.gap for one in found]),
-            violation=np.zeros(len(found)),
-            radius=np.full(len(found), np.nan),
-            sources=tuple(one.sources for one in found),
-            fits=tuple(one.fit for one in found),
-            counts=np.array([one.counts for one in found]).reshape(len(found), self.most + 1),
-            intensity=np.array([one.intensity for one in found]).reshape(maps.shape),
-        )
+        return Solution.of_frames(found, problem.physics.places, self.most, None)
 
 
 @dataclass(frozen=True)
@@ -158,13 +139,12 @@ class _Trouble:
         """The fit to report: that with the original noise, even if the noise was widened afterwards."""
         if self.inflation > 1 and before is not None:
             return replace(before, inflation=self.inflation)
-        return Fit(misfit.p_value, misfit.inside, misfit.rank, tuple(sorted(self.sensors)))
+        return misfit.fit(self.sensors)
 
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    summary: PosteriorSummary
-    posterior: Posterior
+    solution: FrameSolution
     misfit: Misfit
     kept: PreviousFrame
 
@@ -179,12 +159,6 @@ class _Outcome:
         factor = 2 ** (np.ceil(4 * np.log2(max(self.misfit.excess, 1.0))) / 4)
         return replace(trouble, inflation=float(trouble.inflation * factor)) if factor > 1 else None
 
-    @property
-    def status(self) -> Status:
-        if not self.summary.sources:
-            return Status.NOBODY
-        return Status.WEIGHED if np.isfinite(self.posterior.left_out) else Status.SAMPLED
-
 
 @dataclass(frozen=True, eq=False)
 class _Model:
@@ -198,30 +172,30 @@ class _Model:
         return lattice_for(self.problem, self.estimator.prior.high, self.trouble.inflation)
 
     def solve(
-        self, readings: FloatArray, frames: IntArray, progress: Progress | None, after: object
-    ) -> "list[_Outcome]":
-        projected = self.problem.project(readings)
-        outcomes: list[_Outcome | None] = [None] * len(readings)
+        self,
+        readings: FloatArray,
+        which: IntArray,
+        progress: Progress | None,
+        after: object,
+        outcomes: dict[int, _Outcome],
+    ) -> None:
+        """Put the outcomes of some frames into `outcomes`."""
+        data = self.lattice.whiten(self.problem.project(readings[which]))
 
         def work(piece: slice) -> int:
             before = after if piece.start == 0 and isinstance(after, PreviousFrame) else None
-            for frame in range(piece.start, piece.stop):
-                outcome = self._frame(projected, readings, frame, int(frames[frame]), before)
-                outcomes[frame], before = outcome, outcome.kept
+            for frame, own in zip(which[piece].tolist(), data[piece], strict=True):
+                rng = np.random.default_rng([self.estimator.seed, frame])
+                result = posterior(self.lattice, own, self.estimator.prior, rng, before)
+                misfit, last = self._misfit(result.draws, readings[frame]), outcomes.get(frame)
+                fit = self.trouble.fit(misfit, None if last is None else last.solution.fit)
+                solution = summarise(result, self.lattice, self.estimator.level, fit)
+                before = PreviousFrame(self.lattice, result.draws)
+                outcomes[frame] = _Outcome(solution, misfit, before)
             return int(piece.stop - piece.start)
 
         self.lattice.arrays  # noqa: B018 - made once, before the threads start
-        on_all_cores(work, len(readings), progress, CHUNK)
-        return [outcome for outcome in outcomes if outcome is not None]
-
-    def _frame(
-        self, projected: Projected, readings: FloatArray, frame: int, number: int, before: PreviousFrame | None
-    ) -> _Outcome:
-        lattice, prior = self.lattice, self.estimator.prior
-        rng = np.random.default_rng([self.estimator.seed, number])
-        result = posterior(lattice, lattice.whiten(projected.inside[frame]), prior, rng, before)
-        summary, misfit = summarise(result, lattice, self.estimator.level), self._misfit(result.draws, readings[frame])
-        return _Outcome(summary, result, misfit, PreviousFrame(lattice, result.draws))
+        on_all_cores(work, len(which), progress, CHUNK)
 
     def _misfit(self, draws: Draws, readings: FloatArray) -> Misfit:
         lattice, problem = self.lattice, self.problem
@@ -235,23 +209,6 @@ class _Model:
         rest = lattice.whiten(problem.whiten(readings - explained))
         scores = problem.scores(rest)
         return Misfit(rest, scores, sensors - fitted, float(draws.misfit[best]), problem.range.rank, fitted)
-
-
-def _gathered(outcomes: list[_Outcome], fits: list[Fit], problem: Problem, readings: FloatArray) -> Solution:
-    frames = len(outcomes)
-    return Solution(
-        data=problem.project(readings).inside,
-        maps=np.array([outcome.summary.map for outcome in outcomes]).reshape(frames, problem.physics.places),
-        status=tuple(outcome.status for outcome in outcomes),
-        gap=np.array([outcome.summary.gap for outcome in outcomes]),
-        violation=np.zeros(frames),
-        radius=np.full(frames, np.nan),
-        sources=tuple(outcome.summary.sources for outcome in outcomes),
-        fits=tuple(fits),
-        counts=np.stack([outcome.posterior.counts for outcome in outcomes]) if outcomes else None,
-        intensity=np.stack([outcome.summary.intensity for outcome in outcomes]) if outcomes else None,
-        last=outcomes[-1].kept if outcomes else None,
-    )
 
 
 _lattices: LRUCache[Hashable, Lattice] = LRUCache(16)

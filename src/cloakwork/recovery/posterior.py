@@ -9,6 +9,8 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Metric
 from cloakwork.recovery.chain import settle
 from cloakwork.recovery.enumeration import enumerate_placements
+from cloakwork.recovery.estimator import FrameSolution, Status
+from cloakwork.recovery.fit import Fit
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior, sample
 from cloakwork.recovery.summary import centre, quantiles, spread
@@ -35,6 +37,10 @@ class Posterior:
     def expected(self) -> float:
         """Expected number of sources."""
         return float(self.counts @ np.arange(len(self.counts)))
+
+    @property
+    def status(self) -> Status:
+        return Status.WEIGHED if math.isfinite(self.left_out) else Status.SAMPLED
 
     def listed(self) -> int:
         """Number of sources to list: none if that is more likely than not, else nearly all that are expected."""
@@ -68,32 +74,27 @@ def posterior(
     return Posterior(draws, np.bincount(draws.counts, minlength=prior.most + 1) / DRAWS, math.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class PosteriorSummary:
-    """The reported part of a posterior: a map (n,), expected sources at each place (n,), sources, and the gap."""
-
-    map: FloatArray
-    intensity: FloatArray
-    sources: tuple[Source, ...]
-    gap: float
-
-
-def summarise(result: Posterior, lattice: Lattice, level: float) -> PosteriorSummary:
+def summarise(result: Posterior, lattice: Lattice, level: float, fit: Fit) -> FrameSolution:
     """Compute the map, intensity and sources, with vicinities that hold a share `level` of all expected sources."""
     draws, n = result.draws, len(lattice.space)
     intensity = np.bincount(lattice.place[draws.at[draws.present]], minlength=n) / len(draws.counts)
     listed = result.listed()
     if not draws.counts.any():
-        return PosteriorSummary(np.zeros(n), intensity, (), 0.0)
+        return FrameSolution(np.zeros(n), Status.NOBODY, 0.0, (), fit, result.counts, intensity)
     centres = _first_centres(draws, max(listed, 1))
     labels = np.empty(draws.at.shape, dtype=np.int64)
     centre(lattice.metric, centres, draws.at, draws.counts, labels)
     held = float(np.minimum(np.arange(len(result.counts)), listed) @ result.counts)
     share = min(1.0, level * result.expected / max(held, 1e-300))
     sources = tuple(_source(j, centres[j], labels, draws, lattice, share) for j in range(listed))
-    order = sorted(sources, key=lambda source: -source.weight * source.probability)
-    return PosteriorSummary(
-        _map(draws, centres, labels, lattice), intensity, tuple(order), _gap(result, lattice, centres)
+    return FrameSolution(
+        map=_map(draws, centres, labels, lattice),
+        status=result.status if sources else Status.NOBODY,
+        gap=_gap(result, lattice, centres),
+        sources=tuple(sorted(sources, key=lambda source: -source.weight * source.probability)),
+        fit=fit,
+        counts=result.counts,
+        intensity=intensity,
     )
 
 

@@ -28,21 +28,6 @@ class CloakLike(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Projected:
-    """Whitened readings (frames, m), and their coordinates in the basis of the range."""
-
-    readings: FloatArray
-    inside: FloatArray
-    basis: FloatArray
-
-    @cached_property
-    def outside(self) -> FloatArray:
-        """Squared norm of the part outside the range, one per frame."""
-        rest = self.readings - self.inside @ self.basis.T
-        return np.asarray(np.einsum("ij,ij->i", rest, rest))
-
-
-@dataclass(frozen=True, eq=False)
 class Problem:
     """A model with its noise. Sensors with different noise are whitened: divided by their own sigma.
 
@@ -140,8 +125,10 @@ class Problem:
         sigma[list(sensors)] = np.inf
         return replace(self, sigma=sigma)
 
-    def project(self, readings: FloatArray) -> Projected:
-        """Project readings (frames, m) onto the range."""
-        scaled = self.whiten(readings)
-        basis = self.range.basis
-        return Projected(scaled, np.ascontiguousarray(scaled @ basis), basis)
+    def project(self, readings: FloatArray) -> FloatArray:
+        """Coordinates of whitened readings (frames, m) in the basis of the range, (frames, rank)."""
+        return np.ascontiguousarray(self.whiten(readings) @ self.range.basis)
+
+    def outside(self, readings: FloatArray) -> FloatArray:
+        """The part of whitened readings (frames, m) outside the range, (frames, m)."""
+        return np.asarray(self.whiten(readings) - self.project(readings) @ self.range.basis.T)

@@ -79,7 +79,7 @@ class Recovery:
         """The recovered sources: place, weight and vicinity of each."""
         sources = self.solution.sources
         if sources is None:
-            frames = zip(self.solution.maps, self.solution.data, strict=True)
+            frames = zip(self.solution.maps, self.problem.project(self.readings), strict=True)
             sources = tuple(read_off(weights, data, self.problem) for weights, data in frames)
         return sources if self.batch else sources[0]
 

@@ -102,8 +102,6 @@ class _Sampler:
     def run(self, state: _State, into: Draws, before: int, factor: int = 1) -> None:
         """Continue from a state for `before` sweeps, then fill `into`."""
         prior, lattice = self.prior, self.lattice
-        if len(state.at) != prior.most or state.at.min() < 0 or state.at.max() >= len(lattice.fine):
-            raise IndexError("the state belongs to another lattice")  # compiled loops do not check
         sweeps = factor * min(SWEEPS, max(2, SWEEPS * QUICK // max(1, lattice.coarse.size)))
         terms, arrays = (prior.low, prior.high, prior.shared), lattice.arrays
         sources = (state.at, state.strength, state.k)
@@ -164,14 +162,11 @@ def sample(
     carried = None if before is None else sampler.carried(before)
     if carried is not None and sampler.badness(carried) < sampler.badness(states[1]):
         states[1] = carried
-    _both(sampler, states, into, BURN_IN, 1)
-    if lattice.coarse.size <= QUICK and _disagreement(into, prior) > DISAGREE:
-        _both(sampler, states, into, 0, LONGER)
-
-
-def _both(sampler: _Sampler, states: list[_State], into: Draws, before: int, factor: int) -> None:
-    for half, state in enumerate(states):
-        sampler.run(state, into.half(half), before, factor)
+    for before_draws, factor in ((BURN_IN, 1), (0, LONGER)):
+        for half, state in enumerate(states):
+            sampler.run(state, into.half(half), before_draws, factor)
+        if lattice.coarse.size > QUICK or _disagreement(into, prior) <= DISAGREE:
+            break
 
 
 def _disagreement(draws: Draws, prior: Prior) -> float:

@@ -89,10 +89,8 @@ def track(
     tracker = Tracker(
         model, motion=motion, strength=strength, most=most, level=level, sigma=sigma, seed=seed, drift=drift
     )
-    readings, moments = (
-        np.atleast_2d(np.asarray(frames, dtype=np.float64)),
-        np.ravel(np.asarray(times, dtype=np.float64)),
-    )
+    readings = np.atleast_2d(np.asarray(frames, dtype=np.float64))
+    moments = np.ravel(np.asarray(times, dtype=np.float64))
     if len(readings) != len(moments):
         raise InputError(
             f"{len(readings)} frames but {len(moments)} times: give one time per frame.", times=len(moments)

@@ -13,7 +13,7 @@ from cloakwork.recovery.estimator import Status
 from cloakwork.recovery.fit import Fit
 from cloakwork.recovery.observation import Observer
 from cloakwork.recovery.path_steps import Beliefs, add_law, middle
-from cloakwork.recovery.vicinity import Source, position
+from cloakwork.recovery.vicinity import Source, expected_map, position
 
 EXISTS = 0.5  # a track with this probability is a source
 FOLLOWED = 0.1  # a track below this probability has ended
@@ -211,10 +211,9 @@ class TrackList:
         strength = tally.strength / np.maximum(tally.sweeps * law.sum(axis=1), FOLLOWED)
         sources = tuple(self._source(law[k], float(strength[k]), int(marks.centres[k])) for k in listed)
         tracks = [self.tracks[k] for k in listed]
-        weights = np.array([source.weight * source.probability for source in sources])
         return Tracked(
             time=time,
-            map=np.bincount([source.place for source in sources], weights=weights, minlength=n).astype(float),
+            map=expected_map(sources, n),
             intensity=np.bincount(place, weights=law.sum(axis=0), minlength=n).astype(float),
             counts=tally.counts / max(tally.counts.sum(), 1e-300),
             sources=sources,

@@ -144,7 +144,7 @@ class Tracker:
         swept = self._swept(index)
         misfit = observation.misfit(*swept.draws)
         self.drawn = swept.draws  # from the model as it is, even if the frame does not fit
-        fit = Fit(misfit.p_value, misfit.inside, misfit.rank, tuple(sorted(self.distrusted - missing)))
+        fit = misfit.fit(self.distrusted - missing)
         if misfit.p_value < DOUBTFUL:
             aside, inflation = misfit.remedy(missing | self.distrusted)
             fit = replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)

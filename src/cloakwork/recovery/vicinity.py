@@ -1,5 +1,6 @@
 """From a map to a list of sources, each with its vicinity."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -144,6 +145,14 @@ def _centre(members: IntArray, weights: FloatArray, space: Space) -> int:
         return int(members[int(np.argmin(costs))])
     middle = weights @ space.places[members] / weights.sum()
     return int(np.argmin(((space.places - middle) ** 2).sum(axis=1)))
+
+
+def expected_map(sources: Iterable[Source], n: int) -> FloatArray:
+    """The expected weight of sources at each of n places, if each is at its own."""
+    weights = np.zeros(n)
+    for source in sources:
+        weights[source.place] += source.weight * source.probability
+    return weights
 
 
 def position(coordinates: FloatArray, place: int, space: Space) -> object:
