@@ -17,7 +17,7 @@ from cloakwork.mqtt import BrokerAddress, BrokerState, MqttClient, MqttMessage
 from cloakwork.readings import HEADER
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.keystream import split
-from cloakwork.sensor.wire import ReplayCheck, parse_topic, read_reading, topic
+from cloakwork.sensor.wire import ReplayCheck, read_reading, topic
 
 KEEP_ALIVE = 20  # seconds
 REMEMBERED = 1 << 20  # sequence numbers among which two values of one are noticed
@@ -26,7 +26,6 @@ _PACED = 3  # readings that show how often the device reads
 
 
 class _Heard(NamedTuple):
-    kind: str
     payload: bytes
     at: int
 
@@ -135,11 +134,7 @@ class BenchListener:
         message.acknowledge()
         if message.retained:
             return  # the last reading that the broker kept, of an unknown set-up
-        try:
-            kind = parse_topic(message.topic)[2]
-        except WireError:
-            return
-        self._heard.put(_Heard(kind, message.payload, self.clock()))
+        self._heard.put(_Heard(message.payload, self.clock()))
 
     def _on_state(self, state: BrokerState) -> None:
         if self._connected is None:
