@@ -1,7 +1,6 @@
 """Streams: private outputs of a filter while the data arrives (continual observation)."""
 
 import math
-import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -221,7 +220,32 @@ class Stream(Immutable):
 
     def explain(self) -> Explanation:
         """Explain what is hidden, what is not, what it costs compared with a batch, and why."""
-        return Explanation(_hidden(self), _not_hidden(self), _cost(self), _drivers(self))
+        ratio = self.expected_mse / self.batch_mse
+        price = f"have {ratio:.3g} times the mean squared error" if ratio > 1.005 else "cost nothing"
+        span = "in the long run" if self.horizon is None else f"over {self.horizon:,} values"
+        hidden = (
+            "Someone who sees every output, from the first to the last, can hardly tell whether the values changed by "
+            f"up to {self.contribution}, all times together: {odds_text(self.epsilon, self.delta)}.",
+            "This also holds if later values depend on earlier outputs.",
+        )
+        not_hidden = (
+            "The times and the number of values are public: push at a fixed rate, zeros included.",
+            f"A change of k times {self.contribution} is hidden with k mu only: someone who comes back day after day "
+            "is hidden only as far as all their values together stay within the contribution.",
+            "After a crash a new stream begins, with its own budget: both count for everyone who was in the first.",
+        )
+        cost = (
+            f"Outputs are off by {math.sqrt(self.expected_mse):.4g} (root mean square) {span}; published together at "
+            f"the end, they would be off by {math.sqrt(self.batch_mse):.4g}: timely outputs {price}.",
+            f"The first output is off by {math.sqrt(self.variances[0]):.4g}, the last by "
+            f"{math.sqrt(self.variances[-1]):.4g}.",
+        )
+        drivers = (
+            f"{type(self.mechanism).__name__}: one whole number is released for each value, computed from the last "
+            f"{self.band:,}, with its own noise; outputs follow from these.",
+            f"The stream keeps up to {self.memory:,} numbers of the past.",
+        )
+        return Explanation(hidden, not_hidden, cost, drivers)
 
     def __repr__(self) -> str:
         return (
@@ -264,22 +288,14 @@ class Stream(Immutable):
         return Moment(time, output * float(self._scale[place]), math.sqrt(self.variances[place]))
 
     def _step(self, value: float) -> int:
-        try:
-            step = operator.index(value)  # type: ignore[arg-type]
-        except TypeError:
-            step = None
-        if step is None:
-            return self._single(value)
-        if abs(step) >= MOST_RELEASED / self._weight:
+        if not isinstance(value, int | np.integer):  # such as 3.0, which is a whole number too
+            array = array_or_none(value)
+            if array is None or array.ndim:
+                raise ReadingError("push takes one value: use extend for several.")
+            return int(self._steps("value", [value])[0])
+        if abs(int(value)) >= MOST_RELEASED / self._weight:
             raise self._too_large()
-        return step
-
-    def _single(self, value: object) -> int:
-        """A value of another type, such as 3.0, that may still be a whole number."""
-        array = array_or_none(value)
-        if array is None or array.ndim:
-            raise ReadingError("push takes one value: use extend for several.")
-        return int(self._steps("value", [value])[0])
+        return int(value)
 
     def _steps(self, name: str, values: object) -> IntArray:
         array = numbers(name, values, error=ReadingError)
@@ -310,45 +326,3 @@ class Stream(Immutable):
         answer = product(self.task.taps[0].values, inverse(self.weights.astype(np.float64), n), n)
         values = np.stack([product(answer, row, n) for row in released.astype(np.float64)])
         return np.asarray(values * self._scale[np.minimum(np.arange(n), self.settled - 1)])
-
-
-def _hidden(stream: Stream) -> tuple[str, ...]:
-    return (
-        "Someone who sees every output, from the first to the last, can hardly tell whether the values changed by up "
-        f"to {stream.contribution}, all times together: {odds_text(stream.epsilon, stream.delta)}.",
-        "This also holds if later values depend on earlier outputs.",
-    )
-
-
-def _not_hidden(stream: Stream) -> tuple[str, ...]:
-    return (
-        "The times and the number of values are public: push at a fixed rate, zeros included.",
-        f"A change of k times {stream.contribution} is hidden with k mu only: someone who comes back day after day is "
-        "hidden only as far as all their values together stay within the contribution.",
-        "After a crash a new stream begins, with its own budget: both count for everyone who was in the first.",
-    )
-
-
-def _cost(stream: Stream) -> tuple[str, ...]:
-    error, batch = math.sqrt(stream.expected_mse), math.sqrt(stream.batch_mse)
-    span = "in the long run" if stream.horizon is None else f"over {stream.horizon:,} values"
-    ratio = stream.expected_mse / stream.batch_mse
-    price = (
-        f"timely outputs have {ratio:.3g} times the mean squared error"
-        if ratio > 1.005
-        else "timely outputs cost nothing"
-    )
-    return (
-        f"Outputs are off by {error:.4g} (root mean square) {span}; published together at the end, they would be off "
-        f"by {batch:.4g}: {price}.",
-        f"The first output is off by {math.sqrt(stream.variances[0]):.4g}, the last by "
-        f"{math.sqrt(stream.variances[-1]):.4g}.",
-    )
-
-
-def _drivers(stream: Stream) -> tuple[str, ...]:
-    return (
-        f"{type(stream.mechanism).__name__}: one whole number is released for each value, computed from the last "
-        f"{stream.band:,}, with its own noise; outputs follow from these.",
-        f"The stream keeps up to {stream.memory:,} numbers of the past.",
-    )
