@@ -35,19 +35,10 @@ _FEW = 100  # reports of one run: starting the program then takes most of the ti
 class ProgramSource:
     """Reports of a program, which runs once for each input and is read while it runs.
 
-    Parameters
-    ----------
-    command
-        The program with its arguments, as typed; no shell is involved. The input, 0 or 1, replaces each `{}`, or is
-        added as the last argument.
-    form
-        How lines are read; inferred from the first lines by default.
-    timeout
-        Seconds to wait for each line, and for the program to exit after it closes its output.
-    cluster
-        Workers that run the program, each run for `PART` reports; by default it runs here.
-    kept
-        A file that keeps the reports: those that it holds come first, and the program makes the others.
+    The input, 0 or 1, replaces each `{}` in the `command`, or is added as the last argument; no shell is involved.
+    Lines are read as `form` says, inferred from the first ones by default. `timeout` is in seconds, for each line and
+    for the exit after the output is closed. Workers of a `cluster` run the program for `PART` reports each; by default
+    it runs here. Reports that `kept` holds come first, and it keeps the others.
 
     Notes
     -----
