@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frames, frozen, numbers
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
-from cloakwork.privacy import Explanation, Immutable, Ledger, WordSource, check_claim, private_words, simulated_words
+from cloakwork.privacy import Explanation, Immutable, Ledger, check_claim, private_words, simulated_words
 from cloakwork.series.causal_filter import Recursion, causal_mechanism, causal_taps, settled_length
 from cloakwork.series.convolution import convolve_whole, inverse, product
 from cloakwork.series.filters import Filter, check_filter
@@ -124,7 +124,11 @@ class Stream(Immutable):
         self.mechanism = causal_mechanism(filter, self.task, band, self.horizon)
         self.strategy: Strategy = self.mechanism.strategy(self.task)
         self.weights: IntArray = frozen(np.trim_zeros(self.strategy.weights, "b"))
-        self.noise = self.mechanism.noise(self.strategy, self._claim())
+        # At least as many draws as neighbours can differ in. A unit of change affects as many releases as there are
+        # weights; without a horizon, all others have the same law for both neighbours, errors of the tables included.
+        series = together if self.horizon is not None else together * self.contribution
+        claim = ReleaseClaim(self.epsilon, self.delta, self.contribution, series)
+        self.noise = self.mechanism.noise(self.strategy, claim)
         self._scale = self.task.scales[0]
         self._weight = float(np.abs(self.weights).sum())
         self._recursion = Recursion(self.weights, taps.values, self.horizon)
@@ -215,8 +219,12 @@ class Stream(Immutable):
         n = steps.shape[-1]
         if not self._reaches(n - 1):
             raise ReadingError(f"x has {n} values: the horizon is {self.horizon}.", n=n, horizon=self.horizon)
-        values = self._simulated(np.atleast_2d(steps), simulated_words(rng)).reshape(steps.shape)
-        return Outputs(values, np.array([self.standard_deviation(time) for time in range(n)]))
+        noise = self.noise.draw(steps.size, simulated_words(rng)).reshape(-1, n)
+        released = (convolve_whole(self.weights, np.atleast_2d(steps))[:, :n] + noise).astype(np.float64)
+        answer = product(self.task.taps[0].values, inverse(self.weights.astype(np.float64), n), n)
+        scale = self._scale[np.minimum(np.arange(n), self.settled - 1)]
+        values = np.stack([product(answer, row, n) for row in released]) * scale
+        return Outputs(values.reshape(steps.shape), np.array([self.standard_deviation(time) for time in range(n)]))
 
     def explain(self) -> Explanation:
         """Explain what is hidden, what is not, what it costs compared with a batch, and why."""
@@ -271,15 +279,6 @@ class Stream(Immutable):
             yield start
             self._open.clear()
 
-    def _claim(self) -> ReleaseClaim:
-        """The claim, with at least as many draws as neighbours can differ in.
-
-        A unit of change affects as many releases as there are weights. Without a horizon, all others have the same
-        distribution for both neighbours, including errors of the tables.
-        """
-        series = 1 if self.horizon is not None else self.contribution
-        return ReleaseClaim(self.epsilon, self.delta, self.contribution, series * self.together)
-
     def _reaches(self, time: int) -> bool:
         return self.horizon is None or time < self.horizon
 
@@ -288,7 +287,8 @@ class Stream(Immutable):
         return Moment(time, output * float(self._scale[place]), math.sqrt(self.variances[place]))
 
     def _step(self, value: float) -> int:
-        if not isinstance(value, int | np.integer):  # such as 3.0, which is a whole number too
+        # others may be whole too, such as 3.0; for NumPy, a span of time is an integer
+        if not isinstance(value, int | np.integer) or isinstance(value, np.timedelta64):
             array = array_or_none(value)
             if array is None or array.ndim:
                 raise ReadingError("push takes one value: use extend for several.")
@@ -319,10 +319,3 @@ class Stream(Immutable):
             f"a value is too large: this stream takes up to {MOST_RELEASED / self._weight:.3g}. Use a larger unit.",
             most=MOST_RELEASED / self._weight,
         )
-
-    def _simulated(self, steps: IntArray, words: WordSource) -> FloatArray:
-        n = steps.shape[1]
-        released = convolve_whole(self.weights, steps)[:, :n] + self.noise.draw(steps.size, words).reshape(steps.shape)
-        answer = product(self.task.taps[0].values, inverse(self.weights.astype(np.float64), n), n)
-        values = np.stack([product(answer, row, n) for row in released.astype(np.float64)])
-        return np.asarray(values * self._scale[np.minimum(np.arange(n), self.settled - 1)])
