@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,8 +45,9 @@ class Ranges:
         return np.asarray(inside & ~np.isnan(values))
 
     def describe(self, past: Past) -> str:
-        ends = [*([None] if self.lowest else []), *map(float, self.ends)]
-        spans = [_between(*span) for span in zip_longest(ends[::2], ends[1::2], fillvalue=np.inf)]
+        lowers: Sequence[float | None] = [None, *self.ends[1::2]] if self.lowest else self.ends[::2]
+        uppers = [*self.ends, np.inf][0 if self.lowest else 1 :: 2]
+        spans = [_between(lower, upper) for lower, upper in zip(lowers, uppers, strict=True)]
         words = joined([span for span in spans if span] or ["above infinity"])
         return f"{self.feature.name} is {self._only(past) or words}"
 

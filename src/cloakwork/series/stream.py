@@ -1,8 +1,9 @@
 """Streams: private outputs of a filter while the data arrives (continual observation)."""
 
 import math
+import operator
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Event, Lock
@@ -287,15 +288,17 @@ class Stream(Immutable):
         return Moment(time, output * float(self._scale[place]), math.sqrt(self.variances[place]))
 
     def _step(self, value: float) -> int:
-        # others may be whole too, such as 3.0; for NumPy, a span of time is an integer
-        if not isinstance(value, int | np.integer) or isinstance(value, np.timedelta64):
+        step: int | None = None
+        with suppress(TypeError):
+            step = operator.index(value)  # type: ignore[arg-type]
+        if step is None:  # others may be whole too, such as 3.0
             array = array_or_none(value)
             if array is None or array.ndim:
                 raise ReadingError("push takes one value: use extend for several.")
             return int(self._steps("value", [value])[0])
-        if abs(int(value)) >= MOST_RELEASED / self._weight:
+        if abs(step) >= MOST_RELEASED / self._weight:
             raise self._too_large()
-        return int(value)
+        return step
 
     def _steps(self, name: str, values: object) -> IntArray:
         array = numbers(name, values, error=ReadingError)
