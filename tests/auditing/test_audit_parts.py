@@ -14,7 +14,7 @@ from cloakwork.auditing import Audit, PrivacyCurve, Verdict, Witness, audit
 from cloakwork.auditing.betting import LARGEST_STAKE, PARTS, Book, best_stakes, payments
 from cloakwork.auditing.event_search import AuditedClaim, CandidateEvent, interval
 from cloakwork.auditing.features import SPECIAL, VALUE, combination, entry, figure, low_bits, lowest_bit, spacing_of
-from cloakwork.auditing.output_events import HalfLine, Interval, OneOf, Ranges
+from cloakwork.auditing.output_events import OneOf, Ranges
 from cloakwork.auditing.portfolio import portfolio
 from cloakwork.auditing.report_samples import Feature, Past, ReportKind, Reports, ask, kind_of, read
 from cloakwork.errors import InputError
@@ -61,7 +61,7 @@ def test_a_stake_is_kellys() -> None:
 def test_wealth_is_what_the_pairs_pay() -> None:
     slot = replace(portfolio(reports([0.0]).kind, 1, None)[0], share=1.0)
     book = Book([slot], epsilon=1.0, delta=0.0, confidence=0.95)
-    event = HalfLine(VALUE, 0.5, above=True)
+    event = Ranges(VALUE, [0.5], lowest=False)
     book.choose([(CandidateEvent(event, 0.6, 0.1, 1.0), None)])
     book.settle(reports([1.0, 1.0, 0.0, 0.0, 1.0]), reports([0.0, 0.0, 0.0, 1.0, 1.0]))
     best = best_stakes(np.array([[0.6]]), np.array([[0.1]]), payments(np.array([1.0]), np.array([0.0])))[0, 0]
@@ -73,16 +73,10 @@ def test_wealth_is_what_the_pairs_pay() -> None:
 @pytest.mark.parametrize(
     ("event", "held", "words"),
     [
-        (HalfLine(VALUE, 1.0, above=True), [False, False, True, False], "the output is above 1"),
-        (HalfLine(VALUE, 1.0, above=False), [True, True, False, False], "the output is at most 1"),
-        (Interval(VALUE, 0.0, 1.0, inside=True), [False, True, False, False], "the output is 1"),
-        (Interval(VALUE, 0.0, 1.0, inside=False), [True, False, True, False], "at most 0 or above 1"),
-        (Interval(VALUE, None, 1.0, inside=True), [True, True, False, False], "the output is at most 1"),
-        (
-            Ranges(VALUE, np.array([0.5, 1.5]), np.array([True, False, True])),
-            [True, False, True, False],
-            "the output is at most 0.5 or above 1.5",
-        ),
+        (Ranges(VALUE, [1.0], lowest=False), [False, False, True, False], "the output is above 1"),
+        (Ranges(VALUE, [1.0], lowest=True), [True, True, False, False], "the output is at most 1"),
+        (Ranges(VALUE, [0.0, 1.0], lowest=False), [False, True, False, False], "the output is 1"),
+        (Ranges(VALUE, [0.0, 1.0], lowest=True), [True, False, True, False], "at most 0 or above 1"),
         (OneOf(SPECIAL, np.array([1.0])), [False, False, False, True], "the output is not a number"),
     ],
 )
@@ -95,23 +89,17 @@ def test_an_event_holds_what_it_says(event: Any, held: list[bool], words: str) -
 @pytest.mark.parametrize(
     ("event", "held", "words"),
     [
-        (Interval(VALUE, None, 1.0, inside=True), "-inf 0 1", "at most 1"),
-        (Interval(VALUE, None, 1.0, inside=False), "2 inf", "above 1"),
-        (Interval(VALUE, -np.inf, 1.0, inside=True), "0 1", "above minus infinity and at most 1"),
-        (Interval(VALUE, -np.inf, 1.0, inside=False), "-inf 2 inf", "minus infinity or above 1"),
-        (Interval(VALUE, None, -np.inf, inside=True), "-inf", "minus infinity"),
-        (Interval(VALUE, None, -np.inf, inside=False), "0 1 2 inf", "above minus infinity"),
-        (Interval(VALUE, 1.0, np.inf, inside=True), "2 inf", "above 1"),
-        (Interval(VALUE, 1.0, np.inf, inside=False), "-inf 0 1", "at most 1"),
-        (Interval(VALUE, 2.0, np.inf, inside=True), "inf", "infinity"),
-        (HalfLine(VALUE, -np.inf, above=False), "-inf", "minus infinity"),
-        (HalfLine(VALUE, -np.inf, above=True), "0 1 2 inf", "above minus infinity"),
-        (
-            Ranges(VALUE, np.array([-np.inf, 0, 1]), np.array([1, 0, 1, 0], bool)),
-            "-inf 1",
-            "minus infinity or above 0 and at most 1",
-        ),
-        (Ranges(VALUE, np.array([0, 1, np.inf]), np.array([0, 1, 0, 1], bool)), "1", "above 0 and at most 1"),
+        (Ranges(VALUE, [1.0], lowest=True), "-inf 0 1", "at most 1"),
+        (Ranges(VALUE, [1.0], lowest=False), "2 inf", "above 1"),
+        (Ranges(VALUE, [-np.inf, 1.0], lowest=False), "0 1", "above minus infinity and at most 1"),
+        (Ranges(VALUE, [-np.inf, 1.0], lowest=True), "-inf 2 inf", "minus infinity or above 1"),
+        (Ranges(VALUE, [-np.inf], lowest=True), "-inf", "minus infinity"),
+        (Ranges(VALUE, [-np.inf], lowest=False), "0 1 2 inf", "above minus infinity"),
+        (Ranges(VALUE, [1.0, np.inf], lowest=False), "2 inf", "above 1"),
+        (Ranges(VALUE, [1.0, np.inf], lowest=True), "-inf 0 1", "at most 1"),
+        (Ranges(VALUE, [2.0, np.inf], lowest=False), "inf", "infinity"),
+        (Ranges(VALUE, [-np.inf, 0.0, 1.0], lowest=True), "-inf 1", "minus infinity or above 0 and at most 1"),
+        (Ranges(VALUE, [0.0, 1.0, np.inf], lowest=False), "1", "above 0 and at most 1"),
     ],
 )
 def test_infinities_are_in_an_event_when_its_words_say_so(event: Any, held: str, words: str) -> None:
@@ -144,7 +132,7 @@ def test_places_of_entries_are_counted_from_1_in_words() -> None:
         "the lowest bit of entry 1 of 3 (counted from 1)": low_bits(1, 0, 3),
     }
     for name, line in lines.items():
-        assert HalfLine(line, 0.5, above=True).describe(kept) == f"{name} is above 0.5"
+        assert Ranges(line, [0.5], lowest=False).describe(kept) == f"{name} is above 0.5"
 
 
 def test_the_lowest_bit_and_the_lattice_are_read_from_floats() -> None:
@@ -168,7 +156,7 @@ def test_what_is_remembered_is_an_even_sample_of_pairs() -> None:
 def test_other_slots_share_what_was_won() -> None:
     slots = portfolio(reports([0.0]).kind, 1, None)
     book = Book([replace(slots[0], share=1.0)], epsilon=1.0, delta=0.0, confidence=0.95)
-    book.choose([(CandidateEvent(HalfLine(VALUE, 0.5, above=True), 0.6, 0.1, 1.0), None)])
+    book.choose([(CandidateEvent(Ranges(VALUE, [0.5], lowest=False), 0.6, 0.1, 1.0), None)])
     book.settle(reports([1.0] * 9), reports([0.0] * 9))
     won, bounds = book.wealth, (book.epsilon_lower, book.delta_lower)
     assert won > 2

@@ -7,7 +7,7 @@ import pytest
 
 from cloakwork.collect import open_store
 from cloakwork.collect.storage import Reading
-from cloakwork.fitting.kept_search import KeptSearch
+from cloakwork.fitting.cloaked_fit import KeptSearch
 from cloakwork.readings import ReadingScale
 from cloakwork.site import load_site
 from tests.cli.conftest import Run

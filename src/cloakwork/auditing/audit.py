@@ -52,6 +52,9 @@ def audit(
 ) -> Audit:
     """Test the claim that a mechanism is (epsilon, delta)-differentially private on one pair of inputs.
 
+    The result has a verdict, lower bounds, a witness and a profile. It never says "verified": no number of reports can
+    show that.
+
     Parameters
     ----------
     mechanism
@@ -71,11 +74,6 @@ def audit(
         likelihood ratio is then tried too.
     progress
         Called with (reports done, reports at most) after each batch.
-
-    Returns
-    -------
-    Audit
-        Verdict, lower bounds, witness and profile. It never says "verified": no number of reports can show that.
 
     Notes
     -----

@@ -42,18 +42,10 @@ NEVER_PURE = (
 class Subject:
     """The subject of an audit, in words that fit into the sentences of a report.
 
-    Parameters
-    ----------
-    name
-        The maker of the claim, as the beginning of a sentence: "The sensor s07 of hall".
-    inputs
-        Names of the two inputs within a sentence: "set-up 0" and "set-up 1".
-    claim, notes, limits
-        More sentences: the origin of the claim, other observations, other things the audit does not cover.
-    cautions
-        Sentences for the summary: why this audit shows less than it seems to.
-    doubt
-        Why a violation may have another cause than the device. The report then does not blame the device.
+    `name` is the maker of the claim, as the beginning of a sentence: "The sensor s07 of hall"; `inputs` name the two
+    inputs within a sentence: "set-up 0" and "set-up 1". The others are whole sentences: the origin of the `claim`,
+    `notes` of what else was seen, `limits` of this audit, `cautions` for the summary, and `doubt`, why a violation may
+    have another cause than the device. The report then does not blame the device.
     """
 
     name: str

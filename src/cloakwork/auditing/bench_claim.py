@@ -24,22 +24,10 @@ _LARGEST_MU = 12.0
 class BenchClaim:
     """The claim for a single reading of one sensor, on two set-ups whose true readings differ by at most `shift`.
 
-    Parameters
-    ----------
-    sensor, unit
-        The sensor, and the unit of its readings.
-    sigma, step
-        Standard deviation of the planned noise, and the step of the readings, in that unit.
-    rounding
-        How much rounding can add to the shift: the step of the readings, and that of the hardware if it is stated.
-    shift, hidden_shift
-        How far the two true readings are apart at most, and how far a move that the site hides can shift this sensor.
-    mu
-        (shift + rounding) / sigma: how many standard deviations apart.
-    law
-        Of the planned noise.
-    epsilon, delta
-        One point of what this noise promises at this mu; `delta` includes the error of the table of noise.
+    Lengths are in the `unit` of the readings: the standard deviation `sigma` of the planned noise, which follows `law`;
+    the `step` of the readings; the `rounding`, how much the steps of readings and hardware can add to the shift; and
+    `hidden_shift`, how far a move that the site hides can shift this sensor. `mu` = (shift + rounding) / sigma. At
+    `epsilon`, this noise promises `delta`, which includes the error of the table of noise.
 
     Notes
     -----
@@ -144,14 +132,8 @@ HALF_NOISE = 0.5  # of the planned noise: even a weak audit should find it
 class SetupComparison:
     """Shift and noise as the readings show them, to find the cause of a verdict.
 
-    Parameters
-    ----------
-    claim
-        The stated shift and the planned noise.
-    apart, error
-        How far the means of the two recordings are apart, and its standard error, in the site's unit.
-    scatter, scatter_error
-        Standard deviation of a recording, and its standard error.
+    The means of the two recordings are `apart` with a standard `error`, and a recording has the standard deviation
+    `scatter`, with its own, in the site's unit. The `claim` has the stated shift and the planned noise.
     """
 
     claim: BenchClaim

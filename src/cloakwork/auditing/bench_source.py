@@ -17,7 +17,7 @@ from cloakwork.mqtt import BrokerAddress, BrokerState, MqttClient, MqttMessage
 from cloakwork.readings import HEADER
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.keystream import split
-from cloakwork.sensor.wire import ReplayCheck, parse_topic, read_reading, topic
+from cloakwork.sensor.wire import ReplayCheck, read_reading, topic
 
 KEEP_ALIVE = 20  # seconds
 REMEMBERED = 1 << 20  # sequence numbers among which two values of one are noticed
@@ -26,7 +26,6 @@ _PACED = 3  # readings that show how often the device reads
 
 
 class _Heard(NamedTuple):
-    kind: str
     payload: bytes
     at: int
 
@@ -34,16 +33,8 @@ class _Heard(NamedTuple):
 class BenchListener:
     """Records one device that was provisioned for the bench. Use it as a context.
 
-    Parameters
-    ----------
-    broker
-        Where the device publishes.
-    site, sensor
-        Names of the site, without `-bench`, and of the sensor.
-    patience
-        Seconds without a reading after which it gives up; meanwhile it tries to reconnect to a lost broker.
-    note
-        Receives a sentence when the broker goes and comes back.
+    `site` is the name without `-bench`. After `patience` seconds without a reading it gives up; meanwhile it tries to
+    reconnect to a lost broker. `note` receives a sentence when the broker goes and comes back.
 
     Notes
     -----
@@ -135,11 +126,7 @@ class BenchListener:
         message.acknowledge()
         if message.retained:
             return  # the last reading that the broker kept, of an unknown set-up
-        try:
-            kind = parse_topic(message.topic)[2]
-        except WireError:
-            return
-        self._heard.put(_Heard(kind, message.payload, self.clock()))
+        self._heard.put(_Heard(message.payload, self.clock()))
 
     def _on_state(self, state: BrokerState) -> None:
         if self._connected is None:
@@ -152,15 +139,9 @@ class BenchListener:
 class SetupRecording:
     """The recording of one set-up, written to a file of readings as it grows. Use it as a context.
 
-    Parameters
-    ----------
-    path
-        The file to write, which must not exist yet; it is removed again if no reading came.
-    continued
-        Go on with a file that an earlier recording of this set-up left, if there is one.
-    settle
-        Seconds to wait first: readings in transit are of the previous set-up. A reading that is stamped earlier is
-        dropped whenever it arrives.
+    The file must not exist yet, unless an earlier recording of this set-up is `continued`; it is removed again if no
+    reading came. The first `settle` seconds do not count, because readings in transit are of the previous set-up. A
+    reading that is stamped earlier is dropped whenever it arrives.
     """
 
     def __init__(self, bench: BenchListener, path: Path, *, settle: float = 0.0, continued: bool = False) -> None:

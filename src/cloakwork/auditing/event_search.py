@@ -15,7 +15,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray
 from cloakwork.auditing.features import column
-from cloakwork.auditing.output_events import HalfLine, Interval, OneOf, OutputEvent, Ranges
+from cloakwork.auditing.output_events import OneOf, OutputEvent, Ranges
 from cloakwork.auditing.report_samples import Feature, Past, ReportKind
 
 MOST_CUTS = 1024
@@ -66,7 +66,7 @@ def half_line(feature: Feature, past: Past, claim: AuditedClaim) -> Candidates:
     counts = [np.concatenate([len(values) - at, at]) for values, at in zip((x, y), below, strict=True)]
 
     def make(place: int) -> OutputEvent:
-        return HalfLine(feature, float(cuts[place % len(cuts)]), above=place < len(cuts))
+        return Ranges(feature, [float(cuts[place % len(cuts)])], lowest=place >= len(cuts))
 
     return _both(claim, counts[0], counts[1], len(past.x), make)
 
@@ -85,10 +85,9 @@ def interval(feature: Feature, past: Past, claim: AuditedClaim) -> Candidates:
         counts.append(np.concatenate([inside, len(values) - inside]))
 
     def make(place: int) -> OutputEvent:
-        which = place % len(low)
-        first, last = int(low[which]), int(high[which])
-        lower = float(edges[first - 1]) if first else None
-        return Interval(feature, lower, float(edges[last - 1]), inside=place < len(low))
+        first, last = low[place % len(low)], high[place % len(low)]
+        ends = edges[[first - 1, last - 1] if first else [last - 1]]
+        return Ranges(feature, ends.tolist(), lowest=(first == 0) == (place < len(low)))
 
     return _both(claim, counts[0], counts[1], len(past.x), make)
 
@@ -100,7 +99,8 @@ def ranges(feature: Feature, past: Past, claim: AuditedClaim) -> Candidates:
         return NO_CANDIDATES
 
     def make(chosen: NDArray[np.intp]) -> OutputEvent:
-        return Ranges(feature, edges, np.isin(np.arange(len(edges) + 1), chosen))
+        inside = np.isin(np.arange(len(edges) + 1), chosen)
+        return Ranges(feature, edges[np.diff(inside)].tolist(), lowest=bool(inside[0]))
 
     cells = [np.searchsorted(edges, _ordered(reports.feature(feature))) for reports in (past.x, past.y)]
     return _union(claim, cells, len(edges) + 1, len(past.x), make)
@@ -267,7 +267,7 @@ def model_half_line(law: LocationScaleFamily, feature: Feature, past: Past, clai
         merits = [claim.merit(p, q) for p, q in tails]
         side = 0 if merits[0].max() >= merits[1].max() else 1
         place = int(np.argmax(merits[side]))
-        event = HalfLine(feature, float(cuts[place]), above=side == 0)
+        event = Ranges(feature, [float(cuts[place])], lowest=side == 1)
         p, q = (float(tail[place]) for tail in tails[side])
         counts = [int(event.holds(reports).sum()) for reports in (past.x, past.y)]
         if min(counts) >= _SEEN_ENOUGH:  # counts are better than the fitted law

@@ -19,15 +19,9 @@ _MOST_STARTS = 1_000  # earlier starts that one is compared with
 class KeptReports:
     """Lines that a program printed on each input, and where it was started, in a file that one audit uses at a time.
 
-    Parameters
-    ----------
-    path
-        The file; it is made if it is not there.
-    about
-        The program and the claim that the reports are for. A file with others is refused.
-    seed
-        Of the auditor's own choices. That of the file counts, if it has one: an audit that goes on with the same
-        reports and choices is the one that was interrupted, and no second attempt.
+    `about` is the program and the claim that the reports are for; a file with others is refused. `seed` is that of the
+    auditor's own choices. That of the file counts, if it has one: an audit that goes on with the same reports and
+    choices is the one that was interrupted, and no second attempt.
     """
 
     def __init__(self, path: Path, about: Mapping[str, object], seed: int) -> None:

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork._checks import FloatArray
 from cloakwork.auditing.features import IDENTITY, SPECIAL, SPECIALS, place
 from cloakwork.auditing.report_samples import Feature, Past, ReportKind, Reports
 
@@ -26,81 +25,38 @@ class OutputEvent(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class HalfLine:
-    """The feature is above a value, or at most it. NaN is neither."""
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """The feature falls in one of some ranges, which begin after one of the rising `ends` and reach to the next.
 
-    feature: Feature
-    cut: float
-    above: bool
-
-    def holds(self, reports: Reports) -> Mask:
-        values = reports.feature(self.feature)
-        return np.asarray(values > self.cut if self.above else values <= self.cut)
-
-    def describe(self, past: Past) -> str:  # noqa: ARG002 - needs no examples
-        return f"{self.feature.name} is {_above(self.cut) or 'above infinity' if self.above else _at_most(self.cut)}"
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The feature is above `lower` and at most `upper`, or is not (NaN is neither).
-
-    `lower` is None for no lower end, which includes minus infinity.
+    With `lowest`, the first range has no beginning and reaches to the first end; it has minus infinity. After the last
+    end, a range that begins there has no end. NaN is in none.
     """
 
     feature: Feature
-    lower: float | None
-    upper: float
-    inside: bool
+    ends: Sequence[float]
+    lowest: bool
 
     def holds(self, reports: Reports) -> Mask:
         values = reports.feature(self.feature)
-        return self._inside(values) if self.inside else np.asarray(~self._inside(values) & ~np.isnan(values))
+        inside = np.full(len(values), self.lowest)
+        for end in self.ends:
+            inside ^= values > end
+        return np.asarray(inside & ~np.isnan(values))
 
     def describe(self, past: Past) -> str:
-        return f"{self.feature.name} is {self._only(past) or self._words()}"
-
-    def _inside(self, values: NDArray[Any]) -> Mask:
-        above = True if self.lower is None else values > self.lower
-        return np.asarray(above & (values <= self.upper))
-
-    def _words(self) -> str:
-        if self.inside:
-            return _between(self.lower, self.upper)
-        low, high = "" if self.lower is None else _at_most(self.lower), _above(self.upper)
-        return " or ".join(part for part in (low, high) if part)
+        lowers: Sequence[float | None] = [None, *self.ends[1::2]] if self.lowest else self.ends[::2]
+        uppers = [*self.ends, np.inf][0 if self.lowest else 1 :: 2]
+        spans = [_between(lower, upper) for lower, upper in zip(lowers, uppers, strict=True)]
+        words = joined([span for span in spans if span] or ["above infinity"])
+        return f"{self.feature.name} is {self._only(past) or words}"
 
     def _only(self, past: Past) -> str:
-        """The one value that was ever seen in the interval, if there is only one."""
-        if not self.inside:
+        """The one value that was ever seen between two ends, if there is only one."""
+        if self.lowest or len(self.ends) != 2:
             return ""
-        seen = np.concatenate([past.x.feature(self.feature), past.y.feature(self.feature)])
-        found = seen[self._inside(seen)]
-        return number(float(found[0])) if len(found) and (found == found[0]).all() else ""
-
-
-@dataclass(frozen=True, eq=False)
-class Ranges:
-    """The feature falls in one of some ranges between `cuts`, shape (k,); `chosen` is one bool per range, (k + 1,)."""
-
-    feature: Feature
-    cuts: FloatArray
-    chosen: Mask
-
-    def holds(self, reports: Reports) -> Mask:
-        values = reports.feature(self.feature)
-        return np.asarray(self.chosen[np.searchsorted(self.cuts, values)] & ~np.isnan(values))
-
-    def describe(self, past: Past) -> str:  # noqa: ARG002 - needs no examples
-        turns = np.flatnonzero(np.diff(np.concatenate([[False], self.chosen, [False]])))
-        spans = [self._span(int(first), int(end)) for first, end in turns.reshape(-1, 2)]
-        return f"{self.feature.name} is {joined([span for span in spans if span] or ['above infinity'])}"
-
-    def _span(self, first: int, end: int) -> str:
-        """The ranges from `first` to before `end`, which lie side by side; empty where nothing can be in them."""
-        upper = float(self.cuts[end - 1]) if end <= len(self.cuts) else np.inf
-        return _between(float(self.cuts[first - 1]) if first else None, upper)
+        seen = np.concatenate([reports.feature(self.feature)[self.holds(reports)] for reports in (past.x, past.y)])
+        return number(float(seen[0])) if len(seen) and (seen == seen[0]).all() else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,19 +76,13 @@ class OneOf:
         return f"{self.feature.name} is {joined(shown, of=len(self.values))}"
 
 
-def _at_most(cut: float) -> str:
-    return "minus infinity" if cut == -np.inf else f"at most {number(cut)}"
-
-
-def _above(cut: float) -> str:
-    """Empty where nothing is above."""
-    return "" if cut == np.inf else f"above {number(cut)}"
-
-
 def _between(lower: float | None, upper: float) -> str:
+    """The values above `lower` and at most `upper`; empty where there are none."""
+    most = "minus infinity" if upper == -np.inf else f"at most {number(upper)}"
     if lower is None:
-        return _at_most(upper)
-    return f"{_above(lower)} and {_at_most(upper)}" if upper < np.inf else _above(lower)
+        return most
+    above = "" if lower == np.inf else f"above {number(lower)}"
+    return f"{above} and {most}" if upper < np.inf else above
 
 
 _MOST_ENTRIES = 12

@@ -43,7 +43,7 @@ from cloakwork.auditing.features import (
     spacing_of,
 )
 from cloakwork.auditing.learning import learn, telling_entries
-from cloakwork.auditing.output_events import HalfLine, joined
+from cloakwork.auditing.output_events import Ranges, joined
 from cloakwork.auditing.report_samples import RUN, Feature, Past, ReportKind
 
 Search: TypeAlias = Callable[[Feature, Past, AuditedClaim], Candidates]
@@ -189,7 +189,7 @@ def _atoms() -> list[EventFamily]:
 
 def _likelier(ratio: Feature, past: Past, claim: AuditedClaim) -> Candidates:
     """The event of Neyman and Pearson: the ratio is above e^epsilon."""
-    events = HalfLine(ratio, claim.epsilon, above=True), HalfLine(ratio, -claim.epsilon, above=False)
+    events = Ranges(ratio, [claim.epsilon], lowest=False), Ranges(ratio, [-claim.epsilon], lowest=True)
     x, y = ([float(event.holds(reports).sum()) for event in events] for reports in (past.x, past.y))
     size = len(past.x)
     return candidate(events[0], x[0], y[0], size, 0.0), candidate(events[1], y[1], x[1], size, 0.0)

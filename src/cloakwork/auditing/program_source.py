@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
@@ -34,19 +35,10 @@ _FEW = 100  # reports of one run: starting the program then takes most of the ti
 class ProgramSource:
     """Reports of a program, which runs once for each input and is read while it runs.
 
-    Parameters
-    ----------
-    command
-        The program with its arguments, as typed; no shell is involved. The input, 0 or 1, replaces each `{}`, or is
-        added as the last argument.
-    form
-        How lines are read; inferred from the first lines by default.
-    timeout
-        Seconds to wait for each line, and for the program to exit after it closes its output.
-    cluster
-        Workers that run the program, each run for `PART` reports; by default it runs here.
-    kept
-        A file that keeps the reports: those that it holds come first, and the program makes the others.
+    The input, 0 or 1, replaces each `{}` in the `command`, or is added as the last argument; no shell is involved.
+    Lines are read as `form` says, inferred from the first ones by default. `timeout` is in seconds, for each line and
+    for the exit after the output is closed. Workers of a `cluster` run the program for `PART` reports each; by default
+    it runs here. Reports that `kept` holds come first, and it keeps the others.
 
     Notes
     -----
@@ -119,19 +111,18 @@ class ProgramSource:
             program.close()
 
 
-class _Program:
-    """Consecutive runs of a program on one input."""
+class _Lines(ABC):
+    """The lines of consecutive runs of a program on one input."""
 
-    def __init__(self, words: Sequence[str], timeout: float, database: int) -> None:
-        self._words, self._timeout, self._database = list(words), timeout, database
-        self._process: subprocess.Popen[bytes] | None = None
-        self._selector: selectors.BaseSelector | None = None
+    def __init__(self) -> None:
         self._ready: list[str] = []
-        self._rest = b""
-        self._printed = 0
-        self._errors = b""
         self.taken = 0
-        self.starts: list[int] = []  # numbers of the lines with which it began
+        self.starts: list[int] = []  # numbers of the lines with which the program began
+
+    @property
+    def made(self) -> int:
+        """Reports so far, of all runs."""
+        return self.taken + len(self._ready)
 
     def begin_with(self, lines: Sequence[str], starts: Sequence[int]) -> None:
         """Take these lines before any other."""
@@ -149,6 +140,27 @@ class _Program:
         del self._ready[:size]
         self.taken += size
         return found
+
+    @abstractmethod
+    def close(self) -> None:
+        """Make no more lines."""
+
+    @abstractmethod
+    def _more(self) -> None:
+        """Wait for more lines, or for the end of a run."""
+
+
+class _Program(_Lines):
+    """Runs here, one after the other."""
+
+    def __init__(self, words: Sequence[str], timeout: float, database: int) -> None:
+        super().__init__()
+        self._words, self._timeout, self._database = list(words), timeout, database
+        self._process: subprocess.Popen[bytes] | None = None
+        self._selector: selectors.BaseSelector | None = None
+        self._rest = b""
+        self._printed = 0
+        self._errors = b""
 
     def close(self) -> None:
         """End the program, if it still runs, and everything that it started."""
@@ -170,15 +182,6 @@ class _Program:
     def _name(self) -> str:
         return shlex.join(self._words)
 
-    @property
-    def _made(self) -> int:
-        """Reports so far, of all runs."""
-        return self.taken + len(self._ready)
-
-    @property
-    def _after(self) -> str:
-        return f"after {self._made:,} report{'' if self._made == 1 else 's'}" if self._made else "before any report"
-
     def _start(self) -> None:
         try:
             process = subprocess.Popen(  # noqa: S603 - the user names the program
@@ -191,7 +194,7 @@ class _Program:
             )
         except (OSError, ValueError) as problem:
             raise InputError(f"{self._name}: {getattr(problem, 'strerror', None) or problem}.") from None
-        self.starts.append(self._made)
+        self.starts.append(self.made)
         self._process, self._selector, self._printed, self._errors = process, selectors.DefaultSelector(), 0, b""
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
@@ -255,16 +258,17 @@ class _Program:
         if code:
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
             why = f": {reason.rstrip('.')}" if reason else ""
+            after = f"after {self.made:,} report{'' if self.made == 1 else 's'}" if self.made else "before any report"
             raise InputError(
-                f"{self._name}: on input {self._database}, {self._after}, it ended with {how}{why}. "
+                f"{self._name}: on input {self._database}, {after}, it ended with {how}{why}. "
                 "A failure can be an outcome too: print a word for it instead of exiting.",
                 code=code,
                 database=self._database,
-                reports=self._made,
+                reports=self.made,
             )
         if not printed:
             raise InputError(f"{self._name}: it exited without printing a report. Let it print at least one line.")
-        if printed < _FEW and self._database == 0 and self._made == printed:
+        if printed < _FEW and self._database == 0 and self.made == printed:
             log.warning(
                 "%s exits after %d report%s and is started again for more, which takes long. Let it print reports in a "
                 "loop.",
@@ -288,50 +292,31 @@ class _Program:
                 raise InputError(f"{self._name}: it closed its output and did not exit.")
 
 
-class _SharedProgram:
-    """Runs of a program on one input by the workers of a cluster, in the order in which they were asked for.
+class _SharedProgram(_Lines):
+    """Runs by the workers of a cluster, in the order in which they were asked for.
 
     The order in which they end may depend on the reports.
     """
 
     def __init__(self, words: Sequence[str], timeout: float, database: int, cluster: Cluster) -> None:
+        super().__init__()
         self._outcomes = cluster.run(run_program, ((str(number), (words, timeout, database)) for number in count()))
         self._ended: dict[int, list[str]] = {}
-        self._ready: list[str] = []
-        self._next = self.taken = 0
-        self.starts: list[int] = []
-
-    def begin_with(self, lines: Sequence[str], starts: Sequence[int]) -> None:
-        """Take these lines before any other."""
-        self._ready, self.starts = list(lines), list(starts)
-
-    def look(self, size: int) -> list[str]:
-        """The next lines, which stay."""
-        while len(self._ready) < size:
-            while self._next not in self._ended:
-                outcome = next(self._outcomes)
-                if outcome.failure:
-                    raise InputError(f"on a worker of the cluster: {outcome.failure}")
-                self._ended[int(outcome.name)] = outcome.result
-            self._add(self._ended.pop(self._next))
-            self._next += 1
-        return self._ready[:size]
-
-    def take(self, size: int) -> list[str]:
-        """The next lines."""
-        found = self.look(size)
-        del self._ready[:size]
-        self.taken += size
-        return found
+        self._next = 0
 
     def close(self) -> None:
         """Ask for no more runs."""
         self._outcomes.close()
 
-    def _add(self, lines: list[str]) -> None:
-        """Take the reports of one run."""
-        self.starts.append(self.taken + len(self._ready))
-        self._ready += lines
+    def _more(self) -> None:
+        while self._next not in self._ended:
+            outcome = next(self._outcomes)
+            if outcome.failure:
+                raise InputError(f"on a worker of the cluster: {outcome.failure}")
+            self._ended[int(outcome.name)] = outcome.result
+        self.starts.append(self.made)
+        self._ready += self._ended.pop(self._next)
+        self._next += 1
 
 
 def run_program(part: tuple[Sequence[str], float, int]) -> list[str]:

@@ -30,20 +30,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Witness:
-    """The event that shows a violation.
+    """The event that shows a violation, in words such as "the output is above 1.25".
 
-    Parameters
-    ----------
-    event
-        The event in words, such as "the output is above 1.25".
-    direction
-        "0->1" where the event is too likely on input 0 for how rare it is on input 1, "1->0" the other way round.
-    counts, reports
-        How often the event happened on inputs 0 and 1, and among how many reports of each.
-    source
-        The kind of event, one of `Audit.events`.
-    span
-        The number of reports that one event is about; `reports` counts runs of reports where it is more than 1.
+    `direction` is "0->1" where the event is too likely on input 0 for how rare it is on input 1, "1->0" the other way
+    round. It happened `counts` times on inputs 0 and 1, among so many `reports` of each; where the event is about a
+    `span` of more than one report, these are runs of reports. `source` is its kind, one of `Audit.events`.
 
     Notes
     -----
@@ -92,16 +83,9 @@ class Witness:
 class PrivacyCurve:
     """The delta that each epsilon needs, with a band that holds for all epsilons at once.
 
-    Parameters
-    ----------
-    epsilons
-        Rising, from 0, shape (k,).
-    estimate, lower, upper
-        The delta at each epsilon, and its band, shape (k,).
-    events
-        For which events the band holds: `upper` says nothing about others; `lower` bounds the true profile.
-    reports
-        Reports per input that the band rests on.
+    `epsilons` rise from 0, shape (k,), like `estimate`, `lower` and `upper`, the delta at each and its band. `events`
+    are those for which the band holds: `upper` says nothing about others; `lower` bounds the true profile. It rests on
+    so many `reports` per input.
 
     Notes
     -----
@@ -137,28 +121,10 @@ NO_CURVE = PrivacyCurve(
 class Audit:
     """The outcome of an audit of the claim (epsilon, delta) on one pair of inputs.
 
-    Parameters
-    ----------
-    verdict
-        The conclusion about the claim.
-    epsilon, delta, confidence
-        The claim, and how sure a violation or a bound is.
-    epsilon_lower
-        The epsilon that holds at the claimed delta is at least this.
-    delta_lower
-        The delta that holds at the claimed epsilon is at least this.
-    witness
-        The event that shows the violation; None unless the verdict is a violation.
-    reports_used, ceiling
-        Reports per input that were drawn, and the most that were allowed.
-    independent, dependence
-        Whether reports looked independent, and the dependence that was seen if not.
-    profile
-        The whole privacy profile with its band; empty where the verdict is withheld.
-    events
-        The kinds of events that were tried.
-    only
-        Where all reports were the same, that report in words; else empty.
+    The epsilon that holds at the claimed delta is at least `epsilon_lower`, and the delta that holds at the claimed
+    epsilon at least `delta_lower`. `reports_used` per input were drawn, of at most `ceiling`. If reports seem to depend
+    on each other, `dependence` says how, the verdict is withheld and the `profile` empty. `events` are the kinds that
+    were tried. If all reports were the same, `only` is that report in words.
 
     Notes
     -----

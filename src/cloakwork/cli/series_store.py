@@ -83,7 +83,7 @@ class _FramesAlone:
         digest.update(frame.steps.tobytes() + frame.present.tobytes())
         name = digest.hexdigest()
         if name not in self._known:
-            self._known[name] = self._counting.levels(self._recover(frame)) or []
+            self._known[name] = self._counting.levels(self._recover(frame))
             with open(self._kept, "a", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
                 file.write(json.dumps({"frame": name, "levels": self._known[name]}) + "\n")
         return RecoveredSources(frame.time, levels=self._known[name])

@@ -7,17 +7,19 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakwork._checks import FloatArray
-from cloakwork.errors import ReadingError, SiteError
-from cloakwork.fitting.fitted import COVERED, LEVEL, Fitted, covering, deviations, written_strength
-from cloakwork.fitting.kept_search import KeptSearch
+from cloakwork.errors import InputError, ReadingError, SiteError
+from cloakwork.fitting.fitted import Fitted, covering, written_strength
 from cloakwork.fitting.responses import Responses
 from cloakwork.physics import Tolerance
 from cloakwork.privacy import Cloak
@@ -122,6 +124,43 @@ def fit_cloaked(
             shown(number * steps + step + 1, len(REACHES) * steps)
         ends.append(np.mean(visited[SEARCH:], axis=0))
     return search.result(np.array(ends))
+
+
+class KeptSearch:
+    """The state of a fit, arrays by their names, in a file that belongs to one site, noise and period of readings."""
+
+    def __init__(self, path: Path, site: Site, cloak: Cloak, frames: list[Frame]) -> None:
+        self._path = path
+        digest = sha256(f"{version('cloakwork')} {site.spec.model_dump_json()}".encode())
+        for values in (cloak.total_sigmas, cloak.steps, *(part for f in frames for part in (f.steps, f.present))):
+            digest.update(np.ascontiguousarray(values).tobytes())
+        digest.update(repr([frame.time for frame in frames]).encode())
+        self._digest = digest.hexdigest()
+
+    def read(self) -> dict[str, NDArray[Any]]:
+        """What was kept, nothing if there is no file yet; a file of another fit is refused."""
+        if not self._path.exists():
+            return {}
+        try:
+            with self._path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                state = dict(file)
+        except (OSError, ValueError, EOFError, BadZipFile):
+            state = {}
+        if str(state.get("digest")) != self._digest:
+            raise InputError(
+                f"{self._path}: this is not a file of this fit. Give that of an interrupted fit to the same readings, "
+                "or the name of a new file.",
+                path=str(self._path),
+            )
+        return state
+
+    def save(self, **arrays: object) -> None:
+        """Replace what was kept, as a whole."""
+        part = self._path.with_name(f".{self._path.name}.part")
+        plain: dict[str, Any] = {name: np.asarray(value) for name, value in arrays.items()}
+        with part.open("wb") as file:
+            np.savez(file, allow_pickle=False, digest=self._digest, **plain)
+        part.replace(self._path)
 
 
 class _Search:
@@ -249,16 +288,14 @@ class _Search:
 
     def result(self, ends: FloatArray) -> CloakedFit:
         """The fit, with the parameters at the mean of the ends of all searches, (searches, 3)."""
-        at = ends.mean(axis=0)
-        errors = np.append(np.sqrt(np.diag(self._inverse(1e-3))), 0.0)
-        offset = float(at[2])
-        near, far = deviations(LEVEL) * errors[2], deviations(COVERED, 2) * errors[2]
+        at = ends.mean(axis=0).tolist()
+        errors = [*np.sqrt(np.diag(self._inverse(1e-3))).tolist(), 0.0]  # none of an offset that is not free
         return CloakedFit(
             self.site,
             len(self.times),
-            Fitted.of_log(float(at[0]), float(errors[0]), 2),
-            Fitted.of_log(float(at[1]), float(errors[1]), 2),
-            Fitted(offset, offset - near, offset + near, offset - far, offset + far),
+            Fitted.of(at[0], errors[0], 2, back=math.exp),
+            Fitted.of(at[1], errors[1], 2, back=math.exp),
+            Fitted.of(at[2], errors[2], 2),
             self.people,
             tuple((float(reach), float(strength)) for reach, strength in np.exp(ends[:, :2])),
         )

@@ -1,7 +1,7 @@
 """Fitted parameters with their confidence, and the tolerance that covers them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -41,16 +41,18 @@ class Fitted:
     most: float
 
     @classmethod
-    def of_log(cls, log: float, error: float, parameters: int, freedom: float = math.inf) -> "Fitted":
-        """From the logarithm of the parameter and its standard error."""
+    def of(
+        cls,
+        estimate: float,
+        error: float,
+        parameters: int,
+        freedom: float = math.inf,
+        *,
+        back: Callable[[float], float] = float,
+    ) -> "Fitted":
+        """From an estimate and its standard error; `back` leads from it to the parameter, as `math.exp` from a log."""
         near, far = deviations(LEVEL, 1, freedom) * error, deviations(COVERED, parameters, freedom) * error
-        return cls(*(math.exp(log + shift) for shift in (0.0, -near, near, -far, far)))
-
-    @classmethod
-    def of_square(cls, square: float, error: float, parameters: int, freedom: float = math.inf) -> "Fitted":
-        """From the square of the parameter and its standard error."""
-        near, far = deviations(LEVEL, 1, freedom) * error, deviations(COVERED, parameters, freedom) * error
-        return cls(*(math.sqrt(max(square + shift, 0.0)) for shift in (0.0, -near, near, -far, far)))
+        return cls(*(back(estimate + shift) for shift in (0.0, -near, near, -far, far)))
 
     @property
     def told(self) -> bool:

@@ -293,9 +293,9 @@ def _fitted(
     return WalkFit(
         site,
         walk,
-        Fitted.of_log(at[0], float(errors[0]), parameters, known),
-        Fitted.of_square(at[1], float(errors[1]), parameters, known),
-        Fitted.of_log(math.log(strength), strength_error / strength, parameters, known),
+        Fitted.of(at[0], float(errors[0]), parameters, known, back=math.exp),
+        Fitted.of(at[1], float(errors[1]), parameters, known, back=lambda square: math.sqrt(max(square, 0.0))),
+        Fitted.of(math.log(strength), strength_error / strength, parameters, known, back=math.exp),
         best.gains / strength,
         gain_errors / strength,
         best.baselines,

@@ -55,16 +55,9 @@ class Losses:
 class BoundedSeries:
     """Private series, and how much one protected event, person or visit can change them.
 
-    Parameters
-    ----------
-    values
-        Shape (series, n).
-    contribution
-        The most that one protected event, person or visit can change in all, over all times and series.
-    step, touched
-        As in `SeriesCloak`: None for whole numbers.
-    losses
-        Data dropped to keep to the contribution. Not private.
+    `values` have the shape (series, n). One protected event, person or visit changes at most `contribution` in all,
+    over all times and series. `step` and `touched` are as in `SeriesCloak`. `losses` are data dropped to keep to the
+    contribution; they are not private.
     """
 
     values: FloatArray

@@ -29,28 +29,11 @@ _BAD_LINES = "too few or too many cells, a quotation mark that is not closed on 
 class CountedSeries:
     """Bounded series counted from a file or a store, with what a reader of the publication needs to know.
 
-    Parameters
-    ----------
-    series
-        The true values.
-    title
-        Name of the file or the site.
-    hides
-        What the claim covers, in a sentence.
-    level
-        "event", "user" or "visit".
-    names
-        Names of the series; empty for one series without a name.
-    bins
-        None if counts were read in the order of their rows.
-    unit
-        What the values count, for the axis of a picture.
-    bound
-        Name of the parameter that limits what one event, person or visit adds; empty if each event counts 1.
-    time_column
-        Column of the times, if the file has one.
-    unused_counts
-        A column whose name suggests counts, although each row was counted as one event.
+    `title` is the name of the file or the site, `hides` what the claim covers, in a sentence, and `level` "event",
+    "user" or "visit". One series without a name has no `names`; counts that were read in the order of their rows have
+    no `bins`. `unit` is what the values count, for the axis of a picture. `bound` is the name of the parameter that
+    limits what one event, person or visit adds; empty if each event counts 1. `unused_counts` is a column whose name
+    suggests counts, although each row was counted as one event.
     """
 
     series: BoundedSeries

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -68,15 +68,6 @@ class Filter(Protocol):
 
     def taps(self, n: int) -> Taps:
         """The coefficients for a series of `n` values, without any that no output uses."""
-
-
-@runtime_checkable
-class Bounded(Protocol):
-    """A filter with a finite reach, whatever the length of the series."""
-
-    @property
-    def reach(self) -> int:
-        """The number of values from the output to the furthest one that it uses, inclusive."""
 
 
 @dataclass(frozen=True)
@@ -288,12 +279,16 @@ class Coefficients:
 
 
 def check_circle(filters: Sequence[Filter], n: int) -> None:
-    """Refuse filters that reach more than once around a circle of `n` values."""
+    """Refuse filters that reach more than once around a circle of `n` values.
+
+    The `reach` of a filter that has one counts the values from the output to the furthest that it uses, inclusive.
+    """
     for checked in filters:
-        if isinstance(checked, Bounded) and checked.reach > n:
+        reach = getattr(checked, "reach", 0)
+        if reach > n:
             raise InputError(
-                f"{checked.name} reaches {checked.reach} values far, more than once around a circle of {n}: give a "
-                "longer series or a shorter filter.",
+                f"{checked.name} reaches {reach} values far, more than once around a circle of {n}: give a longer "
+                "series or a shorter filter.",
                 n=n,
             )
 

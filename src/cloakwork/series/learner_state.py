@@ -12,16 +12,11 @@ from cloakwork.errors import BudgetError, InputError
 
 @dataclass
 class LearnerProgress:
-    """What a learner has published so far. Only `used` is private: how often each person, by a hash, has counted.
+    """What a learner has published so far.
 
-    Parameters
-    ----------
-    spent, learned
-        Rounds that are used up, and rounds that count; the others were lost in a crash.
-    totals
-        The estimated losses of the experts, without what they have in common.
-    variance
-        Of each coordinate of the release.
+    Of the `spent` rounds, those that are not `learned` were lost in a crash. `totals` are the estimated losses of the
+    experts, without what they have in common, and `variance` is that of each coordinate of the release. Only `used` is
+    private: how often each person, by a hash, has counted.
     """
 
     spent: int

@@ -295,14 +295,9 @@ class SeriesCloak(Immutable):
 class Published(Publication):
     """Private outputs of one or more filters.
 
-    Parameters
-    ----------
-    values
-        Shape (n,), or (series, n) for several series; with a leading axis for several filters.
-    standard_deviation
-        Of each value, the same for all series: shape (n,) or (filters, n). Public: it does not depend on the data.
-    cloak
-        The cloak that published them, with the claim, the mechanism and its cost.
+    `values` have the shape (n,), or (series, n) for several series; with a leading axis for several filters.
+    `standard_deviation` is that of each value, the same for all series: shape (n,) or (filters, n). It is public, since
+    it does not depend on the data. The `cloak` has the claim, the mechanism and its cost.
 
     >>> from cloakwork.series import WindowSum, publish
     >>> published = publish([3, 0, 4, 1, 7, 0, 2, 5], WindowSum(2), epsilon=1.0, delta=1e-6)

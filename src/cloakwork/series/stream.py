@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Event, Lock
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frames, frozen, numbers
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
-from cloakwork.privacy import Explanation, Immutable, Ledger, WordSource, check_claim, private_words, simulated_words
+from cloakwork.privacy import Explanation, Immutable, Ledger, check_claim, private_words, simulated_words
 from cloakwork.series.causal_filter import Recursion, causal_mechanism, causal_taps, settled_length
 from cloakwork.series.convolution import convolve_whole, inverse, product
 from cloakwork.series.filters import Filter, check_filter
@@ -125,7 +125,11 @@ class Stream(Immutable):
         self.mechanism = causal_mechanism(filter, self.task, band, self.horizon)
         self.strategy: Strategy = self.mechanism.strategy(self.task)
         self.weights: IntArray = frozen(np.trim_zeros(self.strategy.weights, "b"))
-        self.noise = self.mechanism.noise(self.strategy, self._claim())
+        # At least as many draws as neighbours can differ in. A unit of change affects as many releases as there are
+        # weights; without a horizon, all others have the same law for both neighbours, errors of the tables included.
+        series = together if self.horizon is not None else together * self.contribution
+        claim = ReleaseClaim(self.epsilon, self.delta, self.contribution, series)
+        self.noise = self.mechanism.noise(self.strategy, claim)
         self._scale = self.task.scales[0]
         self._weight = float(np.abs(self.weights).sum())
         self._recursion = Recursion(self.weights, taps.values, self.horizon)
@@ -216,12 +220,41 @@ class Stream(Immutable):
         n = steps.shape[-1]
         if not self._reaches(n - 1):
             raise ReadingError(f"x has {n} values: the horizon is {self.horizon}.", n=n, horizon=self.horizon)
-        values = self._simulated(np.atleast_2d(steps), simulated_words(rng)).reshape(steps.shape)
-        return Outputs(values, np.array([self.standard_deviation(time) for time in range(n)]))
+        noise = self.noise.draw(steps.size, simulated_words(rng)).reshape(-1, n)
+        released = (convolve_whole(self.weights, np.atleast_2d(steps))[:, :n] + noise).astype(np.float64)
+        answer = product(self.task.taps[0].values, inverse(self.weights.astype(np.float64), n), n)
+        scale = self._scale[np.minimum(np.arange(n), self.settled - 1)]
+        values = np.stack([product(answer, row, n) for row in released]) * scale
+        return Outputs(values.reshape(steps.shape), np.array([self.standard_deviation(time) for time in range(n)]))
 
     def explain(self) -> Explanation:
         """Explain what is hidden, what is not, what it costs compared with a batch, and why."""
-        return Explanation(_hidden(self), _not_hidden(self), _cost(self), _drivers(self))
+        ratio = self.expected_mse / self.batch_mse
+        price = f"have {ratio:.3g} times the mean squared error" if ratio > 1.005 else "cost nothing"
+        span = "in the long run" if self.horizon is None else f"over {self.horizon:,} values"
+        hidden = (
+            "Someone who sees every output, from the first to the last, can hardly tell whether the values changed by "
+            f"up to {self.contribution}, all times together: {odds_text(self.epsilon, self.delta)}.",
+            "This also holds if later values depend on earlier outputs.",
+        )
+        not_hidden = (
+            "The times and the number of values are public: push at a fixed rate, zeros included.",
+            f"A change of k times {self.contribution} is hidden with k mu only: someone who comes back day after day "
+            "is hidden only as far as all their values together stay within the contribution.",
+            "After a crash a new stream begins, with its own budget: both count for everyone who was in the first.",
+        )
+        cost = (
+            f"Outputs are off by {math.sqrt(self.expected_mse):.4g} (root mean square) {span}; published together at "
+            f"the end, they would be off by {math.sqrt(self.batch_mse):.4g}: timely outputs {price}.",
+            f"The first output is off by {math.sqrt(self.variances[0]):.4g}, the last by "
+            f"{math.sqrt(self.variances[-1]):.4g}.",
+        )
+        drivers = (
+            f"{type(self.mechanism).__name__}: one whole number is released for each value, computed from the last "
+            f"{self.band:,}, with its own noise; outputs follow from these.",
+            f"The stream keeps up to {self.memory:,} numbers of the past.",
+        )
+        return Explanation(hidden, not_hidden, cost, drivers)
 
     def __repr__(self) -> str:
         return (
@@ -247,15 +280,6 @@ class Stream(Immutable):
             yield start
             self._open.clear()
 
-    def _claim(self) -> ReleaseClaim:
-        """The claim, with at least as many draws as neighbours can differ in.
-
-        A unit of change affects as many releases as there are weights. Without a horizon, all others have the same
-        distribution for both neighbours, including errors of the tables.
-        """
-        series = 1 if self.horizon is not None else self.contribution
-        return ReleaseClaim(self.epsilon, self.delta, self.contribution, series * self.together)
-
     def _reaches(self, time: int) -> bool:
         return self.horizon is None or time < self.horizon
 
@@ -264,22 +288,17 @@ class Stream(Immutable):
         return Moment(time, output * float(self._scale[place]), math.sqrt(self.variances[place]))
 
     def _step(self, value: float) -> int:
-        try:
+        step: int | None = None
+        with suppress(TypeError):
             step = operator.index(value)  # type: ignore[arg-type]
-        except TypeError:
-            step = None
-        if step is None:
-            return self._single(value)
+        if step is None:  # others may be whole too, such as 3.0
+            array = array_or_none(value)
+            if array is None or array.ndim:
+                raise ReadingError("push takes one value: use extend for several.")
+            return int(self._steps("value", [value])[0])
         if abs(step) >= MOST_RELEASED / self._weight:
             raise self._too_large()
         return step
-
-    def _single(self, value: object) -> int:
-        """A value of another type, such as 3.0, that may still be a whole number."""
-        array = array_or_none(value)
-        if array is None or array.ndim:
-            raise ReadingError("push takes one value: use extend for several.")
-        return int(self._steps("value", [value])[0])
 
     def _steps(self, name: str, values: object) -> IntArray:
         array = numbers(name, values, error=ReadingError)
@@ -303,52 +322,3 @@ class Stream(Immutable):
             f"a value is too large: this stream takes up to {MOST_RELEASED / self._weight:.3g}. Use a larger unit.",
             most=MOST_RELEASED / self._weight,
         )
-
-    def _simulated(self, steps: IntArray, words: WordSource) -> FloatArray:
-        n = steps.shape[1]
-        released = convolve_whole(self.weights, steps)[:, :n] + self.noise.draw(steps.size, words).reshape(steps.shape)
-        answer = product(self.task.taps[0].values, inverse(self.weights.astype(np.float64), n), n)
-        values = np.stack([product(answer, row, n) for row in released.astype(np.float64)])
-        return np.asarray(values * self._scale[np.minimum(np.arange(n), self.settled - 1)])
-
-
-def _hidden(stream: Stream) -> tuple[str, ...]:
-    return (
-        "Someone who sees every output, from the first to the last, can hardly tell whether the values changed by up "
-        f"to {stream.contribution}, all times together: {odds_text(stream.epsilon, stream.delta)}.",
-        "This also holds if later values depend on earlier outputs.",
-    )
-
-
-def _not_hidden(stream: Stream) -> tuple[str, ...]:
-    return (
-        "The times and the number of values are public: push at a fixed rate, zeros included.",
-        f"A change of k times {stream.contribution} is hidden with k mu only: someone who comes back day after day is "
-        "hidden only as far as all their values together stay within the contribution.",
-        "After a crash a new stream begins, with its own budget: both count for everyone who was in the first.",
-    )
-
-
-def _cost(stream: Stream) -> tuple[str, ...]:
-    error, batch = math.sqrt(stream.expected_mse), math.sqrt(stream.batch_mse)
-    span = "in the long run" if stream.horizon is None else f"over {stream.horizon:,} values"
-    ratio = stream.expected_mse / stream.batch_mse
-    price = (
-        f"timely outputs have {ratio:.3g} times the mean squared error"
-        if ratio > 1.005
-        else "timely outputs cost nothing"
-    )
-    return (
-        f"Outputs are off by {error:.4g} (root mean square) {span}; published together at the end, they would be off "
-        f"by {batch:.4g}: {price}.",
-        f"The first output is off by {math.sqrt(stream.variances[0]):.4g}, the last by "
-        f"{math.sqrt(stream.variances[-1]):.4g}.",
-    )
-
-
-def _drivers(stream: Stream) -> tuple[str, ...]:
-    return (
-        f"{type(stream.mechanism).__name__}: one whole number is released for each value, computed from the last "
-        f"{stream.band:,}, with its own noise; outputs follow from these.",
-        f"The stream keeps up to {stream.memory:,} numbers of the past.",
-    )

@@ -82,16 +82,15 @@ class SourceCount:
         """Names of the series."""
         return tuple(zone.id for zone in self.zones) or (SOURCES,)
 
-    def levels(self, frame: RecoveredSources) -> list[float] | None:
-        """The number of sources for each name; None if nothing was recovered, or the map is of other places."""
-        if frame.levels is not None:
-            return frame.levels
-        if frame.sources is None or (self.zones and frame.map is None):
-            return None
-        if frame.map is None or not self.zones:
+    def levels(self, frame: RecoveredSources) -> list[float]:
+        """The number of sources for each name; empty if nothing was recovered, or the map is of other places."""
+        if frame.levels is not None or frame.sources is None:
+            return frame.levels or []
+        if not self.zones:
             return [frame.sources]
-        fits = len(frame.map) == self.site.physics.places
-        return [float(frame.map[zone.places].sum()) for zone in self.zones] if fits else []
+        if frame.map is None or len(frame.map) != self.site.physics.places:
+            return []
+        return [float(frame.map[zone.places].sum()) for zone in self.zones]
 
 
 def count_visits(

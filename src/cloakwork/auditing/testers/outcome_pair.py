@@ -33,13 +33,8 @@ class Deltas:
 class Pair:
     """Two distributions on the outcomes 0..n-1: those of a mechanism on input 0 and on input 1.
 
-    It is a mechanism too: called with (database, size, rng) it draws outcomes, and its `counts` draws how often each
-    outcome occurs, in time that does not grow with `size`.
-
-    Parameters
-    ----------
-    zero, one
-        Probabilities of the n outcomes on each input, n at least 2. Each must sum to 1 within 1e-9.
+    Both have at least 2 probabilities, which sum to 1 within 1e-9. The pair is a mechanism too: called with (database,
+    size, rng) it draws outcomes, and its `counts` draws how often each occurs, in time that does not grow with `size`.
 
     Examples
     --------
@@ -121,15 +116,9 @@ class Pair:
 def random_distance(excess: ArrayLike, weights: ArrayLike, *, gamma: float, scale: float) -> float:
     """The distance of a family of pairs from privacy on all but a share `gamma` of its pairs.
 
-    Parameters
-    ----------
-    excess
-        By how much each pair misses the claim (in epsilon, or in delta at the claimed epsilon); 0 if it holds,
-        infinite if nothing helps.
-    weights
-        How likely each pair is to be met; they sum to 1.
-    scale
-        How much worse a missed share is than a missed parameter (lambda in the thesis).
+    `excess` is by how much each pair misses the claim (in epsilon, or in delta at the claimed epsilon): 0 if it holds,
+    infinite if nothing helps. `weights` are how likely each pair is to be met; they sum to 1. A missed share is `scale`
+    times worse than a missed parameter (lambda in the thesis).
 
     Notes
     -----

@@ -19,18 +19,9 @@ def plan_queries(
 ) -> QueryPlan:
     """The cost of testing a claim on two inputs with the cheapest suitable test.
 
-    Parameters
-    ----------
-    epsilon, delta
-        The claim. delta = 0 is a pure claim, which needs `stated`.
-    alpha
-        The gap between what is accepted and what is rejected: in delta for approximate claims, in epsilon for pure.
-    n
-        Number of outcomes; not needed with `stated`.
-    stated
-        The distributions that the maker states, if any.
-    confidence
-        Probability of a right answer on either side.
+    `alpha` is the gap between what is accepted and what is rejected: in delta for approximate claims, in epsilon for
+    pure ones (delta = 0), which need `stated`, the distributions that the maker states. Without them, `n` is the number
+    of outcomes. `confidence` is the probability of a right answer on either side.
 
     Raises
     ------

@@ -42,20 +42,11 @@ class Promise:
 class QueryPlan:
     """The cost of a test and the meaning of its answer, known before the first query.
 
-    Parameters
-    ----------
-    per_input, at_most
-        Queries on each of the two inputs (where the number is drawn from a Poisson law, its mean), and a number that
-        is exceeded with a probability below 1e-6.
-    total
-        Queries in all.
-    confidence, alpha
-        Probability of a right answer, on a private pair and on one that is `alpha` away alike (the proximity parameter
-        of McMillan, Definition 9.1).
-    lower
-        No test whatever with this confidence and this gap does with fewer queries on each input.
-    promise, why
-        The pairs that must be accepted and rejected, and where the number of queries comes from.
+    There are `per_input` queries on each of the two inputs (where the number is drawn from a Poisson law, its mean; it
+    exceeds `at_most` with a probability below 1e-6), and `total` in all; no test whatever with this confidence and this
+    gap does with fewer than `lower` on each. `confidence` is the probability of a right answer, on a private pair and
+    on one that is `alpha` away alike (the proximity parameter of McMillan, Definition 9.1). `why` says where the number
+    of queries comes from.
     """
 
     tester: str
@@ -163,15 +154,8 @@ def votes(chance: float, failure: float) -> int:
 class Binned:
     """A mechanism with continuous outputs, as one with finitely many outcomes.
 
-    Outcome k of 0..len(edges) is an output in [edges[k-1], edges[k]); the last, len(edges) + 1, is NaN. Choose the
-    edges before sampling, never from the outputs that are then tested.
-
-    Parameters
-    ----------
-    mechanism
-        Called with (database, size, rng), returns `size` numbers.
-    edges
-        Increasing numbers between the bins.
+    Outcome k of 0..len(edges) is an output in [edges[k-1], edges[k]), for increasing `edges`; the last, len(edges) + 1,
+    is NaN. Choose the edges before sampling, never from the outputs that are then tested.
 
     Examples
     --------

@@ -153,14 +153,7 @@ class Amplified:
     """The same test several times, with fresh queries, and the majority of the answers.
 
     The testers here take a confidence themselves, which costs far less (the logarithm is added there and multiplies
-    here); this is for tests that do not.
-
-    Parameters
-    ----------
-    tester
-        A test that is right with its own confidence, above 1/2.
-    confidence
-        Probability of a right answer to reach, below 1.
+    here); this is for tests that do not, but are right with a probability above 1/2.
 
     Notes
     -----

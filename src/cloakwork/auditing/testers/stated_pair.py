@@ -18,6 +18,7 @@ from cloakwork.auditing.testers.query_plan import (
     QueryPlan,
     count_outcomes,
     seldom_above,
+    smallest,
 )
 from cloakwork.errors import InputError
 
@@ -165,18 +166,10 @@ def identity_size(n: int, distance: float, confidence: float) -> IdentitySize:
     a wrong one must fail on one input alone.
     """
     failure = 1 - confidence
-    one = 1 + FLOORS
-    quiet = one * np.sqrt(2 * n * (2 / failure - 1))
-    high = np.full(len(FLOORS), 1 / distance**2)
-    while not (good := _separates(high, n, distance, failure, quiet)).all():
-        high = np.where(good, high, 2 * high)
-    low = np.zeros(len(FLOORS))
-    for _ in range(60):
-        middle = (low + high) / 2
-        good = _separates(middle, n, distance, failure, quiet)
-        low, high = np.where(good, low, middle), np.where(good, middle, high)
-    best = int(np.argmin(high))
-    return IdentitySize(float(high[best]), float(FLOORS[best]), float(quiet[best]))
+    quiet = (1 + FLOORS) * np.sqrt(2 * n * (2 / failure - 1))
+    size = smallest(lambda size: _separates(size, n, distance, failure, quiet).any(), start=1 / distance**2)
+    best = int(np.argmax(_separates(size, n, distance, failure, quiet)))
+    return IdentitySize(size, float(FLOORS[best]), float(quiet[best]))
 
 
 def identity_statistic(counts: IntArray, q: FloatArray, setting: IdentitySize) -> float:
@@ -188,7 +181,7 @@ def identity_statistic(counts: IntArray, q: FloatArray, setting: IdentitySize) -
     return float((gaps / weights).sum()) / setting.size
 
 
-def _separates(m: FloatArray, n: int, distance: float, failure: float, threshold: FloatArray) -> Any:
+def _separates(m: float, n: int, distance: float, failure: float, threshold: FloatArray) -> Any:
     """Whether T is above the threshold at total variation `distance`, for each floor, but for the allowed failures."""
     one = 1 + FLOORS
     c = 4 * distance**2
