@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from cloakwork.collect.api import make_app
+from cloakwork.collect.api import ApiContext, EventHub, make_app
 from cloakwork.collect.attack import follow
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
@@ -31,7 +31,7 @@ def client(folder: Path, one: CollectedSite, *results: Result) -> Iterator[tuple
             for k, result in enumerate(results):  # a result is kept only with the readings that it is from
                 store.readings.add([Reading(one.name, name, k, result.time, 0, NOW) for name in one.ids])
             store.results.save(results)
-            app = make_app(store, {one.name: one}, intake, Still())
+            app = make_app(ApiContext(store, {one.name: one}, intake, Still(), EventHub()))
             headers = {"Authorization": f"Bearer {store.tokens.create(Role.ANALYST).secret}"}
             with TestClient(app, headers=headers) as made:
                 yield made, store

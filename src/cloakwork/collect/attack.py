@@ -113,7 +113,7 @@ def attack(site: CollectedSite, frames: Iterable[Frame], *, clock: Callable[[], 
     part = partial_cloak(site.cloak, present, site.site.drift, locally=site.site.samples_locally)
     shrink = 1 / np.sqrt(numbers[present])
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
-    values = means * part.steps - site.baselines[present]
+    values = means * part.steps - site.site.baselines[present]
     offsets = part.offsets
     if offsets is not None:  # those that are fresh in each frame average out too
         offsets = replace(offsets, columns=np.where(offsets.over > 0, 1, shrink[:, None]) * offsets.columns)

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from cloakwork.collect.intake import Intake
+from cloakwork.collect.intake import REASONS, Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import ReadingStatus, Result, Store
@@ -20,7 +20,6 @@ from cloakwork.sensor.wire import STATES
 SOLVE_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-VERDICTS = {ReadingStatus.AGAIN: Reason.DUPLICATE, ReadingStatus.ALARM: Reason.ALARM}
 
 
 def reason_code(reason: str) -> str:
@@ -81,7 +80,7 @@ class PartsCollector(Collector):
         state = self._intake.state
         readings = CounterMetricFamily("cloakwork_readings", "Readings by verdict.", labels=["verdict"])
         readings.add_metric([ReadingStatus.NEW], state.stored)
-        for verdict, reason in VERDICTS.items():
+        for verdict, reason in REASONS.items():
             readings.add_metric([verdict], state.problems.get(reason, 0))
         yield readings
         problems = CounterMetricFamily("cloakwork_problems", "Problems by reason.", labels=["reason"])

@@ -1,7 +1,5 @@
 """Results: the newest, one, a page of them, a whole window combined, and the truth of a simulation."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated
 
@@ -20,6 +18,7 @@ from cloakwork.collect.api.route_context import (
     ApiContext,
     ContextDep,
     PageQuery,
+    Simulation,
     SiteName,
     encode_cursor,
     json_response,
@@ -126,18 +125,6 @@ def _combined(found: Attack, span: Span) -> Response:
 
 def _results_body(page: Page[Result]) -> ResultsBody:
     return ResultsBody(items=[result_body(one, with_map=False) for one in page.items], next=encode_cursor(page.next))
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The positions of simulated sources at a time."""
-
-    time: int
-    sources: Sequence[tuple[float, ...]]
-
-
-Simulation = Callable[[str, int | None], Truth | None]
-"""Gives the truth of a site at a time (the newest if None); None where nothing is simulated."""
 
 
 class TrueSpot(ResponseModel):
