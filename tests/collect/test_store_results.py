@@ -217,11 +217,6 @@ def test_a_result_without_its_readings_is_dropped(store: Store) -> None:
     assert store.results.save([result(0, 2), result(5)]) == 1
 
 
-def test_a_result_of_no_sensor_is_refused(store: Store) -> None:
-    with pytest.raises(InputError, match="0 sensors"):
-        store.results.save([result(sensors=0)])
-
-
 def test_results_of_several_sites_are_saved_together(store: Store) -> None:
     store.readings.add([reading(), reading(site="hall")])
     assert store.results.save([result(sensors=1, site="hall"), result(sensors=1)]) == 2

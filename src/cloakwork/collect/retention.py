@@ -63,8 +63,11 @@ class Retention:
                 self._doubt(site, now)
 
     def _doubt(self, site: str, now: float) -> None:
-        """Warn once if the doubt lasts."""
-        if now - self._doubted.setdefault(site, now) >= PATIENCE_S:
+        """Log once for operators who follow the log, and warn once if it lasts."""
+        if site not in self._doubted:
+            self._doubted[site] = now
+            log.info(DOUBT, site)
+        elif now - self._doubted[site] >= PATIENCE_S:
             self._doubted[site] = math.inf
             log.warning(DOUBT, site)
 

@@ -175,7 +175,8 @@ class SiteQueue:
             ripe = {when for when in self._missed(store, with_late, newest_first=False) if when <= settled}
         if with_late:
             self._check_late_at = now if len(missed) >= self._limit else now + every
-        chosen = self._first(ripe)
+        first = sorted(ripe, key=lambda when: (self._on_slot(when), when), reverse=True)  # the order of recovery
+        chosen = set(first[: self._limit])
         # the store lists failed frames forever; frames dropped for newer ones have not been tried
         self._more = bool(chosen) and (chosen != self._last_missed or self.backlog.overflowed)
         self._last_missed = chosen
@@ -187,10 +188,6 @@ class SiteQueue:
             self.check_at = now + min(every, 2 * self._wait)
         else:
             self.check_at = now + every
-
-    def _first(self, times: set[int]) -> set[int]:
-        """The times that fit, in the order of recovery."""
-        return set(sorted(times, key=lambda when: (self._on_slot(when), when), reverse=True)[: self._limit])
 
     def _on_slot(self, when: int) -> bool:
         return when % self.site.schedule.period_ms == 0

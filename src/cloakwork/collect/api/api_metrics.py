@@ -42,7 +42,7 @@ class ApiMetrics:
         self._requests = Counter("cloakwork_http_requests", "Requests.", ["method", "route", "status"], **own)
         self._seconds = Histogram("cloakwork_http_seconds", "One request.", ["route"], buckets=REQUEST_S, **own)
         self.streams = Gauge("cloakwork_event_streams", "Open event streams.", **own)
-        self._dropped = Counter("cloakwork_event_streams_dropped", "Streams ended: the client was too slow.", **own)
+        self.dropped = Counter("cloakwork_event_streams_dropped", "Streams ended: the client was too slow.", **own)
 
     def count_result(self, result: Result) -> None:
         self._solved.labels(result.site).observe(result.took_ms / 1000)
@@ -55,10 +55,6 @@ class ApiMetrics:
         self._requests.labels(method, route, str(status)).inc()
         if route != "/v1/events":
             self._seconds.labels(route).observe(seconds)
-
-    def count_dropped_stream(self) -> None:
-        """A stream ended because its client is too slow."""
-        self._dropped.inc()
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

@@ -72,7 +72,7 @@ class ApiContext:
         self.settings = settings = settings or ApiSettings()
         self.metrics = metrics = ApiMetrics()
         metrics.registry.register(PartsCollector(list(sites), store, intake, live, broker))
-        hub.on_result, hub.on_drop = metrics.count_result, metrics.count_dropped_stream
+        hub.on_result, hub.on_drop = metrics.count_result, metrics.dropped.inc
         self.workers = WorkerThreads(settings.writes_at_once, settings.reads_at_once, metrics.count_store_call)
         self.access = AccessControl(store, self.workers, settings, connections)
         self.attacks = AttackCache(store, clock=clock)

@@ -24,7 +24,7 @@ from cloakwork.collect.api.route_context import (
     json_response,
     page_response,
 )
-from cloakwork.collect.attack import Attack, Span
+from cloakwork.collect.attack import Span
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Page, Result
@@ -101,7 +101,7 @@ async def attack(
         found = await context.workers.heavy(context.attacks.attack_until, watched, time, span)
     if found is None:
         raise ApiError(404, "no-readings", "The span up to this time has no readings.")
-    return await context.workers.read(_combined, found, span)
+    return await context.workers.read(lambda: json_response(attack_body(found, span)))
 
 
 def _whole(result: Result) -> Response:
@@ -117,10 +117,6 @@ def _alone(context: ApiContext, watched: CollectedSite, time: int) -> Result | N
     """The result of a frame recovered alone; None if the time has no readings."""
     frames = watched.frames(context.store, context.store.frames.values(watched.name, [time]))
     return _solver(watched).solve(frames, keep=False)[0] if frames else None
-
-
-def _combined(found: Attack, span: Span) -> Response:
-    return json_response(attack_body(found, span))
 
 
 def _results_body(page: Page[Result]) -> ResultsBody:

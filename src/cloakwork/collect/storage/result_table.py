@@ -11,7 +11,6 @@ from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.database import Database
 from cloakwork.collect.storage.reading_table import FrameProgress, held_readings, lock_frames
 from cloakwork.collect.storage.records import FAILED, Page, Result
-from cloakwork.errors import InputError
 
 MadeFrom = Mapping[int, Mapping[str, int]]
 TRIES = 5
@@ -49,12 +48,6 @@ class ResultTable:
         if some of those readings were erased while it was computed (without `made_from`: if it is from more sensors
         than its time has in the store).
         """
-        for result in results:
-            if result.sensors < 1:
-                raise InputError(
-                    f"a result of {result.site} from {result.sensors} sensors: at least one must have reported.",
-                    sensors=result.sensors,
-                )
         latest = {(result.site, result.time): result for result in results}
         by_site: dict[str, list[Result]] = {}
         for key in sorted(latest):
