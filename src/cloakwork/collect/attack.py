@@ -32,7 +32,6 @@ class Span(StrEnum):
     DAY = "day"
 
     def milliseconds(self, site: CollectedSite) -> int:
-        """The length of the span at a site."""
         return {Span.WINDOW: site.window_ms, Span.HOUR: 3_600_000, Span.DAY: 86_400_000}[self]
 
 

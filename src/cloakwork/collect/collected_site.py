@@ -48,7 +48,6 @@ class CollectedSite:
 
     @property
     def name(self) -> str:
-        """The site's name."""
         return self.site.name
 
     @property
@@ -113,7 +112,6 @@ class CollectedSite:
 
     @property
     def budget_rules(self) -> BudgetRules:
-        """The plan's rules for each sensor."""
         claim = self.plan.claim
         window_ms = math.floor(1000 * claim.window)
         return BudgetRules(
@@ -127,7 +125,6 @@ class CollectedSite:
 
     @property
     def estimator_name(self) -> str:
-        """The estimator's name in results."""
         return type(self.estimator.estimator).__name__
 
     def frame(self, time: int, values: Mapping[str, int]) -> Frame:

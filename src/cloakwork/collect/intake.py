@@ -90,7 +90,6 @@ class Intake:
         self._plans[site] = period
 
     def start(self) -> None:
-        """Start storing."""
         self._writer.start()
 
     def stop(self) -> None:

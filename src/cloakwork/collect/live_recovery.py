@@ -110,7 +110,6 @@ class LiveRecovery:
         return self._idle.wait(timeout)
 
     def state(self, site: str) -> RecoveryState:
-        """Return the progress at one site."""
         with self._changed:
             reason = self._reason if self.prepared.is_set() else PREPARING
             return self._queues[site].state(self._steady(), self._clock(), reason)

@@ -56,7 +56,6 @@ class OpenFrames:
         self._closed: FIFOCache[int, int] = FIFOCache(REMEMBERED)
 
     def __len__(self) -> int:
-        """Number of open frames."""
         return len(self._open)
 
     def waits(self, time: int) -> bool:

@@ -60,7 +60,6 @@ class ListenAddress:
 
     @property
     def encrypted(self) -> bool:
-        """Whether clients reach it by https."""
         return self.certificate is not None or self.proxied
 
 
@@ -300,7 +299,6 @@ def _bound(listen: ListenAddress, connections: ConnectionTable) -> socket.socket
 
 
 def _open_files() -> int:
-    """Return the number of files that this process may open."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:

@@ -146,7 +146,6 @@ class SiteQueue:
         self.check_at = at
 
     def state(self, now: float, wall: int, reason: str) -> RecoveryState:
-        """Return the progress."""
         return RecoveryState(
             lag_ms=None if self._delay is None else wall - self.newest,
             delay_ms=self._delay,

@@ -104,7 +104,6 @@ class ZonePublisher:
 
     @property
     def state(self) -> BrokerState:
-        """State of the connection."""
         return self._client.state
 
     def result(self, result: Result) -> None:

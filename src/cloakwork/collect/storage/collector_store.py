@@ -138,7 +138,6 @@ class Store:
         return self._database.name
 
     def size(self) -> int:
-        """Bytes on the disk."""
         return self._database.size(tables.METADATA.tables)
 
     def check(self) -> None:

@@ -56,7 +56,6 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is an SQLite file."""
         return self.path is not None
 
     @contextmanager

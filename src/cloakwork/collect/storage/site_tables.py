@@ -68,7 +68,6 @@ class ProblemTable:
         self._database = database
 
     def add(self, rows: Sequence[ProblemCount]) -> None:
-        """Add to the counts."""
         if not rows:
             return
 
@@ -120,7 +119,6 @@ class CheckTable:
         self._database = database
 
     def load(self, site: str) -> PhysicsCheck | None:
-        """Return the latest check of a site."""
         rows = self._database.rows(sa.select(_CHECKS).where(_CHECKS.c.site == site))
         return next((PhysicsCheck(row.site, row.model, row.time, row.state, _faults(row.faults)) for row in rows), None)
 
