@@ -176,8 +176,10 @@ class LiveRecovery:
         results = list({result.time: result for result in solved}.values())  # in a long batch, some have settled
         results = self._with_bits(queue.site, results, values)
         made_from = {result.time: queue.solver.used(result.time) for result in results if result.settled} | values
-        kept = self._store.results.save(results, made_from=made_from)
-        dropped = {} if kept == len(results) else self._dropped(results)
+        stored = self._store.results
+        kept = {result.time for result in stored.save(results, made_from=made_from)}
+        # True for those that have no other result either: they are recovered again
+        dropped = {one.time: stored.get(one.site, one.time) is None for one in results if one.time not in kept}
         self._store_is_back()
         with self._changed:
             new = [result for result in results if result.time in values]
@@ -197,15 +199,6 @@ class LiveRecovery:
         stored = {**values, **(self._store.frames.values(site.name, others) if others else {})}
         bits = set(site.site.binary_ids)
         return [replace(result, sensors=result.sensors + len(bits & stored[result.time].keys())) for result in results]
-
-    def _dropped(self, results: Sequence[Result]) -> dict[int, bool]:
-        """Times whose result the store did not keep; True if it has no other result either, so they are redone."""
-        stored = {result.time: self._store.results.get(result.site, result.time) for result in results}
-        return {
-            result.time: kept is None
-            for result in results
-            if (kept := stored[result.time]) is None or (kept.sensors, kept.solved) != (result.sensors, result.solved)
-        }
 
     def _notify(self, result: Result) -> None:
         for call in self._listeners:

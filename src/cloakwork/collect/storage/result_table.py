@@ -39,8 +39,8 @@ class ResultTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, results: Sequence[Result], *, made_from: MadeFrom | None = None) -> int:
-        """Store results; returns how many were kept.
+    def save(self, results: Sequence[Result], *, made_from: MadeFrom | None = None) -> list[Result]:
+        """Store results; returns those that were kept.
 
         The first result of a site and time stands, so that several collectors agree. Only a better one replaces it: one
         that did not fail, then one that is settled, then one whose sources were followed, then one from more sensors.
@@ -53,9 +53,11 @@ class ResultTable:
         for key in sorted(latest):
             by_site.setdefault(key[0], []).append(latest[key])
         if not by_site:
-            return 0
+            return []
         return self._database.write(
-            lambda connection: sum(_save(connection, site, rows, made_from) for site, rows in by_site.items())
+            lambda connection: [
+                kept for site, rows in by_site.items() for kept in _save(connection, site, rows, made_from)
+            ]
         )
 
     def page(
@@ -121,7 +123,7 @@ class ResultTable:
         return next((_from_row(row) for row in self._database.rows(query)), None)
 
 
-def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_from: MadeFrom | None) -> int:
+def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_from: MadeFrom | None) -> list[Result]:
     """Store the results of one site whose readings are still there.
 
     Their frames are locked: whoever erases their readings has done so, or waits for us and then erases the results too.
@@ -149,7 +151,7 @@ def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_
         table = tables.frames
         change = sa.update(table).where(table.c.site == site, table.c.time == sa.bindparam("frame"))
         connection.execute(change.values(solved=sa.bindparam("sensors"), late=sa.bindparam("missed")), marks)
-    return len(kept)
+    return kept
 
 
 def _rank(result: Any) -> _Rank:
