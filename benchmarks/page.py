@@ -127,7 +127,7 @@ def _fill(store: Store, site: Site) -> None:
     newest = int(1000 * time.time()) // site.period_ms * site.period_ms
     for when in range(newest - (FRAMES - 1) * site.period_ms, newest + 1, site.period_ms):
         store.readings.add([Reading(site.name, sensor, when, when, 5, when) for sensor in site.sensor_ids])
-        assert store.results.save([_result(site, [near[[place]].indices for place in at], at, when)]) == 1
+        assert store.results.save([_result(site, [near[[place]].indices for place in at], at, when)])
         at = np.array([rng.choice(step[[place]].indices) for place in at])
 
 

@@ -52,6 +52,7 @@ class Broker:
         lines.append(f"log_dest file {self.log}")
         # a quiet broker has the settings of the deployed one: room for many readings, saved twice a minute
         many = ["log_type error", "autosave_interval 30", "max_queued_messages 2000000", "max_inflight_messages 1000"]
+        many += ["set_tcp_nodelay true"]
         lines += many if quiet else ["log_type all", "autosave_interval 1", "autosave_on_changes true"]
         if os.geteuid() == 0:
             lines.append("user root")  # the default user has no access to the test's folder

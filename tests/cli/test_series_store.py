@@ -52,7 +52,7 @@ def stored(folder: Path, results: list[Result], text: str = ROOMS) -> Case:
                 for sensor in range(1, 13)
             ]
         )
-        assert opened.results.save(results) == len(results)
+        assert len(opened.results.save(results)) == len(results)
     return Case(site, store)
 
 
@@ -196,7 +196,7 @@ def test_a_followed_frame_counts_by_its_own_readings_made_under_this_plan(
     with open_store(case.store) as store:
         for number, (when, told) in enumerate(zip(times, values, strict=True)):
             store.readings.add([Reading("flat", name, number, when, value, when) for name, value in told.items()])
-        assert store.results.save(elsewhere) == 3
+        assert len(store.results.save(elsewhere)) == 3
     succeed(*case.words, *PERIOD, *CLEAR, "--zone", "room-1", "--zone", "room-2")
     for row, zone in enumerate(("room-1", "room-2")):
         level = np.mean([min(1.0, (result.zones or ())[row].expected) for result in alone])

@@ -219,7 +219,7 @@ def test_an_export_has_the_label_of_each_track_and_whether_a_result_is_settled(s
         first = store.results.page("corridor").items[0]
         spot = RecoveredSource("3", (0.3,), 1.0, 0.1, 0.9, label=7)
         changed = replace(first, settled=True, labels=7, sources=(spot,), tracks=(track,))
-        assert store.results.save([changed]) == 1
+        assert len(store.results.save([changed])) == 1
     succeed("export", "corridor", "--results", "--out", out, "--store", case.store)
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from cloakwork.collect.api import ApiSettings, EventHub, Simulation, make_app
+from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.frame_results import pack_map
 from cloakwork.collect.intake import Intake
@@ -124,7 +124,9 @@ def parts(
         intake.start()
         try:
             hub, live, broker = EventHub(), Still(), Broker()
-            app = make_app(store, sites, intake, live, broker=broker, hub=hub, settings=settings, simulation=simulation)
+            app = make_app(
+                ApiContext(store, sites, intake, live, hub, broker=broker, settings=settings, simulation=simulation)
+            )
             made = {
                 "device": store.tokens.create(Role.DEVICE, "hall", "s1", "a device"),
                 "other": store.tokens.create(Role.DEVICE, "hall", "s2", "another device"),

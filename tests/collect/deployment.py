@@ -17,30 +17,16 @@ import psycopg
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site
 from cloakwork.collect.storage import Reading, Role, open_store
 from cloakwork.sensor.wire import topic, write_reading
-from tests.broker import READER, Broker
+from tests.broker import READER, Broker, running_broker
 from tests.collect.collector_process import SITE, Collector, ForkServer, HttpClient, fork_server
 from tests.collect.small_sites import site_file, values
+from tests.collect.subscriber_kit import packet
 from tests.ports import free_port
 from tests.waiting import PATIENCE
 
 PASSWORDS = {READER: "battery", "s1": "horse", "s2": "staple", "s3": "correct", "s4": "hooves"}
 AHEAD = 80  # frames that a load sends before their results
 AT_ONCE = 50  # messages before their acknowledgements are read
-
-
-@contextmanager
-def strict_broker(folder: Path, site: str = "hall") -> Iterator[Broker]:
-    """As an operator should run it: TLS, passwords, rules, and a queue for a collector that is away."""
-    broker = Broker(folder, tls=True, users=PASSWORDS, site=site)
-    settings = folder / "mosquitto.conf"
-    lines = [line for line in settings.read_text().splitlines() if not line.startswith(("autosave", "log_type"))]
-    lines += ["log_type error", "max_queued_messages 100000000", "max_inflight_messages 1000", "set_tcp_nodelay true"]
-    settings.write_text("\n".join([*lines, ""]))
-    broker.start()
-    try:
-        yield broker
-    finally:
-        broker.kill()
 
 
 class Device:
@@ -73,7 +59,7 @@ class Device:
 
     def _send(self, part: Sequence[tuple[str, bytes]]) -> None:
         link = self._link or self._connect()
-        link.sendall(b"".join(_packet(*message, number + 1) for number, message in enumerate(part)))
+        link.sendall(b"".join(packet(*message, number + 1) for number, message in enumerate(part)))
         _receive(link, 4 * len(part))
 
     def _connect(self) -> ssl.SSLSocket:
@@ -86,11 +72,6 @@ class Device:
         assert _receive(link, 4) == b"\x20\x02\x00\x00"
         self._link = link
         return link
-
-
-def _packet(name: str, payload: bytes, number: int) -> bytes:
-    body = struct.pack("!H", len(name)) + name.encode() + struct.pack("!H", number) + payload
-    return struct.pack("!BBB", 0x32, len(body) & 127 | 128, len(body) >> 7) + body
 
 
 def _receive(link: ssl.SSLSocket, size: int) -> bytes:
@@ -175,7 +156,9 @@ def deployment(
 ) -> Iterator[Deployment]:
     """A collector that is not started yet, with everything around it."""
     with ExitStack() as stack:
-        broker = stack.enter_context(strict_broker(folder / "broker"))
+        broker = stack.enter_context(
+            running_broker(folder / "broker", tls=True, users=PASSWORDS, site="hall", quiet=True)
+        )
         site = site_file(folder, SITE)
         stack.callback(fork_server().set_clock, 0)
         password = folder / "password"

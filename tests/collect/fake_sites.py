@@ -54,11 +54,11 @@ readings_per_window = 24
 PERIOD_MS = 60_046  # between two frames of the flat, with 60 an hour
 START_MS = int(1000 * time.time()) // PERIOD_MS * PERIOD_MS + 20_000  # in the middle between two frames
 LAG = 10  # frames until a result is settled
-WALKS = {  # corners of a round that each person goes, and how many minutes it takes
-    "Ada": ([(2.1, 2.4), (4.6, 1.4), (4.9, 5.6), (3.0, 6.6), (1.4, 5.0)], 40.0),
-    "Ben": ([(8.4, 1.6), (9.1, 2.9), (7.2, 3.1)], 25.0),
-    "Cleo": ([(8.6, 6.6), (7.4, 6.0)], 90.0),
-}
+WALKS = (  # corners of a round that each person goes, and how many minutes it takes
+    ([(2.1, 2.4), (4.6, 1.4), (4.9, 5.6), (3.0, 6.6), (1.4, 5.0)], 40.0),
+    ([(8.4, 1.6), (9.1, 2.9), (7.2, 3.1)], 25.0),
+    ([(8.6, 6.6), (7.4, 6.0)], 90.0),
+)
 
 
 def flat_text(*, readings: int = 60, name: str = "flat") -> str:
@@ -179,9 +179,8 @@ class FakeSite:
         if not isinstance(self.site.physics, FloorPlan):
             place = (time // (5 * self.site.period_ms)) % len(space)
             at = [] if space.labels else space.places[place].tolist()
-            return [{"at": at, "place": space.name(place), "label": "drip"}]
-        at_home = list(WALKS.items())[: self.people]
-        return [{"at": list(_walk(corners, time / 60000 / lap)), "label": who} for who, (corners, lap) in at_home]
+            return [{"at": at, "place": space.name(place)}]
+        return [{"at": list(_walk(corners, time / 60000 / lap))} for corners, lap in WALKS[: self.people]]
 
     def result(self, time: int, *, frames: int = 1, now: int | None = None) -> dict[str, Any]:
         """What is found at that time; from many frames, more exactly. At `now` it may be settled."""

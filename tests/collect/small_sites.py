@@ -73,7 +73,7 @@ def values(watched: CollectedSite, *at: object, seed: int = 0) -> dict[str, int]
     """What the sensors send of sources at these places."""
     physics, cloak = watched.site.physics, watched.cloak
     true = physics.apply(sources(physics, list(at))) if at else np.zeros(physics.sensors)
-    noisy = true + watched.baselines + cloak.sigmas * np.random.default_rng(seed).standard_normal(physics.sensors)
+    noisy = true + watched.site.baselines + cloak.sigmas * np.random.default_rng(seed).standard_normal(physics.sensors)
     return dict(zip(watched.site.sensor_ids, np.rint(noisy / cloak.steps).astype(int).tolist(), strict=True))
 
 
@@ -148,7 +148,7 @@ def flat_site(text: str = FLAT, epsilon: float = 8.0) -> CollectedSite:
 
 def flat_result(site: CollectedSite, when: int, *, zone: int | None, chance: float = 0.9) -> Result:
     """A result with one source in this zone, or with none."""
-    weights = np.zeros(site.places)
+    weights = np.zeros(site.site.physics.places)
     counts: tuple[float, ...] = (1.0,)
     spots: tuple[RecoveredSource, ...] = ()
     if zone is not None:

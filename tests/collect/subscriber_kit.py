@@ -4,8 +4,7 @@ import socket
 import sqlite3
 import struct
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,27 +37,14 @@ def publish(broker: Broker, messages: Iterable[Message], *, retain: bool = False
         rest = list(messages)
         while rest:
             part, rest = rest[:100], rest[100:]
-            link.sendall(b"".join(_packet(*message, retain, k + 1) for k, message in enumerate(part)))
+            link.sendall(b"".join(packet(*message, k + 1, retain=retain) for k, message in enumerate(part)))
             assert len(answers.read(4 * len(part))) == 4 * len(part)
 
 
-def _packet(topic: str, payload: bytes, retain: bool, number: int) -> bytes:
+def packet(topic: str, payload: bytes, number: int, *, retain: bool = False) -> bytes:
+    """A message with QoS 1."""
     body = struct.pack("!H", len(topic)) + topic.encode() + struct.pack("!H", number) + payload
     return struct.pack("!BBB", 0x33 if retain else 0x32, len(body) & 127 | 128, len(body) >> 7) + body
-
-
-@contextmanager
-def patient_broker(folder: Path) -> Iterator[Broker]:
-    """A broker as an operator should have it: it keeps everything for a collector that is away."""
-    broker = Broker(folder)
-    settings = folder / "mosquitto.conf"
-    lines = [line for line in settings.read_text().splitlines() if not line.startswith(("autosave", "log"))]
-    settings.write_text("\n".join([*lines, "log_type none", "max_queued_messages 0", "max_inflight_messages 1000", ""]))
-    broker.start()
-    try:
-        yield broker
-    finally:
-        broker.kill()
 
 
 class Collector:

@@ -209,7 +209,7 @@ def test_a_file_that_cannot_work_is_refused_without_its_secrets(text: str, key: 
 def test_the_collector_sends_what_its_store_says(
     received: Receiver, hook: int, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alarm_sender, "LOOK_S", 0.05)
+    monkeypatch.setattr("cloakwork.collect.service.ALARMS_S", 0.05)
     monkeypatch.setattr(alarm_sender, "LASTING_S", {})
     watched: CollectedSite = make(tmp_path, SITE)
     sensor, file = watched.ids[0], written(tmp_path, f'[webhook]\nurl = "http://127.0.0.1:{hook}"')

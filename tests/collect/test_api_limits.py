@@ -18,7 +18,7 @@ from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.capacity import ConcurrencyLimiter, RateLimiter
 from cloakwork.collect.connection_limits import address_of
 from cloakwork.collect.storage import Reading, ReadingStatus
-from cloakwork.errors import ApiError, InputError
+from cloakwork.errors import ApiError
 from tests.collect.api_kit import PLAIN, Bench, bench, reading, served
 from tests.waiting import PATIENCE, until
 
@@ -81,12 +81,6 @@ def test_addresses_of_one_customer_count_as_one() -> None:
     assert seen("::ffff:192.0.2.1") != seen("::ffff:192.0.2.2")
     assert address_of(None) == ""
     assert len(seen("x" * 1000)) == 64
-
-
-def test_settings_out_of_range_are_refused() -> None:
-    for wrong in ({"body_bytes": 0}, {"device_rate": -1.0}, {"stream_s": float("inf")}, {"token_s": 61.0}):
-        with pytest.raises(InputError, match=next(iter(wrong))):
-            ApiSettings(**wrong)
 
 
 def test_a_device_that_floods_gets_429_while_others_are_served(tmp_path: Path) -> None:

@@ -265,8 +265,7 @@ def test_a_listener_that_fails_stops_nothing(
     def broken(_: Result) -> None:
         raise RuntimeError
 
-    live = LiveRecovery(sqlite_store, {watched.name: watched}, on_result=[broken], wait=WAIT)
-    live.listen(heard.append)
+    live = LiveRecovery(sqlite_store, {watched.name: watched}, on_result=[broken, heard.append], wait=WAIT)
     live.start()
     assert live.settle(LONG)
     with caplog.at_level(logging.CRITICAL):

@@ -152,7 +152,8 @@ def simulated(one: CollectedSite, seed: int) -> tuple[list[Frame], FloatArray]:
     for number in range(FRAMES):
         people = np.bincount(rng.integers(0, physics.places, rng.integers(0, 4)), minlength=physics.places)
         noise = one.cloak.sigmas * rng.standard_normal(physics.sensors)
-        steps = np.rint((physics.apply(people.astype(float)) + one.baselines + noise) / one.cloak.steps).astype(int)
+        readings = physics.apply(people.astype(float)) + one.site.baselines + noise
+        steps = np.rint(readings / one.cloak.steps).astype(int)
         frames.append(one.frame(moment(one, number), dict(zip(one.ids, steps.tolist(), strict=True))))
         truth.append([people[zone.places].sum() for zone in one.site.zones])
     return frames, np.array(truth, dtype=float)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from cloakwork.collect.open_frames import MOST_OPENED, REMEMBERED, OpenFrames, ReadyFrame, enough_agree
+from cloakwork.collect.open_frames import MOST_OPENED, REMEMBERED, OpenFrames, enough_agree
 from cloakwork.collect.site_queue import Backlog
 
 
 def ready(frames: OpenFrames, now: float) -> list[int]:
-    return [one.time for one in frames.take(now)]
+    return list(frames.take(now))
 
 
 def test_a_frame_is_ready_when_all_have_reported() -> None:
@@ -17,7 +17,7 @@ def test_a_frame_is_ready_when_all_have_reported() -> None:
         assert ready(frames, 1.0) == []
     frames.add(100, 1, 1.0)
     assert (len(frames), frames.next_due()) == (0, 0.0)
-    assert frames.take(1.0) == [ReadyFrame(100, most=True)]
+    assert frames.take(1.0) == {100: True}
     assert ready(frames, 99.0) == []
 
 
@@ -27,9 +27,9 @@ def test_a_frame_is_ready_when_it_has_waited_long_enough_since_its_first_reading
     frames.add(200, 0, 2.0)
     frames.add(200, 1, 6.5)
     assert (frames.next_due(), frames.waits(100), frames.waits(300)) == (6.0, True, False)
-    assert frames.take(5.9) == []
-    assert frames.take(6.0) == [ReadyFrame(100, most=False)]
-    assert frames.take(7.0) == [ReadyFrame(200, most=True)]
+    assert frames.take(5.9) == {}
+    assert frames.take(6.0) == {100: False}
+    assert frames.take(7.0) == {200: True}
     assert frames.next_due() is None
 
 
@@ -80,7 +80,7 @@ def test_a_frame_that_lies_ahead_waits_until_it_has_come_or_most_sensors_say_so(
     assert ready(frames, 3601.0) == [100]
     frames.add(200, 0, 4000.0, ahead=3600.0)
     frames.add(200, 1, 4000.5, ahead=3600.0)
-    assert frames.take(4001.5) == [ReadyFrame(200, most=True)]
+    assert frames.take(4001.5) == {200: True}
 
 
 HOUR = 3600.0
@@ -150,7 +150,7 @@ def test_only_so_many_frames_are_remembered() -> None:
 
 def test_the_newest_comes_alone_and_the_rest_in_batches() -> None:
     backlog = Backlog(10)
-    backlog.add((when, True) for when in (3, 9, 1, 7, 5))
+    backlog.add(dict.fromkeys((3, 9, 1, 7, 5), True))
     assert backlog.take(newest=6, size=2) == [9]
     assert backlog.take(newest=9, size=2) == [5, 7]
     assert backlog.take(newest=9, size=9) == [1, 3]
@@ -159,8 +159,8 @@ def test_the_newest_comes_alone_and_the_rest_in_batches() -> None:
 
 def test_the_backlog_is_bounded_and_lets_the_oldest_and_the_emptiest_go() -> None:
     backlog = Backlog(3)
-    backlog.add([(50, False), (9, True), (8, True)])
+    backlog.add({50: False, 9: True, 8: True})
     full = backlog.overflowed
-    backlog.add([(10, True), (7, True)])
+    backlog.add({10: True, 7: True})
     assert (full, backlog.overflowed) == (False, True)
     assert backlog.take(newest=99, size=9) == [8, 9, 10]

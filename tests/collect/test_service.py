@@ -137,7 +137,7 @@ def test_a_clock_that_was_ahead_and_is_set_right_leaves_no_frame_behind_that_is_
     assert queue.state(5.0, clock[0], "").lag_ms == 0
     queue.count([result(time=moment(watched, -9))], 0.01, 5.0)
     assert queue.newest == moment(watched, 2), "an old one that is late is not the newest"
-    queue.backlog.add((moment(watched, number), True) for number in (-3, -2, 3))
+    queue.backlog.add({moment(watched, number): True for number in (-3, -2, 3)})
     assert queue.take(5.0, 1.0) == [moment(watched, number) for number in (-3, -2, 3)], "in the order of time"
 
 

@@ -66,7 +66,7 @@ def test_two_sites_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_watched_site_knows_its_sensors_schedule_and_estimator(watched: CollectedSite) -> None:
-    assert (watched.name, len(watched.ids), watched.places) == ("corridor", 12, 40)
+    assert (watched.name, len(watched.ids)) == ("corridor", 12)
     assert watched.index["s03"] == 2
     assert watched.schedule == watched.site.schedule
     assert (watched.wait_ms, watched.window_ms) == (watched.schedule.period_ms // 2, 60_000)
@@ -204,7 +204,7 @@ def test_a_window_together_is_one_frame_with_the_noise_of_the_mean(watched: Coll
     assert said is not None
     steps = np.array([[row.value for row in rows if row.seq == number] for number in range(6)])
     cloak = watched.cloak
-    means = steps.mean(axis=0) * cloak.steps - watched.baselines
+    means = steps.mean(axis=0) * cloak.steps - watched.site.baselines
     sigma = np.sqrt((cloak.sigmas**2 + cloak.steps**2 / 6) / 6)
     oracle = recover(means[None, :], cloak.physics, sigma=sigma, estimator=watched.estimator.estimator)
     assert (said.frames, said.readings, said.since) == (6, 72, moment(watched, 0))
@@ -233,7 +233,7 @@ def test_a_window_counts_each_sensor_for_itself(watched: CollectedSite) -> None:
     sigma = np.sqrt((cloak.sigmas[present] ** 2 + cloak.steps[present] ** 2 / 6) / numbers)
     rest = partial_cloak(cloak, present)
     oracle = recover(
-        (means * rest.steps - watched.baselines[present])[None, :],
+        (means * rest.steps - watched.site.baselines[present])[None, :],
         rest.physics,
         sigma=sigma,
         estimator=watched.estimator.estimator,

@@ -95,7 +95,7 @@ def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has
             found = store.frames.values(SITE, [moment(k) for k in range(4)])
             made = [result(k, len(said), status=json.dumps(said)) for k, said in enumerate(found.values()) if said]
             time.sleep(seconds)
-            kept[number] += store.results.save(made, made_from=found)
+            kept[number] += len(store.results.save(made, made_from=found))
 
     with (
         open_store(store_url, wait_s=60) as one,

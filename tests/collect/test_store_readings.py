@@ -191,8 +191,7 @@ def test_a_limit_out_of_range_is_refused(sqlite_store: Store, limit: int) -> Non
     store = sqlite_store
     calls: list[Callable[[], object]] = [
         lambda: store.readings.page(SITE, limit=limit),
-        lambda: store.readings.alarms(SITE, limit=limit),
-        lambda: store.readings.alarms_per_sensor(SITE, each=limit),
+        lambda: store.readings.alarms(SITE, each=limit),
         lambda: store.results.page(SITE, limit=limit),
         lambda: store.reports.history(SITE, limit=limit),
         lambda: store.frames.unsolved(SITE, limit),

@@ -15,7 +15,7 @@ from tests.collect.store_rows import SITE, START, frames, moment, reading, repor
 def test_a_result_comes_back_as_it_was(store: Store) -> None:
     store.readings.add(frames(2))
     bare = result(1, counts=None, sources=(), set_aside=(), map=None, gap=math.inf, estimator="Bäsis", status="")
-    assert store.results.save([result(0), bare]) == 2
+    assert len(store.results.save([result(0), bare])) == 2
     assert store.results.get(SITE, moment(0)) == result(0)
     assert store.results.get(SITE, moment(1)) == bare
     assert store.results.latest(SITE) == bare
@@ -40,7 +40,7 @@ def test_numbers_of_numpy_are_kept_as_numbers(store: Store) -> None:
     when: Any = np.int64(moment(0))
     spot = RecoveredSource("3", (half, half), half, half, half)
     given = replace(result(), time=when, gap=half, counts=(half,), sources=(spot,))
-    assert store.results.save([given]) == 1
+    assert len(store.results.save([given])) == 1
     assert store.results.get(SITE, when) == result(
         gap=0.5, counts=(0.5,), sources=(RecoveredSource("3", (0.5, 0.5), 0.5, 0.5, 0.5),)
     )
@@ -51,7 +51,7 @@ def test_there_may_be_no_result(store: Store) -> None:
     assert store.results.latest(SITE) is None
     assert store.results.get(SITE, START) is None
     assert store.results.page(SITE) == Page((), None)
-    assert store.results.save([]) == 0
+    assert len(store.results.save([])) == 0
 
 
 def test_a_period_is_sampled_by_the_last_good_result_of_each_step(store: Store) -> None:
@@ -77,7 +77,7 @@ def test_the_latest_result_may_be_asked_for_up_to_a_time(store: Store) -> None:
 def test_a_later_result_takes_the_place_of_an_earlier_one(store: Store) -> None:
     store.readings.add(frames(1))
     store.results.save([result(sensors=2)])
-    assert store.results.save([result(status="old"), result(status="better", map=None)]) == 1
+    assert len(store.results.save([result(status="old"), result(status="better", map=None)])) == 1
     assert store.results.latest(SITE) == result(status="better", map=None)
     assert len(store.results.page(SITE).items) == 1
 
@@ -174,7 +174,7 @@ def test_a_result_that_leaves_a_sensor_out_again_is_not_asked_for_forever(store:
 def test_a_result_from_fewer_sensors_than_the_one_that_is_there_is_dropped(store: Store) -> None:
     store.readings.add(frames(1, 3))
     store.results.save([result(0, 3, status="from all")])
-    assert store.results.save([result(0, 2, status="slower, from fewer")]) == 0
+    assert len(store.results.save([result(0, 2, status="slower, from fewer")])) == 0
     assert store.results.latest(SITE) == result(0, 3, status="from all")
     assert store.frames.outgrown(SITE) == []
 
@@ -186,7 +186,7 @@ def test_results_from_ever_fewer_sensors_are_not_asked_for_forever(store: Store)
     store.readings.add([reading("s4", 0)])
     tries = 0
     while store.frames.outgrown(SITE) == [START]:
-        assert store.results.save([result(0, 2)]) == 0
+        assert len(store.results.save([result(0, 2)])) == 0
         tries += 1
         assert tries <= 10
     assert tries >= 2
@@ -194,7 +194,7 @@ def test_results_from_ever_fewer_sensors_are_not_asked_for_forever(store: Store)
     assert store.frames.unsolved(SITE) == []
     store.readings.add([reading("s5", 0)])
     assert store.frames.outgrown(SITE) == [START]
-    assert store.results.save([result(0, 5)]) == 1
+    assert len(store.results.save([result(0, 5)])) == 1
 
 
 def test_of_two_solvers_neither_hides_that_more_came(store: Store) -> None:
@@ -209,28 +209,23 @@ def test_of_two_solvers_neither_hides_that_more_came(store: Store) -> None:
 
 
 def test_a_result_without_its_readings_is_dropped(store: Store) -> None:
-    assert store.results.save([result(0)]) == 0
+    assert len(store.results.save([result(0)])) == 0
     store.readings.add(frames(1, 2))
-    assert store.results.save([result(0, 3), result(5)]) == 0
+    assert len(store.results.save([result(0, 3), result(5)])) == 0
     assert store.results.latest(SITE) is None
     assert store.frames.unsolved(SITE) == [START]
-    assert store.results.save([result(0, 2), result(5)]) == 1
-
-
-def test_a_result_of_no_sensor_is_refused(store: Store) -> None:
-    with pytest.raises(InputError, match="0 sensors"):
-        store.results.save([result(sensors=0)])
+    assert len(store.results.save([result(0, 2), result(5)])) == 1
 
 
 def test_results_of_several_sites_are_saved_together(store: Store) -> None:
     store.readings.add([reading(), reading(site="hall")])
-    assert store.results.save([result(sensors=1, site="hall"), result(sensors=1)]) == 2
+    assert len(store.results.save([result(sensors=1, site="hall"), result(sensors=1)])) == 2
     assert store.frames.unsolved("hall") == store.frames.unsolved(SITE) == []
 
 
 def test_many_results_are_saved_in_one_go(store: Store) -> None:
     store.readings.add(frames(1100, 1))
-    assert store.results.save([result(k, 1) for k in range(1100)]) == 1100
+    assert len(store.results.save([result(k, 1) for k in range(1100)])) == 1100
     assert store.frames.unsolved(SITE) == []
 
 
@@ -249,11 +244,10 @@ def test_history_keeps_the_last_report_of_every_ten_seconds(store: Store) -> Non
 
     store.reports.add([at(second) for second in range(35)])
     store.reports.add([at(3), at(12, "s2")])
-    assert store.reports.history(SITE, "s1") == [at(9), at(19), at(29), at(34)]
     assert store.reports.history(SITE) == [at(9), at(19), at(12, "s2"), at(29), at(34)]
-    assert store.reports.history(SITE, "s1", limit=2) == [at(29), at(34)]
-    assert store.reports.history(SITE, "s1", since=at(19).received, until=at(34).received) == [at(19), at(29)]
-    assert store.reports.history(SITE, "s9") == []
+    assert store.reports.history(SITE, limit=2) == [at(29), at(34)]
+    assert store.reports.history(SITE, since=at(19).received, until=at(34).received) == [at(19), at(29)]
+    assert store.reports.history("hall") == []
 
 
 def test_problems_are_counted(store: Store) -> None:

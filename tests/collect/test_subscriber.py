@@ -23,7 +23,7 @@ from cloakwork.mqtt import BrokerAddress
 from cloakwork.mqtt.client import HELD_BACK
 from cloakwork.sensor.wire import write_status
 from tests.broker import READER, Broker, make_certificates, running_broker
-from tests.collect.subscriber_kit import SENSORS, WATCHED, Collector, count, patient_broker, publish, reading, stored
+from tests.collect.subscriber_kit import SENSORS, WATCHED, Collector, count, publish, reading, stored
 from tests.devices import SENSOR, make_folder
 from tests.forking import python
 from tests.waiting import PATIENCE, until
@@ -31,7 +31,7 @@ from tests.waiting import PATIENCE, until
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    with patient_broker(tmp_path / "broker") as found:
+    with running_broker(tmp_path / "broker", quiet=True) as found:
         yield found
 
 

@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from cloakwork.collect.storage import Reading, ReadingStatus
+from cloakwork.collect.api import EventHub
+from cloakwork.collect.storage import Reading, ReadingStatus, Result
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.demo import Demonstration, Household, load_flat
 from cloakwork.physics import FloorPlan, sources
@@ -135,17 +136,21 @@ def test_a_stopped_show_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_busy_machine_misses_no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """The store takes longer for each few readings than a frame waits for the rest by the fast clock."""
-    add, sensors = ReadingTable.add, []
+    add, publish, sensors = ReadingTable.add, EventHub.publish_result, []
 
     def slowly(table: ReadingTable, readings: Sequence[Reading]) -> list[ReadingStatus]:
         time.sleep(SLOW_S)
         return add(table, readings)
 
+    def noting(hub: EventHub, result: Result) -> None:
+        sensors.append(result.sensors)
+        publish(hub, result)
+
     monkeypatch.setattr(ReadingTable, "add", slowly)
+    monkeypatch.setattr(EventHub, "publish_result", noting)
     monkeypatch.setattr("cloakwork.collect.batch_writer.BATCH", 2)
     with Demonstration((small_flat(), staying([(1.0, 1.0)]))) as show:
         assert SLOW_S * show.clock.speed > show.watched.wait_ms / 1000
-        show.service.live.listen(lambda result: sensors.append(result.sensors))
         show.wait_for(4, PATIENCE)
     assert set(sensors) == {6}
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from http.client import HTTPException
 from pathlib import Path
-from threading import Event, Thread
 from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -26,11 +25,9 @@ from cloakwork.errors import InputError, StoreError
 from cloakwork.mqtt import ALARMS, AWAY, read_password
 from cloakwork.site import Seconds
 
-LOOK_S = 30.0
 LASTING_S = {AWAY: 900.0}  # before it is an alarm: a device may only start again
 RETRY_S = 300.0  # after a message that could not be sent
 TIMEOUT_S = 10.0
-STOP_S = 15.0
 PORTS = {"smtp": 587, "smtps": 465}
 LOCAL = ("localhost", "127.0.0.1", "::1")
 log = logging.getLogger(__name__)
@@ -178,8 +175,8 @@ class _Sent:
     at: float = -float("inf")
 
 
-class AlarmSender(Thread):
-    """Looks at the alarms of some sites every half minute, and sends what is new.
+class AlarmSender:
+    """Sends what is new about the alarms of some sites. Call `look` every half minute.
 
     `reasons` gives those of each of the `ALARMS` of a site that are on now. Changes within `settings.every` of a
     message are held back; after it, only what still differs is sent. A channel that fails is tried again.
@@ -194,22 +191,10 @@ class AlarmSender(Thread):
         page_url: str | None = None,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(daemon=True, name="cloakwork alarms")
         self._settings, self._sites, self._reasons = settings, sorted(sites), LastingReasons(reasons, steady)
         self._page, self._steady = page_url, steady
         self._sent: dict[tuple[str, str, str], _Sent] = {}
         self._retry: dict[str, float] = {}
-        self._stopping = Event()
-
-    def run(self) -> None:
-        while not self._stopping.wait(LOOK_S):
-            self.look()
-
-    def stop(self) -> None:
-        """Stop, and wait for a message that is under way."""
-        self._stopping.set()
-        with suppress(RuntimeError):  # it was not started
-            self.join(STOP_S)
 
     def look(self) -> None:
         """Send what is new."""

@@ -32,7 +32,6 @@ class Span(StrEnum):
     DAY = "day"
 
     def milliseconds(self, site: CollectedSite) -> int:
-        """The length of the span at a site."""
         return {Span.WINDOW: site.window_ms, Span.HOUR: 3_600_000, Span.DAY: 86_400_000}[self]
 
 
@@ -113,7 +112,7 @@ def attack(site: CollectedSite, frames: Iterable[Frame], *, clock: Callable[[], 
     part = partial_cloak(site.cloak, present, site.site.drift, locally=site.site.samples_locally)
     shrink = 1 / np.sqrt(numbers[present])
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
-    values = means * part.steps - site.baselines[present]
+    values = means * part.steps - site.site.baselines[present]
     offsets = part.offsets
     if offsets is not None:  # those that are fresh in each frame average out too
         offsets = replace(offsets, columns=np.where(offsets.over > 0, 1, shrink[:, None]) * offsets.columns)

@@ -85,7 +85,6 @@ class BatchWriter:
         return self.queued < self._capacity
 
     def start(self) -> None:
-        """Start the writing thread."""
         if self._thread is None:
             self._stopping.clear()
             self._thread = Thread(target=self._work, daemon=True, name="cloakwork writer")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from cloakwork._checks import FloatArray
 from cloakwork.collect.open_frames import enough_agree
 from cloakwork.collect.problems import CANNOT_MEASURE, BudgetRules
 from cloakwork.collect.storage import Store, plan_of
@@ -49,7 +48,6 @@ class CollectedSite:
 
     @property
     def name(self) -> str:
-        """The site's name."""
         return self.site.name
 
     @property
@@ -114,7 +112,6 @@ class CollectedSite:
 
     @property
     def budget_rules(self) -> BudgetRules:
-        """The plan's rules for each sensor."""
         claim = self.plan.claim
         window_ms = math.floor(1000 * claim.window)
         return BudgetRules(
@@ -128,18 +125,7 @@ class CollectedSite:
 
     @property
     def estimator_name(self) -> str:
-        """The estimator's name in results."""
         return type(self.estimator.estimator).__name__
-
-    @property
-    def places(self) -> int:
-        """Number of places, which is also the length of a map."""
-        return self.site.physics.places
-
-    @property
-    def baselines(self) -> FloatArray:
-        """The reading of each sensor without a source nearby, shape (m,)."""
-        return self.site.baselines
 
     def frame(self, time: int, values: Mapping[str, int]) -> Frame:
         """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
@@ -158,10 +144,6 @@ class CollectedSite:
     @cached_property
     def _rows(self) -> Mapping[str, int]:
         return {name: row for row, name in enumerate(self.site.sensor_ids)}
-
-    def count_bits(self, values: Mapping[str, int]) -> int:
-        """Number of binary sensors among those that have a value."""
-        return sum(name in values for name in self.site.binary_ids)
 
     def unusable(self, frame: Frame) -> str:
         """The reason why recovering a frame is not worthwhile; empty if it is."""

@@ -24,7 +24,6 @@ from cloakwork.mqtt import BrokerAddress
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds to start or to stop
-ATTEMPTS = 5  # at finding a free port
 CONNECT_S = 10.0  # for a client to say who it is
 SILENT_S = 120.0  # that a client may send nothing: twice the keep-alive of devices and the collector
 CONNECTIONS, PER_ADDRESS = 1000, 400
@@ -59,10 +58,11 @@ class _TimedReader(StreamReaderAdapter):  # type: ignore[misc]
 class _Broker(AmqttBroker):  # type: ignore[misc]
     """Closes each connection when it ends or the broker stops; a cancelled one does not disturb the others."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, listening: socket.socket) -> None:
         super().__init__(config)
         self._subscriptions = _Subscriptions()
         self._connections = ConnectionTable(most=CONNECTIONS, per_address=PER_ADDRESS)
+        self._listening = LimitedListener(listening, self._connections)
 
     async def stream_connected(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str
@@ -74,15 +74,11 @@ class _Broker(AmqttBroker):  # type: ignore[misc]
             writer.close()
 
     async def _create_server_instance(
-        self, listener_name: str, _kind: object, address: str, port: int, _context: object
+        self, listener_name: str, _kind: object, _address: str, _port: int, _context: object
     ) -> asyncio.Server:
         """Listen with a limited number of connections."""
-        try:
-            listening = LimitedListener(socket.create_server((address, port)), self._connections)
-        except OSError as problem:
-            raise BrokerError(problem.strerror) from None
         serve = partial(self.stream_connected, listener_name=listener_name)
-        return await asyncio.start_server(serve, sock=listening, backlog=BACKLOG)
+        return await asyncio.start_server(serve, sock=self._listening, backlog=BACKLOG)
 
     async def _initialize_client_session(
         self, reader: ReaderAdapter, writer: StreamWriterAdapter, remote_address: str, remote_port: int
@@ -112,30 +108,23 @@ class EmbeddedBroker:
         return BrokerAddress(HOST, self.port)
 
     def start(self) -> None:
-        """Listen; raises `InputError` if the port is taken. With port 0, tries again if another program was faster."""
-        requested = self.port
-        for last in [False] * (ATTEMPTS - 1) + [True]:
-            self.port = _free_port(requested)
-            try:
-                self._listen()
-            except InputError:
-                if requested or last:
-                    raise
-            else:
-                return
-
-    def _listen(self) -> None:
+        """Listen; raises `InputError` if the port is taken."""
+        try:
+            listening = socket.create_server((HOST, self.port))
+        except OSError:
+            raise InputError(
+                f"port {self.port} is taken, by a broker or a collector that runs already. Use that one, "
+                f"mqtt://localhost:{self.port}, or none.",
+                port=self.port,
+            ) from None
+        self.port = int(listening.getsockname()[1])
         logging.getLogger("amqtt").setLevel(logging.CRITICAL)  # it logs every client that comes and goes
         logging.getLogger("transitions").setLevel(logging.ERROR)
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(log_failure)
         self._thread = Thread(target=self._loop.run_forever, daemon=True, name="cloakwork embedded broker")
         self._thread.start()
-        try:
-            self._run(self._open())
-        except BrokerError:
-            self._end_loop()
-            raise _port_taken(self.port) from None
+        self._run(self._open(listening))
 
     def stop(self) -> None:
         """End all connections; undelivered messages are lost."""
@@ -147,10 +136,11 @@ class EmbeddedBroker:
             self._broker = None
         self._end_loop()
 
-    async def _open(self) -> None:
+    async def _open(self, listening: socket.socket) -> None:
         listeners = {"default": ListenerConfig(bind=f"{HOST}:{self.port}")}
         # a device that is away for a while finds its session again; one that never returns is forgotten
-        self._broker = _Broker(BrokerConfig(listeners=listeners, plugins=PLUGINS, session_expiry_interval=3600))
+        config = BrokerConfig(listeners=listeners, plugins=PLUGINS, session_expiry_interval=3600)
+        self._broker = _Broker(config, listening)
         await self._broker.start()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
@@ -178,22 +168,3 @@ async def _cancel_others() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-
-
-def _free_port(port: int) -> int:
-    """Return the port, or any free one for 0."""
-    with socket.socket() as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind((HOST, port))
-        except OSError:
-            raise _port_taken(port) from None
-        return int(trial.getsockname()[1])
-
-
-def _port_taken(port: int) -> InputError:
-    return InputError(
-        f"port {port} is taken, by a broker or a collector that runs already. Use that one, mqtt://localhost:{port}, "
-        "or none.",
-        port=port,
-    )

@@ -19,7 +19,7 @@ LATE_FRAMES = 3
 DEFAULT_PERIOD_MS = 60_000
 DAY_MS = 86_400_000
 BENCH = "bench"  # the state of a device under audit, which has its own budget
-_REASONS = {ReadingStatus.AGAIN: Reason.DUPLICATE, ReadingStatus.ALARM: Reason.ALARM}
+REASONS = {ReadingStatus.AGAIN: Reason.DUPLICATE, ReadingStatus.ALARM: Reason.ALARM}
 Row = TypeVar("Row", Reading, DeviceReport)
 log = logging.getLogger(__name__)
 
@@ -42,22 +42,12 @@ class IntakeState:
 class Intake:
     """Accepts readings of some sites and stores them.
 
-    Parameters
-    ----------
-    sensors
-        The sensor ids of each site.
-    on_new, on_report
-        Called by the writing thread with what has just been stored; they should return soon. Readings with a wrong
-        clock are stored, but not passed to `on_new`: they are part of no frame.
-    periods
-        Milliseconds between two readings of a site. A reading that arrives over three periods after its time is late.
-    rules
-        The plan's rules for the sensors of a site. Readings that break them are counted, and stored all the same, up to
-        the quota of their device.
-    capacity
-        How many readings may wait.
-    clock
-        Unix milliseconds.
+    `sensors` gives the sensor ids of each site, and `rules` those of its plan: readings that break them are counted,
+    and stored all the same, up to the quota of their device. A reading that arrives over three of the site's `periods`
+    (milliseconds) after its time is late. At most `capacity` readings wait. `clock` is in Unix milliseconds.
+
+    The writing thread calls `on_new` and `on_report` with what has just been stored; they should return soon. Readings
+    with a wrong clock are stored, but not passed to `on_new`: they are part of no frame.
     """
 
     def __init__(
@@ -100,7 +90,6 @@ class Intake:
         self._plans[site] = period
 
     def start(self) -> None:
-        """Start storing."""
         self._writer.start()
 
     def stop(self) -> None:
@@ -219,7 +208,7 @@ class Intake:
         """Count what is odd about stored readings, and pass on those that are part of a frame."""
         new = []
         for reading, status in zip(readings, statuses, strict=True):
-            reasons = [_REASONS[status]] if status in _REASONS else list(self._timing(reading))
+            reasons = [REASONS[status]] if status in REASONS else list(self._timing(reading))
             if Reason.DUPLICATE in reasons or Reason.ALARM in reasons:
                 self._quota.release(reading)
             elif self._quota.floods(reading):

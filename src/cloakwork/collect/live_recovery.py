@@ -32,23 +32,11 @@ log = logging.getLogger(__name__)
 class LiveRecovery:
     """Recovers the frames of some sites as their readings are stored.
 
-    Parameters
-    ----------
-    on_result
-        Called by the recovering thread with each saved result that did not fail.
-    wait
-        Seconds that a frame waits for its remaining sensors; by default `wait_ms` of each site.
-    backlog
-        Frames of a site that may wait here. The rest is fetched from the store later.
-    check
-        Seconds between two queries to the store for frames without a result.
-    clock, steady
-        Unix milliseconds, and seconds of a clock that never jumps.
-    speed
-        How many times faster than real time both run: 1, except in a simulation.
+    The recovering thread calls `on_result` with each saved result that did not fail. A frame waits `wait` seconds for
+    its remaining sensors (by default `wait_ms` of its site), and at most `backlog` frames of a site wait here: the rest
+    is fetched from the store, which is queried every `check` seconds. `clock` is in Unix milliseconds, `steady` in
+    seconds of a clock that never jumps; both run `speed` times faster than real time.
 
-    Notes
-    -----
     Where sources are followed, frames are taken in the order of time; if more than `backlog` wait, the newest of them,
     and the others come later, recovered alone. Elsewhere the newest frame is recovered first and continues from the
     one before; if there is none, a batch of older ones is, small enough not to hold up the next. Sites take turns.
@@ -69,7 +57,7 @@ class LiveRecovery:
         speed: float = 1.0,
     ) -> None:
         self._store = store
-        self._listeners = list(on_result)
+        self._listeners = on_result
         self._check_s = check
         self._clock, self._steady, self._speed = clock, steady, speed
         self._queues = {
@@ -85,10 +73,6 @@ class LiveRecovery:
         self.prepared = threading.Event()
         self._retry = FIRST_RETRY
         self._thread: threading.Thread | None = None
-
-    def listen(self, call: Callable[[Result], None]) -> None:
-        """Add a listener for results."""
-        self._listeners.append(call)
 
     def on_new(self, readings: Sequence[Reading]) -> None:
         """Register readings that have just been stored; quick, thread-safe."""
@@ -126,7 +110,6 @@ class LiveRecovery:
         return self._idle.wait(timeout)
 
     def state(self, site: str) -> RecoveryState:
-        """Return the progress at one site."""
         with self._changed:
             reason = self._reason if self.prepared.is_set() else PREPARING
             return self._queues[site].state(self._steady(), self._clock(), reason)
@@ -174,7 +157,7 @@ class LiveRecovery:
                 self._store_is_back()
         except StoreError as problem:
             more = True
-            queue.backlog.add((when, True) for when in times)
+            queue.backlog.add(dict.fromkeys(times, True))
             self._wait_for_store(problem)
         except Exception:
             log.exception("%s: gave up on %d frames", queue.site.name, len(times))
@@ -193,13 +176,15 @@ class LiveRecovery:
         results = list({result.time: result for result in solved}.values())  # in a long batch, some have settled
         results = self._with_bits(queue.site, results, values)
         made_from = {result.time: queue.solver.used(result.time) for result in results if result.settled} | values
-        kept = self._store.results.save(results, made_from=made_from)
-        dropped = {} if kept == len(results) else self._dropped(results)
+        stored = self._store.results
+        kept = {result.time for result in stored.save(results, made_from=made_from)}
+        # True for those that have no other result either: they are recovered again
+        dropped = {one.time: stored.get(one.site, one.time) is None for one in results if one.time not in kept}
         self._store_is_back()
         with self._changed:
             new = [result for result in results if result.time in values]
             queue.count(new, time.perf_counter() - began, self._steady(), dropped)
-            queue.backlog.add((when, True) for when, again in dropped.items() if again)
+            queue.backlog.add({when: True for when, again in dropped.items() if again})
         for result in results:
             if result.time not in dropped and not result.failed:
                 self._notify(result)
@@ -212,16 +197,8 @@ class LiveRecovery:
             return results
         others = [result.time for result in results if result.time not in values]
         stored = {**values, **(self._store.frames.values(site.name, others) if others else {})}
-        return [replace(result, sensors=result.sensors + site.count_bits(stored[result.time])) for result in results]
-
-    def _dropped(self, results: Sequence[Result]) -> dict[int, bool]:
-        """Times whose result the store did not keep; True if it has no other result either, so they are redone."""
-        stored = {result.time: self._store.results.get(result.site, result.time) for result in results}
-        return {
-            result.time: kept is None
-            for result in results
-            if (kept := stored[result.time]) is None or (kept.sensors, kept.solved) != (result.sensors, result.solved)
-        }
+        bits = set(site.site.binary_ids)
+        return [replace(result, sensors=result.sensors + len(bits & stored[result.time].keys())) for result in results]
 
     def _notify(self, result: Result) -> None:
         for call in self._listeners:

@@ -20,14 +20,6 @@ def enough_agree(sensors: int, of: int) -> bool:
     return sensors >= min(of, max(2, -(-of // 2)))
 
 
-@dataclass(frozen=True)
-class ReadyFrame:
-    """A frame to recover; `most` says that at least half of the sensors have reported."""
-
-    time: int
-    most: bool
-
-
 @dataclass(slots=True)
 class _OpenFrame:
     """The sensors that opened it and that have reported (one bit each), and the time it is due."""
@@ -40,25 +32,14 @@ class _OpenFrame:
 class OpenFrames:
     """The open frames of one site; not thread-safe.
 
-    Parameters
-    ----------
-    sensors
-        How many make a frame complete.
-    wait
-        Seconds after its first reading that a frame waits for the rest.
-    period
-        Seconds from one frame to the next.
-    slot_ms
-        Regular times are multiples of it.
+    A frame of `sensors` readings is complete, and waits `wait` seconds after its first one for the rest. `period` is in
+    seconds; regular times are multiples of `slot_ms`.
 
-    Notes
-    -----
     A frame that lies ahead of the collector's clock waits until its time: the sensor that opened it has a wrong clock.
     Once half of the sensors agree, the collector's clock is wrong, and the frame no longer waits for it. A frame off
     the slots becomes ready only if half of the sensors share it. One sensor can open only a few frames, so it cannot
-    crowd out the others. The store lists every frame that is not tracked here.
-
-    When the collector's clock is corrected, frames that only seemed to lie ahead stop waiting.
+    crowd out the others. The store lists every frame that is not tracked here. When the collector's clock is corrected,
+    frames that only seemed to lie ahead stop waiting.
     """
 
     def __init__(self, sensors: int, wait: float, period: float, *, slot_ms: int = 1) -> None:
@@ -75,7 +56,6 @@ class OpenFrames:
         self._closed: FIFOCache[int, int] = FIFOCache(REMEMBERED)
 
     def __len__(self) -> int:
-        """Number of open frames."""
         return len(self._open)
 
     def waits(self, time: int) -> bool:
@@ -106,9 +86,9 @@ class OpenFrames:
             frame.due = now + self._wait
             heapq.heappush(self._due, (frame.due, time))
 
-    def take(self, now: float) -> list[ReadyFrame]:
-        """Remove and return the frames that are ready."""
-        ready = [ReadyFrame(time, most=True) for time in self._complete]
+    def take(self, now: float) -> dict[int, bool]:
+        """Remove the frames that are ready; returns their times, and whether half of the sensors have reported each."""
+        ready = dict.fromkeys(self._complete, True)
         self._complete = []
         while (due := self._first_due()) is not None and due <= now:
             time = heapq.heappop(self._due)[1]
@@ -116,7 +96,7 @@ class OpenFrames:
             self._close(time, frame)
             reported = frame.reported.bit_count()
             if time % self._slot_ms == 0 or enough_agree(reported, self._sensors):
-                ready.append(ReadyFrame(time, most=2 * reported >= self._sensors))
+                ready[time] = 2 * reported >= self._sensors
         return ready
 
     def first_shared(self) -> int | None:

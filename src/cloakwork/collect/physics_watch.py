@@ -115,5 +115,5 @@ class PhysicsWatch:
 
 def _fingerprint(site: CollectedSite, fresh: FloatArray) -> str:
     """Identifies the model and the tests: a state is good for these only."""
-    parts = (site.site.physics.matrix, site.cloak.sigmas, site.baselines, np.array(fresh.shape))
+    parts = (site.site.physics.matrix, site.cloak.sigmas, site.site.baselines, np.array(fresh.shape))
     return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()[:16]

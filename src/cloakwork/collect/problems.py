@@ -60,7 +60,6 @@ class ProblemCounter:
         self._lock = Lock()
 
     def count(self, reason: Reason, site: str, sensor: str, when: int) -> None:
-        """Count one problem at Unix millisecond `when`."""
         known = self._sensors.get(site)
         key = ("" if known is None else site, sensor if known and sensor in known else "", reason.value)
         with self._lock:

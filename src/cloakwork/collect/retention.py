@@ -1,16 +1,14 @@
 """Removes data that is too old, but never because this machine's clock jumped ahead."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Set
-from contextlib import suppress
-from threading import Event, Thread
 
 from cloakwork.collect.storage import Store, unix_ms
 from cloakwork.errors import StoreError
 
 ERASE_S = 3600.0
-CHECK_S = 60.0
 JUMP_S = 300.0  # the wall clock may drift by this much between two checks
 NEAR_MS = 3_600_000
 TRUST_S = 86_400.0
@@ -19,12 +17,11 @@ DOUBT = (
     "%s: nothing is removed for its age yet: less than half of the sensors have sent a reading of this hour, so the "
     "clock of this machine may be wrong. Check it; it is trusted once it has run for a day without a jump"
 )
-STOP_S = 15.0
 log = logging.getLogger(__name__)
 
 
-class Retention(Thread):
-    """Removes, once an hour, data that is older than so many days.
+class Retention:
+    """Removes, once an hour, data that is older than so many days. Call `check` every minute.
 
     Removed data is gone for good, so a wall clock that may be wrong removes nothing. It is trusted at a site if half of
     the site's sensors agree with it (a reading has arrived within the last hour, by this clock, and its device's stamp
@@ -44,27 +41,12 @@ class Retention(Thread):
         clock: Callable[[], int] = unix_ms,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(daemon=True, name="cloakwork retention")
         self._store, self._sensors, self._days = store, sensors, days
         self._clock, self._steady = clock, steady
-        self._stopping = Event()
         self._last_offset = self._offset()
         self._steady_since = steady()
         self._due = dict.fromkeys(sensors, self._steady_since)
         self._doubted: dict[str, float] = {}
-        self._warned: set[str] = set()
-
-    def run(self) -> None:
-        while True:
-            self.check()
-            if self._stopping.wait(CHECK_S):
-                return
-
-    def stop(self) -> None:
-        """Stop, and wait for the current erasure."""
-        self._stopping.set()
-        with suppress(RuntimeError):  # it was not started
-            self.join(STOP_S)
 
     def check(self) -> None:
         """Remove old data where it is due and the clock is trusted."""
@@ -76,7 +58,6 @@ class Retention(Thread):
             if now - self._steady_since >= TRUST_S or self._sensors_agree(site, ids):
                 self._due[site] = now + ERASE_S
                 self._doubted.pop(site, None)
-                self._warned.discard(site)
                 self._erase(site)
             else:
                 self._doubt(site, now)
@@ -86,8 +67,8 @@ class Retention(Thread):
         if site not in self._doubted:
             self._doubted[site] = now
             log.info(DOUBT, site)
-        elif now - self._doubted[site] >= PATIENCE_S and site not in self._warned:
-            self._warned.add(site)
+        elif now - self._doubted[site] >= PATIENCE_S:
+            self._doubted[site] = math.inf
             log.warning(DOUBT, site)
 
     def _offset(self) -> float:

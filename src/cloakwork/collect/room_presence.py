@@ -1,6 +1,7 @@
 """Which zones are in use, from the stored reports of their binary sensors."""
 
 import math
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,9 +42,10 @@ def room_presence(store: Store, watched: CollectedSite, until: int, *, slots: in
     rooms: dict[str, list[str]] = {}
     for sensor in site.spec.binary:
         rooms.setdefault(str(sensor.zone), []).append(sensor.id)
+    unable = unable_sensors(store, watched.name, times.tolist(), period)
     found = []
     for zone, sensors in rooms.items():
-        reports = np.stack([_reports(store, watched.name, sensor, times, period) for sensor in sensors], axis=1)
+        reports = np.stack([_reports(store, watched, sensor, unable) for sensor in sensors], axis=1)
         # someone who comes and goes between two readings is not followed, so the share alone limits how often they come
         least = 1 - (1 - stated.share) / stated.share
         chances = presence(reports, flip, stay=max(stay, least + 1e-9), share=stated.share, seen=stated.seen)
@@ -51,18 +53,16 @@ def room_presence(store: Store, watched: CollectedSite, until: int, *, slots: in
     return found
 
 
-def _reports(store: Store, site: str, sensor: str, times: IntArray, period: int) -> IntArray:
-    """The reports of a sensor at these times, -1 where there is none."""
-    reports = np.full(len(times), -1)
-    if not len(times):
-        return reports
-    since, until = int(times[0]), int(times[-1]) + period
-    rows = store.readings.page(site, sensor=sensor, since=since, until=until, limit=len(times), newest_first=True).items
-    for row in rows:
-        if row.value in {0, 1}:
-            reports[(row.time - since) // period] = row.value
-    unable = unable_sensors(store, site, times.tolist(), period)
-    return np.where([sensor in unable[time] for time in times.tolist()], -1, reports)
+def _reports(store: Store, watched: CollectedSite, sensor: str, unable: Mapping[int, Set[str]]) -> IntArray:
+    """The reports of a sensor at the times of `unable`, -1 where there is none or the device could not measure."""
+    reports, times, period = np.full(len(unable), -1), list(unable), watched.schedule.period_ms
+    if times:
+        since, until, most = times[0], times[-1] + period, len(times)
+        page = store.readings.page(watched.name, sensor=sensor, since=since, until=until, limit=most, newest_first=True)
+        for row in page.items:
+            if row.value in {0, 1}:
+                reports[(row.time - since) // period] = row.value
+    return np.where([sensor in those for those in unable.values()], -1, reports)
 
 
 def in_use(store: Store, watched: CollectedSite, now: int) -> dict[str, float]:

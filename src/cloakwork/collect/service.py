@@ -5,21 +5,15 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import uvicorn
 
 from cloakwork.collect.alarm_sender import AlarmSender, AlarmSettings, LastingReasons
-from cloakwork.collect.api import (
-    AccessControl,
-    ApiSettings,
-    EventHub,
-    Simulation,
-    make_app,
-    timed_protocol,
-)
+from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app, timed_protocol
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
 from cloakwork.collect.intake import Intake
@@ -36,6 +30,8 @@ from cloakwork.readings import ReadingScale
 
 START_S = 20.0  # for the server to listen
 STOP_S = 15.0
+RETENTION_S = 60.0  # between two looks for old data
+ALARMS_S = 30.0  # between two looks for alarms to send
 RECENT_MS = 3_600_000
 GRACE_S = 5  # that a current request may take to end
 NAME = "cloakwork-collector"
@@ -64,30 +60,19 @@ class ListenAddress:
 
     @property
     def encrypted(self) -> bool:
-        """Whether clients reach it by https."""
         return self.certificate is not None or self.proxied
 
 
 class Service:
     """Collects readings of some sites, from `start` to `stop`. The caller closes the store.
 
-    Parameters
-    ----------
-    broker
-        Where devices publish; None for HTTP only.
-    group, name
-        As for `make_subscriber`: the group that shares the readings, and the name of this collector's session.
-    keep_days
-        Older data is removed every hour, as long as the clock is trusted; None keeps everything.
-    home_assistant, page_url
-        Publish the occupied zones and the alarms to Home Assistant, through the broker, with a link to the page.
-    alarms
-        Send alarms by webhook or mail, with the same link.
-    simulation
-        The positions of simulated sources, for a demonstration.
-    clock, speed
-        The time at the sites in Unix milliseconds, and how many times faster than real time it runs. Everything about
-        readings follows it: frames, quotas, health and retention. The network and sign-in stay in real time.
+    Devices publish at `broker`; without one, readings arrive by HTTP only. `group` and `name` are as for
+    `make_subscriber`. Data older than `keep_days` is removed every hour, as long as the clock is trusted. With
+    `home_assistant`, the occupied zones and the alarms go there through the broker, with a link to `page_url`; `alarms`
+    sends them by webhook or mail. `simulation` has the positions of simulated sources, for a demonstration.
+
+    `clock` is the time at the sites in Unix milliseconds, which runs `speed` times faster than real time. Everything
+    about readings follows it: frames, quotas, health and retention. The network and sign-in stay in real time.
     """
 
     def __init__(
@@ -115,11 +100,21 @@ class Service:
         self._connections = _table(self._listen, self._settings)
         self.store, self._sites, self._clock = store, sites, clock
         self._hub = EventHub()
+        self._zones = None
+        if home_assistant and broker is not None:
+            self._zones = ZonePublisher(
+                zone_broker(broker),
+                sites,
+                name=f"{name}-zones",
+                page_url=page_url,
+                alarms=LastingReasons(self._alarms),
+                in_use=lambda site, now: in_use(store, sites[site], now),
+                clock=clock,
+            )
         sensors = {name: frozenset(site.ids) for name, site in sites.items()}
         steady = time.monotonic if speed == 1 else lambda: clock() / 1000
-        self.live = LiveRecovery(
-            store, sites, on_result=[self._hub.publish_result], clock=clock, steady=steady, speed=speed
-        )
+        listeners = [self._hub.publish_result, *([] if self._zones is None else [self._zones.result])]
+        self.live = LiveRecovery(store, sites, on_result=listeners, clock=clock, steady=steady, speed=speed)
         self.intake = Intake(
             store,
             sensors,
@@ -134,37 +129,28 @@ class Service:
             self.subscriber = make_subscriber(
                 broker, self.intake, client_id=name, group=group, sites=sorted(sites), clock=clock
             )
-        self._zones = None
-        if home_assistant and broker is not None:
-            self._zones = ZonePublisher(
-                zone_broker(broker),
-                sites,
-                name=f"{name}-zones",
-                page_url=page_url,
-                alarms=LastingReasons(self._alarms),
-                in_use=self._in_use,
-                clock=clock,
-            )
-            self.live.listen(self._zones.result)
-        self._alarm_sender = None if alarms is None else AlarmSender(alarms, sites, self._alarms, page_url=page_url)
-        app = make_app(
+        context = ApiContext(
             store,
             sites,
             self.intake,
             self.live,
+            self._hub,
             broker=self.subscriber,
-            hub=self._hub,
             settings=self._settings,
             connections=self._connections,
             simulation=simulation,
             clock=clock,
             speed=speed,
         )
-        self._access: AccessControl = app.state.access
-        self._server = uvicorn.Server(_config(app, self._listen, self._settings))
-        self._retention = (
-            None if keep_days is None else Retention(store, sensors, keep_days, clock=clock, steady=steady)
-        )
+        self._codes = context.access.codes
+        self._server = uvicorn.Server(_config(make_app(context), self._listen, self._settings))
+        self._repeated: list[_RepeatedCall] = []
+        if keep_days is not None:
+            retention = Retention(store, sensors, keep_days, clock=clock, steady=steady)
+            self._repeated.append(_RepeatedCall("cloakwork retention", RETENTION_S, retention.check))
+        if alarms is not None:
+            sender = AlarmSender(alarms, sites, self._alarms, page_url=page_url)
+            self._repeated.append(_RepeatedCall("cloakwork alarms", ALARMS_S, sender.look))
         self._socket: socket.socket | None = None
         self._thread: Thread | None = None
 
@@ -179,10 +165,6 @@ class Service:
             AWAY: [f"{one.sensor}: {one.state}" for one in reports if one.state in ("offline", *CANNOT_MEASURE)],
         }
 
-    def _in_use(self, site: str, now: int) -> dict[str, float]:
-        """The probability that someone is in each zone that binary sensors watch."""
-        return in_use(self.store, self._sites[site], now)
-
     @property
     def url(self) -> str:
         """The address of the page, once started."""
@@ -194,7 +176,7 @@ class Service:
 
     def invite(self, token: Token) -> str:
         """Return a link that signs a browser in with this token; it works once, for a few minutes."""
-        return f"{self.url}/#code={self._access.codes.make(token)}"
+        return f"{self.url}/#code={self._codes.make(token)}"
 
     @property
     def failed(self) -> bool:
@@ -215,18 +197,16 @@ class Service:
             self._serve(self._socket)
             if self.subscriber is not None:
                 self.subscriber.start()
-            for thread in (self._retention, self._alarm_sender):
-                if thread is not None:
-                    thread.start()
+            for thread in self._repeated:
+                thread.start()
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
         """Stop in an order that stores everything that was accepted, and acknowledges everything that was stored."""
-        for thread in (self._retention, self._alarm_sender):
-            if thread is not None:
-                thread.stop()
+        for thread in self._repeated:
+            thread.stop()
         if self.subscriber is not None:
             self.subscriber.stop()
         self._server.should_exit = True
@@ -249,6 +229,26 @@ class Service:
             if self.failed or time.monotonic() > end:
                 raise InputError("the HTTP server did not start; the log says why.")
             time.sleep(0.01)
+
+
+class _RepeatedCall(Thread):
+    """Calls something every so many seconds, from `start` to `stop`."""
+
+    def __init__(self, name: str, seconds: float, call: Callable[[], None]) -> None:
+        super().__init__(daemon=True, name=name)
+        self._seconds, self._call = seconds, call
+        self._stopping = Event()
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            self._call()
+            self._stopping.wait(self._seconds)
+
+    def stop(self) -> None:
+        """Stop, and wait for the current call."""
+        self._stopping.set()
+        with suppress(RuntimeError):  # it was not started
+            self.join(STOP_S)
 
 
 def _config(app: object, listen: ListenAddress, settings: ApiSettings) -> uvicorn.Config:
@@ -299,7 +299,6 @@ def _bound(listen: ListenAddress, connections: ConnectionTable) -> socket.socket
 
 
 def _open_files() -> int:
-    """Return the number of files that this process may open."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
@@ -321,18 +320,10 @@ def make_subscriber(
     """Return a client that brings what devices publish to an intake, once it is started.
 
     Its session outlives a connection: readings that are published while the collector is away wait at the broker, as
-    long as the broker has room for them.
-
-    Parameters
-    ----------
-    client_id
-        Names the session at the broker. Keep it over restarts, and give each collector its own.
-    group
-        Collectors of one group share the readings among them; they must all watch the same sites.
-    sites
-        Subscribe to these only; None for all that the broker has.
-    keep_alive
-        Seconds of silence after which both sides check that the other is there.
+    long as the broker has room for them. `client_id` names the session: keep it over restarts, and give each collector
+    its own. Collectors of one `group` share the readings among them; they must all watch the same sites. It subscribes
+    to `sites`, or to all that the broker has. After `keep_alive` seconds of silence both sides check that the other is
+    there.
     """
     if not client_id:
         raise InputError("the client id is empty, so the broker could not keep a session. Give a name.", client_id="")

@@ -1,7 +1,7 @@
 """Live recovery of one site: frames that are ready, frames that wait, and progress."""
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cloakwork.collect.collected_site import CollectedSite
@@ -53,9 +53,9 @@ class Backlog:
     def __len__(self) -> int:
         return len(self._times)
 
-    def add(self, times: Iterable[tuple[int, bool]]) -> None:
-        """Add pairs of a time and whether most sensors reported it."""
-        self._times |= dict(times)
+    def add(self, times: Mapping[int, bool]) -> None:
+        """Add times, each with whether most sensors reported it."""
+        self._times |= times
         surplus = len(self._times) - self.most
         if surplus > 0:
             self.overflowed = True
@@ -116,7 +116,7 @@ class SiteQueue:
         Where sources are followed, these are the earliest, and they wait for earlier frames that most sensors have
         reported. Elsewhere it is the newest alone, or others if it is done.
         """
-        self.backlog.add((frame.time, frame.most) for frame in self.frames.take(now))
+        self.backlog.add(self.frames.take(now))
         size = max(1, min(LARGEST_BATCH, int(budget / self._took)))
         if self.site.follows:
             return self.backlog.take_oldest(size, self.frames.first_shared())
@@ -146,7 +146,6 @@ class SiteQueue:
         self.check_at = at
 
     def state(self, now: float, wall: int, reason: str) -> RecoveryState:
-        """Return the progress."""
         return RecoveryState(
             lag_ms=None if self._delay is None else wall - self.newest,
             delay_ms=self._delay,
@@ -175,22 +174,19 @@ class SiteQueue:
             ripe = {when for when in self._missed(store, with_late, newest_first=False) if when <= settled}
         if with_late:
             self._check_late_at = now if len(missed) >= self._limit else now + every
-        chosen = self._first(ripe)
+        first = sorted(ripe, key=lambda when: (self._on_slot(when), when), reverse=True)  # the order of recovery
+        chosen = set(first[: self._limit])
         # the store lists failed frames forever; frames dropped for newer ones have not been tried
         self._more = bool(chosen) and (chosen != self._last_missed or self.backlog.overflowed)
         self._last_missed = chosen
         self.backlog.overflowed = False
         if self._more:
-            self.backlog.add((when, self._on_slot(when)) for when in chosen)
+            self.backlog.add({when: self._on_slot(when) for when in chosen})
             self.check_at = now
         elif any(settled < when <= wall for when in missed):  # so recent that another collector may be solving it
             self.check_at = now + min(every, 2 * self._wait)
         else:
             self.check_at = now + every
-
-    def _first(self, times: set[int]) -> set[int]:
-        """The times that fit, in the order of recovery."""
-        return set(sorted(times, key=lambda when: (self._on_slot(when), when), reverse=True)[: self._limit])
 
     def _on_slot(self, when: int) -> bool:
         return when % self.site.schedule.period_ms == 0

@@ -41,10 +41,9 @@ class Follower:
         self._labels = 0  # the largest label so far
         self._known: dict[int, RecoveredTrack] = {}  # tracks whose labels are from the store
 
-    def prepare(self) -> None:
+    def prepare(self, frame: Frame) -> None:
         """Build the model and compile, so that the first frame does not wait."""
-        steps = np.rint(self._site.baselines / self._site.cloak.steps).astype(np.int64)
-        self._new_tracker().step(Frame(0, steps, np.ones(len(steps), bool)))
+        self._new_tracker().step(frame)
 
     def reset(self) -> None:
         """Start again from the stored frames."""
@@ -150,11 +149,12 @@ class Solver:
         Where sources are followed, few frames are recovered alone: that is compiled with the first that is.
         """
         began = time.perf_counter()
+        steps = np.rint(self.site.site.baselines / self.site.cloak.steps).astype(np.int64)
+        quiet = Frame(0, steps, np.ones(len(steps), bool))
         if self._follower is not None:
-            self._follower.prepare()
+            self._follower.prepare(quiet)
         else:
-            steps = np.rint(self.site.baselines / self.site.cloak.steps).astype(np.int64)
-            self._recoverer.recover([Frame(0, steps, np.ones(len(steps), bool))], keep=False)
+            self._recoverer.recover([quiet], keep=False)
         return time.perf_counter() - began
 
     def solve(self, frames: Sequence[Frame], *, keep: bool = True, before: Result | None = None) -> list[Result]:

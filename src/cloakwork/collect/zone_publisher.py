@@ -58,16 +58,10 @@ class ZonePublisher:
     Only the newest result of a site counts, and only until Home Assistant would let it expire. Of a site whose
     estimator gives no probabilities, there are alarms only.
 
-    Parameters
-    ----------
-    name
-        Client id at the broker; no two clients may have the same. `cloakwork/zones/<name>` says whether it is online.
-    page_url
-        The address of the page, for a link in Home Assistant.
-    alarms
-        The reasons for each of the `ALARMS` of a site that is on now.
-    in_use
-        The probability that someone is in each zone of a site that binary sensors watch, at a time.
+    `name` is the client id at the broker; no two clients may have the same. `cloakwork/zones/<name>` says whether it is
+    online. `page_url` is the address of the page, for a link in Home Assistant. `alarms` gives the reasons for each of
+    the `ALARMS` of a site that is on now, `in_use` the probability that someone is in each zone that binary sensors
+    watch, at a time.
     """
 
     def __init__(
@@ -110,7 +104,6 @@ class ZonePublisher:
 
     @property
     def state(self) -> BrokerState:
-        """State of the connection."""
         return self._client.state
 
     def result(self, result: Result) -> None:

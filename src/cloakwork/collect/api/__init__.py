@@ -1,14 +1,13 @@
 """The collector's HTTP interface: readings in, results out, with a role for every token."""
 
-from cloakwork.collect.api.access_control import AccessControl
 from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.collect.api.application import make_app
 from cloakwork.collect.api.event_hub import EventHub
 from cloakwork.collect.api.http_limits import timed_protocol
-from cloakwork.collect.api.routes_results import Simulation, Truth
+from cloakwork.collect.api.route_context import ApiContext, Simulation, Truth
 
 __all__ = [
-    "AccessControl",
+    "ApiContext",
     "ApiSettings",
     "EventHub",
     "Simulation",

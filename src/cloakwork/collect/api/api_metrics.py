@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from cloakwork.collect.intake import Intake
+from cloakwork.collect.intake import REASONS, Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import ReadingStatus, Result, Store
@@ -20,7 +20,6 @@ from cloakwork.sensor.wire import STATES
 SOLVE_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-VERDICTS = {ReadingStatus.AGAIN: Reason.DUPLICATE, ReadingStatus.ALARM: Reason.ALARM}
 
 
 def reason_code(reason: str) -> str:
@@ -43,7 +42,7 @@ class ApiMetrics:
         self._requests = Counter("cloakwork_http_requests", "Requests.", ["method", "route", "status"], **own)
         self._seconds = Histogram("cloakwork_http_seconds", "One request.", ["route"], buckets=REQUEST_S, **own)
         self.streams = Gauge("cloakwork_event_streams", "Open event streams.", **own)
-        self._dropped = Counter("cloakwork_event_streams_dropped", "Streams ended: the client was too slow.", **own)
+        self.dropped = Counter("cloakwork_event_streams_dropped", "Streams ended: the client was too slow.", **own)
 
     def count_result(self, result: Result) -> None:
         self._solved.labels(result.site).observe(result.took_ms / 1000)
@@ -56,10 +55,6 @@ class ApiMetrics:
         self._requests.labels(method, route, str(status)).inc()
         if route != "/v1/events":
             self._seconds.labels(route).observe(seconds)
-
-    def count_dropped_stream(self) -> None:
-        """A stream ended because its client is too slow."""
-        self._dropped.inc()
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
@@ -81,7 +76,7 @@ class PartsCollector(Collector):
         state = self._intake.state
         readings = CounterMetricFamily("cloakwork_readings", "Readings by verdict.", labels=["verdict"])
         readings.add_metric([ReadingStatus.NEW], state.stored)
-        for verdict, reason in VERDICTS.items():
+        for verdict, reason in REASONS.items():
             readings.add_metric([verdict], state.problems.get(reason, 0))
         yield readings
         problems = CounterMetricFamily("cloakwork_problems", "Problems by reason.", labels=["reason"])

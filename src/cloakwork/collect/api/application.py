@@ -1,7 +1,7 @@
 """The HTTP interface as one application."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -19,22 +19,15 @@ from cloakwork.collect.api import (
     routes_sites,
 )
 from cloakwork.collect.api.access_control import GuardedRoute
-from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.collect.api.error_responses import (
     ResponseMiddleware,
     documented_errors,
     error_schemas,
     install_error_handlers,
 )
-from cloakwork.collect.api.event_hub import EventHub, StreamEnd
+from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.api.http_limits import BodyLimitMiddleware
 from cloakwork.collect.api.route_context import ApiContext
-from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.connection_limits import ConnectionTable
-from cloakwork.collect.intake import Intake
-from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.storage import Store, unix_ms
-from cloakwork.mqtt import MqttClient
 
 VERSION = "1"
 SUMMARY = "Stores cloaked readings and estimates where their sources are, roughly."
@@ -68,30 +61,12 @@ ROUTES = (
 )
 
 
-def make_app(
-    store: Store,
-    sites: Mapping[str, CollectedSite],
-    intake: Intake,
-    live: LiveRecovery,
-    *,
-    broker: MqttClient | None = None,
-    hub: EventHub | None = None,
-    settings: ApiSettings | None = None,
-    connections: ConnectionTable | None = None,
-    simulation: routes_results.Simulation | None = None,
-    clock: Callable[[], int] = unix_ms,
-    speed: float = 1.0,
-) -> FastAPI:
-    """An application that serves sites, given by name; the caller starts and stops the other parts.
+def make_app(context: ApiContext) -> FastAPI:
+    """An application that serves sites; the caller starts and stops the parts in its context.
 
     Call `hub.publish_result` with each saved result, from any thread, to send it to clients at once. Call
-    `hub.end_soon` before a server waits for its connections to end, or streams keep it waiting. `connections` are those
-    of the server: clients with a valid token are noted there. Only a demonstration has a `simulation`, whose truth
-    clients may ask for, and a `clock` of its own (Unix milliseconds) that runs at another `speed` than real time.
+    `hub.end_soon` before a server waits for its connections to end, or streams keep it waiting.
     """
-    context = ApiContext(
-        store, sites, intake, live, broker, hub or EventHub(), settings or ApiSettings(), connections, clock, speed
-    )
     app = FastAPI(
         title="Cloakwork collector",
         summary=SUMMARY,
@@ -107,9 +82,8 @@ def make_app(
     app.state.context, app.state.access, app.state.page = context, context.access, routes_page.load_page()
     app.router.route_class = GuardedRoute
     routers = [module.router for module in ROUTES]
-    if simulation is not None:
-        context.simulated = True
-        routers.append(routes_results.truth_router(simulation))
+    if context.simulation is not None:
+        routers.append(routes_results.truth_router(context.simulation))
     app.router.routes += [route for router in routers for route in router.routes]
     install_error_handlers(app)
     app.add_middleware(BodyLimitMiddleware, most=context.settings.body_bytes, seconds=context.settings.body_s)

@@ -4,10 +4,10 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter, to_thread
@@ -104,60 +104,43 @@ class KeyedLocks:
             yield
 
 
-class WorkerThreads:
-    """Runs blocking calls in threads. Devices and readers have threads of their own, so neither waits for the other.
+class WorkerPool:
+    """Runs blocking calls in so many threads, and refuses more than can wait for them.
 
-    `on_call` is called with the name of each call and the seconds that it took.
+    `on_call` is called with the name of each call and the seconds that it took. With `one_core`, the linear algebra of
+    a call does not spread over the others.
     """
 
-    def __init__(self, writes: int, reads: int, on_call: Callable[[str, float], None]) -> None:
-        self._counts = {"write": writes, "read": reads, "heavy": 1, "suspect": 1}
-        self._held: Counter[str] = Counter()
-        self._limiters: dict[str, CapacityLimiter] = {}
-        self._on_call = on_call
+    def __init__(self, threads: int, on_call: Callable[[str, float], None], *, one_core: bool = False) -> None:
+        self._threads, self._on_call, self._one_core = threads, on_call, one_core
+        self._held = 0
+        self._limiter: CapacityLimiter | None = None
 
-    async def read(self, call: Callable[Args, Answer], *args: Args.args, **kwargs: Args.kwargs) -> Answer:
-        """For readers, and for checks of tokens."""
-        return await self._run("read", partial(call, *args, **kwargs), _name(call))
-
-    async def write(self, call: Callable[Args, Answer], *args: Args.args, **kwargs: Args.kwargs) -> Answer:
-        """For devices."""
-        return await self._run("write", partial(call, *args, **kwargs), _name(call))
-
-    async def heavy(self, call: Callable[Args, Answer], *args: Args.args, **kwargs: Args.kwargs) -> Answer:
-        """For seconds of computing: one call at a time, on one core."""
-        return await self._run("heavy", partial(_on_one_core, partial(call, *args, **kwargs)), _name(call))
-
-    async def suspect(self, call: Callable[Args, Answer], *args: Args.args, **kwargs: Args.kwargs) -> Answer:
-        """For checks that will probably fail, so that a flood of them delays no one else."""
-        return await self._run("suspect", partial(call, *args, **kwargs), _name(call))
-
-    async def _run(self, kind: str, call: Callable[[], Answer], name: str) -> Answer:
-        if self._held[kind] >= (1 + MOST_WAITING) * self._counts[kind]:
+    async def __call__(self, call: Callable[Args, Answer], *args: Args.args, **kwargs: Args.kwargs) -> Answer:
+        if self._held >= (1 + MOST_WAITING) * self._threads:
             raise ApiError(503, "busy", "The collector is busy; nothing was changed. Try again later.", retry_s=2)
-        self._held[kind] += 1  # the limiter itself learns too late who waits
+        if self._limiter is None:  # it belongs to the event loop, which does not run yet when the app is made
+            self._limiter = CapacityLimiter(self._threads)
+        self._held += 1  # the limiter itself learns too late who waits
         try:
-            return await to_thread.run_sync(partial(self._timed, call, name), limiter=self._limiter(kind))
+            return await to_thread.run_sync(partial(self._timed, call, *args, **kwargs), limiter=self._limiter)
         finally:
-            self._held[kind] -= 1
+            self._held -= 1
 
-    def _timed(self, call: Callable[[], Answer], name: str) -> Answer:
+    def _timed(self, call: Callable[Args, Answer], *args: Args.args, **kwargs: Args.kwargs) -> Answer:
         began = time.perf_counter()
         try:
-            return call()
+            with threadpool_limits(1, user_api="blas") if self._one_core else nullcontext():
+                return call(*args, **kwargs)
         finally:
-            self._on_call(name, time.perf_counter() - began)
-
-    def _limiter(self, kind: str) -> CapacityLimiter:
-        if kind not in self._limiters:  # it belongs to the event loop, which does not run yet when the app is made
-            self._limiters[kind] = CapacityLimiter(self._counts[kind])
-        return self._limiters[kind]
+            self._on_call(getattr(call, "__name__", "call").lstrip("_"), time.perf_counter() - began)
 
 
-def _on_one_core(call: Callable[[], Answer]) -> Answer:
-    with threadpool_limits(1, user_api="blas"):
-        return call()
+class WorkerThreads:
+    """The threads for blocking calls. Devices and readers have their own, so neither waits for the other."""
 
-
-def _name(call: Callable[..., Any]) -> str:
-    return getattr(call, "__name__", "call").lstrip("_")
+    def __init__(self, writes: int, reads: int, on_call: Callable[[str, float], None]) -> None:
+        self.write = WorkerPool(writes, on_call)  # for devices
+        self.read = WorkerPool(reads, on_call)  # for readers, and for checks of tokens
+        self.heavy = WorkerPool(1, on_call, one_core=True)  # for seconds of computing
+        self.suspect = WorkerPool(1, on_call)  # for checks that will probably fail: a flood delays no one else

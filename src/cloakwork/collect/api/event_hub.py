@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from cachetools import LRUCache
 
@@ -36,6 +36,7 @@ POLLED = 16  # newest results of a site in each poll
 REPORTS_EVERY = 2  # polls
 WITHHELD = "an operator can see the reason"
 log = logging.getLogger(__name__)
+Item = TypeVar("Item")
 
 
 class EventKind(StrEnum):
@@ -274,10 +275,7 @@ class StorePoller:
         self._polls = 0
         self._followed: set[str] = set()
         self._starting = asyncio.Lock()
-        self._lags: dict[str, tuple[int | None, int, bool, bool, str]] = {}
-        self._reports: dict[str, set[DeviceReport]] = {}
-        self._problems: dict[str, set[ProblemCount]] = {}
-        self._faults: dict[str, tuple[FoundFault, ...]] = {}
+        self._known: dict[tuple[EventKind, str], frozenset[Any]] = {}
 
     async def follow(self, sites: Set[str]) -> None:
         """Publish everything that reaches these sites after this call, and nothing that is in the store already.
@@ -317,20 +315,25 @@ class StorePoller:
         self._hub.publish_stored(page.items, silently=silently)
 
     async def _poll_reports(self, site: str, *, silently: bool = False) -> None:
-        reports = set(await self._workers.read(self._store.reports.latest, site))
-        problems = set(await self._workers.read(self._store.problems.counts, site))
         faults = await self._workers.read(self._store.checks.faults, site)
+        reports = await self._workers.read(self._store.reports.latest, site)
+        problems = await self._workers.read(self._store.problems.counts, site)
+        new_faults = self._new(EventKind.FAULT, site, faults)
+        new_reports = self._new(EventKind.REPORT, site, reports)
+        new_problems = self._new(EventKind.PROBLEM, site, problems)
         if not silently:
-            known = self._faults.get(site, ())
-            self._hub.publish_faults(site, [fault for fault in faults if fault not in known])
-            self._hub.publish_reports(sorted(reports - self._reports.get(site, set())))
-            new = problems - self._problems.get(site, set())
-            self._hub.publish_problems(sorted(new, key=lambda problem: problem.last))
-        self._reports[site], self._problems[site], self._faults[site] = reports, problems, faults
+            self._hub.publish_faults(site, new_faults)
+            self._hub.publish_reports(new_reports)
+            self._hub.publish_problems(new_problems[::-1])  # the store lists the most recent first
 
     def _check_lag(self, site: str) -> None:
         lag = self._live.state(site)
-        now = (lag.delay_ms, lag.waiting, lag.more, lag.preparing, lag.reason)  # the other fields change with the clock
-        if self._lags.get(site) != now:
-            self._lags[site] = now
+        steady = (lag.delay_ms, lag.waiting, lag.more, lag.preparing, lag.reason)  # the others change with the clock
+        if self._new(EventKind.LAG, site, [steady]):
             self._hub.publish_lag(site, lag)
+
+    def _new(self, kind: EventKind, site: str, items: Sequence[Item]) -> list[Item]:
+        """The items that were not there when this was last asked."""
+        before = self._known.get((kind, site), frozenset())
+        self._known[kind, site] = frozenset(items)
+        return [item for item in items if item not in before]

@@ -2,7 +2,8 @@
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Path
@@ -22,17 +23,34 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.connection_limits import ConnectionTable
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.storage import Page, Store
+from cloakwork.collect.storage import Page, Store, unix_ms
 from cloakwork.errors import ApiError, InputError
 from cloakwork.mqtt import MqttClient
 
 Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The positions of simulated sources at a time."""
+
+    time: int
+    sources: Sequence[tuple[float, ...]]
+
+
+Simulation = Callable[[str, int | None], Truth | None]
+"""Gives the truth of a site at a time (the newest if None); None where nothing is simulated."""
 SiteName = Annotated[Name, Path(description="Name of a site.")]
 _CURSOR = re.compile(r"[A-Za-z0-9_.-]{1,120}").fullmatch
 
 
 class ApiContext:
-    """Everything that the routes of one app work with. `broker` is None where readings arrive by HTTP only."""
+    """Everything that the routes of one app work with.
+
+    `broker` is None where readings arrive by HTTP only. `connections` are those of the server: clients with a valid
+    token are noted there. Only a demonstration has a `simulation`, whose truth clients may ask for, and a `clock` of
+    its own (Unix milliseconds) that runs at another `speed` than real time.
+    """
 
     def __init__(
         self,
@@ -40,23 +58,21 @@ class ApiContext:
         sites: Mapping[str, CollectedSite],
         intake: Intake,
         live: LiveRecovery,
-        broker: MqttClient | None,
         hub: EventHub,
-        settings: ApiSettings,
-        connections: ConnectionTable | None,
-        clock: Callable[[], int],
-        speed: float,
+        *,
+        broker: MqttClient | None = None,
+        settings: ApiSettings | None = None,
+        connections: ConnectionTable | None = None,
+        simulation: Simulation | None = None,
+        clock: Callable[[], int] = unix_ms,
+        speed: float = 1.0,
     ) -> None:
-        for name, watched in sites.items():
-            if name != watched.name:
-                message = f"the site {watched.name} is given as {name!r}: use its own name as the key."
-                raise InputError(message, name=name, site=watched.name)
         self.store, self.sites, self.intake, self.live, self.broker = store, sites, intake, live, broker
-        self.hub, self.settings, self.clock, self.speed = hub, settings, clock, speed
-        self.simulated = False
+        self.hub, self.simulation, self.clock, self.speed = hub, simulation, clock, speed
+        self.settings = settings = settings or ApiSettings()
         self.metrics = metrics = ApiMetrics()
         metrics.registry.register(PartsCollector(list(sites), store, intake, live, broker))
-        hub.on_result, hub.on_drop = metrics.count_result, metrics.count_dropped_stream
+        hub.on_result, hub.on_drop = metrics.count_result, metrics.dropped.inc
         self.workers = WorkerThreads(settings.writes_at_once, settings.reads_at_once, metrics.count_store_call)
         self.access = AccessControl(store, self.workers, settings, connections)
         self.attacks = AttackCache(store, clock=clock)

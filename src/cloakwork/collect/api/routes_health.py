@@ -143,7 +143,7 @@ def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: boo
             )
             for problem in problems
         ],
-        alarms=store.readings.alarms_per_sensor(site, each=ALARMS),
+        alarms=store.readings.alarms(site, each=ALARMS),
         faults=[FaultBody(**asdict(fault), text=fault_text(fault)) for fault in store.checks.faults(site)],
         in_use=in_use(store, watched, context.clock()),
     )
@@ -205,7 +205,8 @@ def _used(
     share = min(1.0, MOST_COUNTED / (rules.allowed * len(watched.ids)))
     start = now - round(share * rules.window_ms) + 1
     stored = context.store.readings.counts(watched.name, start, now + 1, received=start)
-    return {name: _largest(_reported(reports.get(name), rules, now), stored.get(name)) for name in watched.ids}
+    both = {name: (_reported(reports.get(name), rules, now), stored.get(name)) for name in watched.ids}
+    return {name: max((number for number in pair if number is not None), default=None) for name, pair in both.items()}
 
 
 def _reported(report: DeviceReport | None, rules: BudgetRules, now: int) -> int | None:
@@ -213,10 +214,6 @@ def _reported(report: DeviceReport | None, rules: BudgetRules, now: int) -> int 
     if report is None or report.state == "offline" or report.received <= now - rules.window_ms:
         return None
     return report.used
-
-
-def _largest(*numbers: int | None) -> int | None:
-    return max((number for number in numbers if number is not None), default=None)
 
 
 def _broken(sensor: str, problems: Sequence[ProblemCount], over: bool, now: int) -> list[BrokenBody]:

@@ -1,7 +1,5 @@
 """Results: the newest, one, a page of them, a whole window combined, and the truth of a simulation."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated
 
@@ -20,12 +18,13 @@ from cloakwork.collect.api.route_context import (
     ApiContext,
     ContextDep,
     PageQuery,
+    Simulation,
     SiteName,
     encode_cursor,
     json_response,
     page_response,
 )
-from cloakwork.collect.attack import Attack, Span
+from cloakwork.collect.attack import Span
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Page, Result
@@ -102,7 +101,7 @@ async def attack(
         found = await context.workers.heavy(context.attacks.attack_until, watched, time, span)
     if found is None:
         raise ApiError(404, "no-readings", "The span up to this time has no readings.")
-    return await context.workers.read(_combined, found, span)
+    return await context.workers.read(lambda: json_response(attack_body(found, span)))
 
 
 def _whole(result: Result) -> Response:
@@ -120,24 +119,8 @@ def _alone(context: ApiContext, watched: CollectedSite, time: int) -> Result | N
     return _solver(watched).solve(frames, keep=False)[0] if frames else None
 
 
-def _combined(found: Attack, span: Span) -> Response:
-    return json_response(attack_body(found, span))
-
-
 def _results_body(page: Page[Result]) -> ResultsBody:
     return ResultsBody(items=[result_body(one, with_map=False) for one in page.items], next=encode_cursor(page.next))
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The positions of simulated sources at a time."""
-
-    time: int
-    sources: Sequence[tuple[float, ...]]
-
-
-Simulation = Callable[[str, int | None], Truth | None]
-"""Gives the truth of a site at a time (the newest if None); None where nothing is simulated."""
 
 
 class TrueSpot(ResponseModel):

@@ -203,7 +203,7 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
         now=context.clock(),
-        simulated=context.simulated,
+        simulated=context.simulation is not None,
         speed=context.speed,
         estimator=watched.estimator_name,
         follows=watched.follows,
@@ -278,34 +278,21 @@ def _positions(physics: Physics) -> list[list[float] | str | None]:
 def floor_shape(rooms: Rooms) -> dict[str, Any]:
     """Size, walls and doors of a floor; a wall is where two cells are not connected, or there is only one."""
     width, height = rooms.size
-    connected = {(int(i), int(j)) for i, j in rooms.pairs}
+    pairs = [frozenset(pair) for pair in rooms.pairs.tolist()]
     door_cells = _door_cells(rooms)
-    door_pairs = [
-        (int(i), int(j))
-        for (i, j), door in zip(rooms.pairs, rooms.door, strict=True)
-        if door >= 0 and not (int(i) in door_cells and int(j) in door_cells)
-    ]
-    walls, edge_between = [], {}
-    for edge, near, far in _edges(rooms.grid):
-        pair = (min(near, far), max(near, far))
-        edge_between[pair] = edge
-        if (near >= 0 or far >= 0) and pair not in connected:
-            walls.append(edge)
-    doors = [edge_between[min(pair), max(pair)] for pair in door_pairs]
-    segments = {"walls": _segments(walls, rooms.cell), "doors": _segments(doors, rooms.cell)}
-    return {"width": width, "height": height, "cell": rooms.cell} | segments
+    doors = {pair for pair, door in zip(pairs, rooms.door, strict=True) if door >= 0 and not pair <= door_cells}
+    open_edges, edges = {*pairs, frozenset([-1])}, list(_edges(rooms.grid))
+    walls = _segments((edge for edge, pair in edges if pair not in open_edges), rooms.cell)
+    passages = _segments((edge for edge, pair in edges if pair in doors), rooms.cell)
+    return {"width": width, "height": height, "cell": rooms.cell, "walls": walls, "doors": passages}
 
 
-def _edges(grid: IntArray) -> Iterable[tuple[Edge, int, int]]:
+def _edges(grid: IntArray) -> Iterable[tuple[Edge, frozenset[int]]]:
     """Every edge of the grid of cells, with the cells on its two sides; -1 where there is none."""
     padded = np.pad(grid, 1, constant_values=-1)
-    rows, columns = grid.shape
-    for row in range(rows):
-        for column in range(columns + 1):
-            yield (0, column, row), int(padded[row + 1, column]), int(padded[row + 1, column + 1])
-    for column in range(columns):
-        for row in range(rows + 1):
-            yield (1, row, column), int(padded[row, column + 1]), int(padded[row + 1, column + 1])
+    for kind, cells in enumerate((padded[1:-1].T, padded[:, 1:-1])):
+        for (line, along), near in np.ndenumerate(cells[:-1]):
+            yield (kind, line, along), frozenset((int(near), int(cells[line + 1, along])))
 
 
 def _door_cells(rooms: Rooms) -> set[int]:

@@ -139,7 +139,7 @@ export class FloorDrawing {
       .map((mark) => s("g", { class: mark.radius > this.span / 5 ? "wide" : null }, ...this._vicinity(mark)));
     this.below.replaceChildren(...regions, ...this._trails(frame));
     this.above.replaceChildren(
-      ...frame.truth.map((one) => truthMark(this.px(one.at), one.label)),
+      ...frame.truth.map((one) => truthMark(this.px(one.at))),
       ...(frame.brief ? this._crowd(frame.marks) : this._labels(frame)),
     );
   }

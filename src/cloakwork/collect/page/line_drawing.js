@@ -52,7 +52,7 @@ export class LineDrawing {
           parts.push(sensorDot([this.x(at), base + 15 * this.u], sensor, frame.sensors.get(sensor.id)));
       }
     }
-    for (const one of frame.truth) parts.push(truthMark([this.x(one.at[0]), base], one.label));
+    for (const one of frame.truth) parts.push(truthMark([this.x(one.at[0]), base]));
     const way = ({ at: [from] }, { at: [to] }) =>
       from === to ? [] : [from, to].map((value) => [this.x(value), base]);
     parts.push(...trailPaths(frame.trails, way, frame.time, frame.span));

@@ -53,11 +53,9 @@ export function trailPaths(tracks, way, now, span) {
 }
 
 /** The true position of a simulated source: a diamond. */
-export function truthMark([x, y], label) {
+export function truthMark([x, y]) {
   const r = 9 * unit();
-  const group = s("g", { class: "truth" }, s("path", { d: `M${x} ${y - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z` }));
-  if (label) group.append(s("text", { x: x + 1.4 * r, y: y + r / 2, class: "small" }, label));
-  return group;
+  return s("g", { class: "truth" }, s("path", { d: `M${x} ${y - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z` }));
 }
 
 /** A sensor by its state: dot (working), ring (waiting), cross (not heard), triangle (alarm). */

@@ -66,7 +66,7 @@ export class NetworkDrawing {
         parts.push(s("text", { class: "small middle", x, y: y + size + 14 * unit() }, this.names[k]));
     });
     parts.push(...this._sensors(frame, at, size));
-    for (const one of frame.truth) if (at[this._index(one)]) parts.push(truthMark(at[this._index(one)], one.label));
+    for (const one of frame.truth) if (at[this._index(one)]) parts.push(truthMark(at[this._index(one)]));
     const way = (from, to) => this._way(this._index(from), this._index(to)).map((node) => at[node]);
     parts.push(...trailPaths(frame.trails, way, frame.time, frame.span));
     for (const mark of frame.marks) {

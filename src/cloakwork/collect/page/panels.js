@@ -41,7 +41,7 @@ export function showKey(layers, { kind, odds, marks, trails, sensors }) {
     layers.heat && h("li", null, ramp, odds ? "fewer to more sources expected" : "less to more weight"),
     kind === "floorplan" && keyItem("door", s("path", { class: "door", d: `M${-r} 0h${2 * r}` })),
     ...dots,
-    layers.truth && keyItem("simulated truth", truthMark([0, 0], "")),
+    layers.truth && keyItem("simulated truth", truthMark([0, 0])),
   ];
   fill($("key"), items.filter(Boolean));
 }

@@ -1,6 +1,6 @@
 """The collector's store: readings, results, device reports, problem counts and tokens, in SQLite or PostgreSQL."""
 
-from cloakwork.collect.storage.collector_store import DEFAULT_URL, Store, open_store
+from cloakwork.collect.storage.collector_store import Store, open_store
 from cloakwork.collect.storage.records import (
     FAILED,
     Alarm,
@@ -8,7 +8,6 @@ from cloakwork.collect.storage.records import (
     Erased,
     FoundFault,
     FrameTime,
-    NewToken,
     Page,
     PhysicsCheck,
     ProblemCount,
@@ -25,14 +24,12 @@ from cloakwork.collect.storage.records import (
 from cloakwork.collect.storage.site_tables import PlanPeriod, plan_of
 
 __all__ = [
-    "DEFAULT_URL",
     "FAILED",
     "Alarm",
     "DeviceReport",
     "Erased",
     "FoundFault",
     "FrameTime",
-    "NewToken",
     "Page",
     "PhysicsCheck",
     "PlanPeriod",

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 import sqlalchemy as sa
@@ -126,8 +125,7 @@ class Store:
     def erasures(self, site: str) -> int:
         """Count the erasures at a site; ask before reading what a result is computed from."""
         query = sa.select(tables.erasures.c.count).where(tables.erasures.c.site == site)
-        with self._database.reading() as connection:
-            return int(connection.execute(query).scalar() or 0)
+        return sum(row[0] for row in self._database.rows(query))
 
     @property
     def is_file(self) -> bool:
@@ -140,13 +138,11 @@ class Store:
         return self._database.name
 
     def size(self) -> int:
-        """Bytes on the disk."""
         return self._database.size(tables.METADATA.tables)
 
     def check(self) -> None:
         """Raise `StoreError` unless the database answers."""
-        with self._database.reading() as connection:
-            connection.exec_driver_sql("SELECT 1")
+        self._database.rows(sa.select(1))
 
     def close(self) -> None:
         """Close the store; may be called twice."""
@@ -155,9 +151,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _erase_rows(self, table: sa.Table, chosen: Conditions) -> int:

@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,7 +56,6 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is an SQLite file."""
         return self.path is not None
 
     @contextmanager
@@ -65,6 +64,11 @@ class Database:
         self._refuse_closed()
         with translated_errors(self.name, self.wait_s), self._engine.begin() as connection:
             yield connection
+
+    def rows(self, query: sa.Select[*tuple[Any, ...]]) -> Sequence[sa.Row[*tuple[Any, ...]]]:
+        """Return what one query selects."""
+        with self.reading() as connection:
+            return connection.execute(query).all()
 
     def write(self, work: Callable[[sa.Connection], Value]) -> Value:
         """Run `work` in one transaction, durable when this returns. It may run more than once; the last one counts."""

@@ -70,8 +70,7 @@ class ReadingTable:
         """Yield every reading of a period by time, sensor and seq; holds little in memory and no lock."""
         if until is None:
             newest = sa.select(sa.func.max(_TABLE.time)).where(_TABLE.site == site)
-            with self._database.reading() as connection:
-                until = (connection.execute(newest).scalar() or 0) + 1  # so that it ends although readings arrive
+            until = (self._database.rows(newest)[0][0] or 0) + 1  # so that it ends although readings arrive
         after: str | None = None
         while True:  # page by page: a long transaction would keep either database from cleaning up
             page = self.page(site, since=since, until=until, limit=STREAMED, after=after)
@@ -85,8 +84,7 @@ class ReadingTable:
         query = sa.select(_TABLE.sensor, sa.func.count())
         query = query.where(_TABLE.site == site, *queries.within(_TABLE.time, since, until))
         query = query.where(_TABLE.received >= received).group_by(_TABLE.sensor)
-        with self._database.reading() as connection:
-            return {row[0]: row[1] for row in connection.execute(query)}
+        return {row[0]: row[1] for row in self._database.rows(query)}
 
     def newest(self, site: str, sensors: Sequence[str], until: int, *, recent: int | None = None) -> dict[str, int]:
         """Return the time of the last reading of each sensor before `until`; sensors without one are left out.
@@ -104,16 +102,8 @@ class ReadingTable:
                     known[name] = connection.execute(one.where(_TABLE.sensor == name)).scalar()
         return {name: time for name in sensors if (time := known[name]) is not None}
 
-    def alarms(self, site: str, *, limit: int = 1000) -> list[Alarm]:
-        """Return sequence numbers that arrived with two values, the newest first."""
-        table = tables.alarms.c
-        query = sa.select(table.sensor, table.seq, table.received).where(table.site == site)
-        query = query.order_by(table.received.desc(), table.sensor, table.seq).limit(queries.check_limit(limit))
-        with self._database.reading() as connection:
-            return [Alarm(*row) for row in connection.execute(query)]
-
-    def alarms_per_sensor(self, site: str, *, each: int = 3) -> list[Alarm]:
-        """Return a few alarms of each sensor, the newest first, so that one sensor does not hide the others.
+    def alarms(self, site: str, *, each: int = 3) -> list[Alarm]:
+        """Return sequence numbers with two values, a few of each sensor so that none hides the others; newest first.
 
         The index gives one sensor after another, and the highest numbers of a sensor are the end of its part.
         """
@@ -183,8 +173,7 @@ class FrameTable:
         if every is not None:
             query = query.where(frames.time % every == 0)
         query = query.order_by(*queries.ordered((frames.time,), newest_first=newest_first))
-        with self._database.reading() as connection:
-            return [FrameTime(*row) for row in connection.execute(query.limit(queries.check_limit(limit)))]
+        return [FrameTime(*row) for row in self._database.rows(query.limit(queries.check_limit(limit)))]
 
     def unsolved(self, site: str, limit: int = 100, *, newest_first: bool = True) -> list[int]:
         """Return times that have readings but no result."""
@@ -201,8 +190,7 @@ class FrameTable:
         frames = tables.frames.c
         query = sa.select(frames.time).where(frames.site == site, which)
         query = query.order_by(*queries.ordered((frames.time,), newest_first=newest_first))
-        with self._database.reading() as connection:
-            return list(connection.execute(query.limit(queries.check_limit(limit))).scalars())
+        return [row.time for row in self._database.rows(query.limit(queries.check_limit(limit)))]
 
 
 class FrameProgress(NamedTuple):

@@ -1,22 +1,22 @@
 """Stored results, with their certificates."""
 
-import json
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from pydantic import TypeAdapter
 
 from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.database import Database
 from cloakwork.collect.storage.reading_table import FrameProgress, held_readings, lock_frames
-from cloakwork.collect.storage.records import FAILED, Page, RecoveredSource, RecoveredTrack, Result, ZoneState
-from cloakwork.errors import InputError
+from cloakwork.collect.storage.records import FAILED, Page, Result
 
 MadeFrom = Mapping[int, Mapping[str, int]]
 TRIES = 5
 _TABLE = tables.results.c
+_RESULT = TypeAdapter(Result)
+_LEFT_OUT: dict[str, object] = {"sources": (), "tracks": (), "zones": None, "map": None}  # unless a query asks for them
 _NOT_FAILED = _TABLE.status.not_like(f"{FAILED}%")
 log = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ class ResultTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, results: Sequence[Result], *, made_from: MadeFrom | None = None) -> int:
-        """Store results; returns how many were kept.
+    def save(self, results: Sequence[Result], *, made_from: MadeFrom | None = None) -> list[Result]:
+        """Store results; returns those that were kept.
 
         The first result of a site and time stands, so that several collectors agree. Only a better one replaces it: one
         that did not fail, then one that is settled, then one whose sources were followed, then one from more sensors.
@@ -48,20 +48,16 @@ class ResultTable:
         if some of those readings were erased while it was computed (without `made_from`: if it is from more sensors
         than its time has in the store).
         """
-        for result in results:
-            if result.sensors < 1:
-                raise InputError(
-                    f"a result of {result.site} from {result.sensors} sensors: at least one must have reported.",
-                    sensors=result.sensors,
-                )
         latest = {(result.site, result.time): result for result in results}
         by_site: dict[str, list[Result]] = {}
         for key in sorted(latest):
             by_site.setdefault(key[0], []).append(latest[key])
         if not by_site:
-            return 0
+            return []
         return self._database.write(
-            lambda connection: sum(_save(connection, site, rows, made_from) for site, rows in by_site.items())
+            lambda connection: [
+                kept for site, rows in by_site.items() for kept in _save(connection, site, rows, made_from)
+            ]
         )
 
     def page(
@@ -89,9 +85,7 @@ class ResultTable:
             time = queries.cursor_number(text, after)
             query = query.where(_TABLE.time < time if newest_first else _TABLE.time > time)
         query = query.order_by(*queries.ordered((_TABLE.time,), newest_first=newest_first))
-        with self._database.reading() as connection:
-            rows = connection.execute(query.limit(queries.check_limit(limit)))
-            results = [_from_row(row) for row in rows]
+        results = [_from_row(row) for row in self._database.rows(query.limit(queries.check_limit(limit)))]
         return queries.page(results, limit, str(results[-1].time) if results else "")
 
     def sampled(self, site: str, since: int, until: int, step: int, *, without: Sequence[str] = ()) -> list[Result]:
@@ -103,14 +97,12 @@ class ResultTable:
         last = sa.select(sa.func.max(_TABLE.time)).where(*period).group_by((_TABLE.time - since) // step)
         columns = [column for column in _columns(maps=False) if column.name not in without]
         query = sa.select(*columns).where(_TABLE.site == site, _TABLE.time.in_(last)).order_by(_TABLE.time)
-        with self._database.reading() as connection:
-            return [_from_row(row) for row in connection.execute(query)]
+        return [_from_row(row) for row in self._database.rows(query)]
 
     def oldest(self, site: str) -> int | None:
         """Return the time of the oldest result that did not fail."""
         query = sa.select(sa.func.min(_TABLE.time)).where(_TABLE.site == site, _NOT_FAILED)
-        with self._database.reading() as connection:
-            time: int | None = connection.execute(query).scalar_one()
+        time: int | None = self._database.rows(query)[0][0]
         return time
 
     def latest(self, site: str, until: int | None = None) -> Result | None:
@@ -128,12 +120,10 @@ class ResultTable:
         return self._first(sa.select(*_columns(maps=True)).where(_TABLE.site == site, _TABLE.time == time))
 
     def _first(self, query: sa.Select[Any]) -> Result | None:
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else _from_row(row)
+        return next((_from_row(row) for row in self._database.rows(query)), None)
 
 
-def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_from: MadeFrom | None) -> int:
+def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_from: MadeFrom | None) -> list[Result]:
     """Store the results of one site whose readings are still there.
 
     Their frames are locked: whoever erases their readings has done so, or waits for us and then erases the results too.
@@ -161,7 +151,7 @@ def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_
         table = tables.frames
         change = sa.update(table).where(table.c.site == site, table.c.time == sa.bindparam("frame"))
         connection.execute(change.values(solved=sa.bindparam("sensors"), late=sa.bindparam("missed")), marks)
-    return len(kept)
+    return kept
 
 
 def _rank(result: Any) -> _Rank:
@@ -180,7 +170,7 @@ def _upsert(connection: sa.Connection, results: Sequence[Result]) -> None:
     statement = queries.insert(connection, tables.results)
     columns = {column.name: column for column in statement.excluded if not column.primary_key}
     statement = statement.on_conflict_do_update(index_elements=[_TABLE.site, _TABLE.time], set_=columns)
-    connection.execute(statement, [_to_row(result) for result in results])
+    connection.execute(statement, [vars(result) for result in results])
 
 
 def _mark(result: Result, sensors: int, before: FrameProgress) -> dict[str, int]:
@@ -202,53 +192,5 @@ def _columns(*, maps: bool) -> list[sa.ColumnElement[Any]]:
     return [column for column in _TABLE if maps or column.name != "map"]
 
 
-def _to_row(result: Result) -> dict[str, object]:
-    """Plain types only: SQLite would store NumPy's numbers as bytes."""
-    return {
-        "site": result.site,
-        "time": int(result.time),
-        "sensors": int(result.sensors),
-        "expected": int(result.expected),
-        "estimator": result.estimator,
-        "status": result.status,
-        "gap": _null_for_nan(result.gap),
-        "fit": _null_for_nan(result.fit),
-        "set_aside": json.dumps(result.set_aside),
-        "counts": None if result.counts is None else json.dumps([float(chance) for chance in result.counts]),
-        "sources": _records(result.sources),
-        "solved": int(result.solved),
-        "took_ms": _null_for_nan(result.took_ms),
-        "settled": int(result.settled),
-        "labels": result.labels,
-        "tracks": _records(result.tracks),
-        "zones": None if result.zones is None else _records(result.zones),
-        "map": None if result.map is None else bytes(result.map),
-    }
-
-
 def _from_row(row: sa.Row[Any]) -> Result:
-    left_out = {"sources": "[]", "tracks": "[]", "zones": None, "map": None}
-    values = left_out | dict(row._mapping)  # noqa: SLF001 (SQLAlchemy's name for a public attribute)
-    for name in ("gap", "fit", "took_ms"):
-        values[name] = math.nan if values[name] is None else values[name]
-    values["set_aside"] = tuple(json.loads(values["set_aside"]))
-    values["counts"] = None if values["counts"] is None else tuple(json.loads(values["counts"]))
-    values["settled"] = bool(values["settled"])
-    for name, kind in (("sources", RecoveredSource), ("tracks", RecoveredTrack)):
-        values[name] = tuple(kind(**_tuples(record)) for record in json.loads(values[name]))
-    zones = values["zones"]
-    values["zones"] = None if zones is None else tuple(ZoneState(**zone) for zone in json.loads(zones))
-    return Result(**values)
-
-
-def _records(records: Sequence[RecoveredSource | RecoveredTrack | ZoneState]) -> str:
-    return json.dumps([vars(record) for record in records], default=float)
-
-
-def _tuples(record: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
-
-
-def _null_for_nan(value: float) -> float | None:
-    """SQLite has no NaN."""
-    return None if math.isnan(value) else float(value)
+    return _RESULT.validate_python({**_LEFT_OUT, **row._mapping})  # noqa: SLF001 (SQLAlchemy's name for a public attribute)

@@ -1,10 +1,9 @@
 """Tables of a site besides its readings and results: device reports, bad messages, checks of the physics, plans."""
 
-import json
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -48,28 +47,18 @@ class ReportTable:
     def latest(self, site: str) -> list[DeviceReport]:
         """Return the latest report of each sensor, by sensor."""
         query = sa.select(tables.reports).where(tables.reports.c.site == site).order_by(tables.reports.c.sensor)
-        with self._database.reading() as connection:
-            return [DeviceReport(*row) for row in connection.execute(query)]
+        return [DeviceReport(*row) for row in self._database.rows(query)]
 
     def history(
-        self,
-        site: str,
-        sensor: str | None = None,
-        *,
-        since: int | None = None,
-        until: int | None = None,
-        limit: int = 1000,
+        self, site: str, *, since: int | None = None, until: int | None = None, limit: int = 1000
     ) -> list[DeviceReport]:
         """Return the last `limit` reports of a period (by when they were received), oldest first."""
         table = tables.report_history.c
         query = sa.select(table.site, table.sensor, table.state, table.used, table.allowed, table.received)
         query = query.where(table.site == site, *queries.within(table.received, since, until))
         query = query.where(*slots_within(since, until))
-        if sensor is not None:
-            query = query.where(table.sensor == sensor)
         query = query.order_by(table.slot.desc(), table.sensor.desc()).limit(queries.check_limit(limit))
-        with self._database.reading() as connection:
-            return [DeviceReport(*row) for row in connection.execute(query)][::-1]
+        return [DeviceReport(*row) for row in self._database.rows(query)][::-1]
 
 
 class ProblemTable:
@@ -79,13 +68,7 @@ class ProblemTable:
         self._database = database
 
     def add(self, rows: Sequence[ProblemCount]) -> None:
-        """Add to the counts."""
-        sums: dict[tuple[str, str, str], ProblemCount] = {}
-        for row in rows:
-            key = (row.site, row.sensor, row.reason)
-            before = sums.get(key, ProblemCount(*key, 0, row.last))
-            sums[key] = ProblemCount(*key, before.count + row.count, max(before.last, row.last))
-        if not sums:
+        if not rows:
             return
 
         def work(connection: sa.Connection) -> None:
@@ -96,7 +79,9 @@ class ProblemTable:
             statement = statement.on_conflict_do_update(
                 index_elements=list(tables.problems.primary_key), set_={"count": table.count + new.count, "last": last}
             )
-            connection.execute(statement, [asdict(sums[key]) for key in sorted(sums)])
+            # in the order of the keys, so that two transactions do not wait for each other
+            ordered = sorted(rows, key=lambda row: (row.site, row.sensor, row.reason))
+            connection.execute(statement, [vars(row) for row in ordered])
 
         self._database.write(work)
 
@@ -106,8 +91,7 @@ class ProblemTable:
         query = sa.select(tables.problems).order_by(table.last.desc(), table.site, table.sensor, table.reason)
         if site is not None:
             query = query.where(table.site == site)
-        with self._database.reading() as connection:
-            return [ProblemCount(*row) for row in connection.execute(query)]
+        return [ProblemCount(*row) for row in self._database.rows(query)]
 
 
 def slots_within(since: int | None, until: int | None) -> list[sa.ColumnElement[bool]]:
@@ -135,20 +119,17 @@ class CheckTable:
         self._database = database
 
     def load(self, site: str) -> PhysicsCheck | None:
-        """Return the latest check of a site."""
-        with self._database.reading() as connection:
-            row = connection.execute(sa.select(_CHECKS).where(_CHECKS.c.site == site)).one_or_none()
-        return None if row is None else PhysicsCheck(row.site, row.model, row.time, row.state, _faults(row.faults))
+        rows = self._database.rows(sa.select(_CHECKS).where(_CHECKS.c.site == site))
+        return next((PhysicsCheck(row.site, row.model, row.time, row.state, _faults(row.faults)) for row in rows), None)
 
     def faults(self, site: str) -> tuple[FoundFault, ...]:
         """Return the faults of a site, those that have ended too, the latest last."""
-        with self._database.reading() as connection:
-            text = connection.execute(sa.select(_CHECKS.c.faults).where(_CHECKS.c.site == site)).scalar()
-        return () if text is None else _faults(text)
+        rows = self._database.rows(sa.select(_CHECKS.c.faults).where(_CHECKS.c.site == site))
+        return _faults(rows[0].faults) if rows else ()
 
     def save(self, check: PhysicsCheck, *, after: int | None) -> bool:
         """Store a check that goes on from the one of time `after`, None for the first; False if another is stored."""
-        values = {**vars(check), "faults": json.dumps([asdict(fault) for fault in check.faults])}
+        values = vars(check)
 
         def work(connection: sa.Connection) -> bool:
             if after is None:
@@ -164,8 +145,8 @@ class CheckTable:
         self._database.write(lambda connection: connection.execute(sa.delete(_CHECKS).where(_CHECKS.c.site == site)))
 
 
-def _faults(text: str) -> tuple[FoundFault, ...]:
-    return tuple(FoundFault(**fields) for fields in json.loads(text))
+def _faults(records: Iterable[dict[str, Any]]) -> tuple[FoundFault, ...]:
+    return tuple(FoundFault(**record) for record in records)
 
 
 class PlanPeriod(NamedTuple):
@@ -215,7 +196,7 @@ class PlanTable:
                 seq = connection.execute(newest.where(readings.sensor == sensor)).scalar()
                 before |= {} if seq is None else {sensor: max(keystream.split(seq)[0], before.get(sensor, -1))}
         received = max(now, known[-1].received + 1) if known else 0 if first else now
-        row = {"site": site, "received": received, "scale": json.dumps(asdict(scale) | {"before": before})}
+        row = {"site": site, "received": received, "scale": asdict(scale) | {"before": before}}
         self._database.write(
             lambda connection: connection.execute(
                 queries.insert(connection, _PLANS).values(row).on_conflict_do_nothing()
@@ -226,8 +207,7 @@ class PlanTable:
     def periods(self, site: str) -> list[PlanPeriod]:
         """Return the plans of a site; what was received before the first one has an unknown plan."""
         query = sa.select(_PLANS.c.received, _PLANS.c.scale).where(_PLANS.c.site == site).order_by(_PLANS.c.received)
-        with self._database.reading() as connection:
-            found = [(row[0], json.loads(row[1])) for row in connection.execute(query)]
         return [
-            PlanPeriod(start, before=scale.pop("before", {}), scale=ReadingScale(**scale)) for start, scale in found
+            PlanPeriod(start, before=scale.pop("before", {}), scale=ReadingScale(**scale))
+            for start, scale in self._database.rows(query)
         ]

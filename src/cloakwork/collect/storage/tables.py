@@ -3,7 +3,10 @@
 A migration never changes once it is released: a new version is a new step.
 """
 
+import json
+import math
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from operator import index
 from typing import Any
 
@@ -16,6 +19,11 @@ METADATA = sa.MetaData()
 _LOCK = 0x636C6F616B  # any number of our own: PostgreSQL lets one transaction hold it
 
 
+# names sort by their bytes, as in SQLite, whatever the language of the PostgreSQL server
+_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+_REAL: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
+
+
 class Whole(sa.TypeDecorator[int]):
     """A whole number of any type: SQLite would store and look up NumPy's as bytes."""
 
@@ -23,14 +31,45 @@ class Whole(sa.TypeDecorator[int]):
     cache_ok = True
 
     def process_bind_param(self, value: int | None, dialect: sa.Dialect) -> int | None:  # noqa: ARG002
-        return None if value is None else index(value)
+        return None if value is None else int(index(value))
+
+
+class _Measure(sa.TypeDecorator[float]):
+    """A number that may be NaN, which SQLite does not have: stored as NULL."""
+
+    impl = _REAL
+    cache_ok = True
+
+    def process_bind_param(self, value: float | None, dialect: sa.Dialect) -> float | None:  # noqa: ARG002
+        return None if value is None or math.isnan(value) else float(value)
+
+    def process_result_value(self, value: float | None, dialect: sa.Dialect) -> float:  # noqa: ARG002
+        return math.nan if value is None else value
+
+
+class _Json(sa.TypeDecorator[Any]):
+    """Lists, dictionaries and dataclasses, as JSON in a text."""
+
+    impl = _TEXT
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:  # noqa: ARG002
+        return None if value is None else json.dumps(value, default=_plain)
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:  # noqa: ARG002
+        return None if value is None else json.loads(value)
+
+
+def _plain(value: Any) -> object:
+    """What JSON has instead of a dataclass, or of a number of NumPy's."""
+    return vars(value) if is_dataclass(value) else float(value)
 
 
 _TYPES: dict[str, sa.types.TypeEngine[Any]] = {
-    # names sort by their bytes, as in SQLite, whatever the language of the PostgreSQL server
-    "text": sa.Text().with_variant(sa.Text(collation="C"), "postgresql"),
+    "text": _TEXT,
     "int": Whole(),
-    "float": sa.Double().with_variant(sa.REAL(), "sqlite"),
+    "float": _Measure(),
+    "json": _Json(),
     "bytes": sa.LargeBinary(),
 }
 
@@ -63,8 +102,8 @@ erasures = _table("erasures", "site text key", "count int")
 results = _table(
     "results",
     *("site text key", "time int key", "sensors int", "expected int", "estimator text", "status text"),
-    *("gap float null", "fit float null", "set_aside text", "counts text null", "sources text", "solved int"),
-    *("took_ms float null", "settled int", "labels int null", "tracks text", "zones text null", "map bytes null"),
+    *("gap float null", "fit float null", "set_aside json", "counts json null", "sources json", "solved int"),
+    *("took_ms float null", "settled int", "labels int null", "tracks json", "zones json null", "map bytes null"),
     rowid=True,
 )
 reports = _table("reports", *_SENSOR, *_REPORT)
@@ -72,9 +111,9 @@ reports = _table("reports", *_SENSOR, *_REPORT)
 report_history = _table("report_history", "site text key", "slot int key", "sensor text key", *_REPORT)
 problems = _table("problems", *_SENSOR, "reason text key", "count int", "last int")
 # How far the tests of the physics are; `state` is the detector's, packed.
-physics_checks = _table("physics_checks", "site text key", "model text", "time int", "state bytes", "faults text")
+physics_checks = _table("physics_checks", "site text key", "model text", "time int", "state bytes", "faults json")
 # The plans that a collector worked with, each from the moment `received` on, by which readings are theirs.
-plans = _table("plans", "site text key", "received int key", "scale text")
+plans = _table("plans", "site text key", "received int key", "scale json")
 tokens = _table(
     "tokens",
     *("id text key", "digest text unique", "role text", "site text null", "sensor text null"),

@@ -45,17 +45,14 @@ class TokenTable:
         The hash that it returns is compared in constant time.
         """
         digest = _digest(secret)
-        with self._database.reading() as connection:
-            row = connection.execute(sa.select(tables.tokens).where(_TABLE.digest == digest)).one_or_none()
-        if row is None or not hmac.compare_digest(row.digest, digest) or row.revoked is not None:
-            return None
-        return _token(row)
+        for row in self._database.rows(sa.select(tables.tokens).where(_TABLE.digest == digest)):
+            if hmac.compare_digest(row.digest, digest) and row.revoked is None:
+                return _token(row)
+        return None
 
     def list_all(self) -> list[Token]:
         """Return all tokens, including revoked ones, the oldest first."""
-        with self._database.reading() as connection:
-            rows = connection.execute(sa.select(tables.tokens).order_by(_TABLE.made, _TABLE.id))
-            return [_token(row) for row in rows]
+        return [_token(row) for row in self._database.rows(sa.select(tables.tokens).order_by(_TABLE.made, _TABLE.id))]
 
     def revoke(self, token_id: str) -> bool:
         """Revoke a token; returns False if there is none. The time of its first revocation stays."""
