@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import PlanFile, SiteFile
-from cloakwork.cli.output import bar, counted, form_of, is_folder, mark_of, note, noting_interrupt, written
+from cloakwork.cli.output import bar, counted, form_of, is_folder, left_out, mark_of, note, noting_interrupt, written
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.keys import BATCH, PRIVATE, Evidence, TrueRows, Unveiling, load_unveiling_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, Row, table_writer
@@ -145,9 +145,7 @@ def _rows(batch: TrueRows, scale: ReadingScale) -> list[Row]:
 
 
 def _remarks(unveiling: Unveiling) -> Iterator[str]:
-    if unveiling.problems.total:
-        reasons = "; ".join(f"{number:,} {reason}" for reason, number in unveiling.problems.counts.most_common())
-        yield f"{unveiling.problems.total:,} of {unveiling.rows:,} rows left out: {reasons}"
+    yield from left_out(unveiling.problems.counts, unveiling.rows)
     if unveiling.alarms:
         yield (
             f"warning: sequence numbers of {_named(unveiling.alarms)} have two values: noise was used twice, or "
