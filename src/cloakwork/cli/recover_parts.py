@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,6 @@ from cloakwork.readings import (
     stretches,
 )
 from cloakwork.site import Site
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +66,7 @@ class _Parts:
         settings, cloak = self._settings(), self.noise.cloak
         around = (0, 0) if self.alone or not self.site.follows else (BURN_IN, LAG)
         for stretch in stretches(self.frames.source, stretch_length(self.site), before=around[0], after=around[1]):
-            start = _EPOCH + timedelta(milliseconds=stretch.start)
-            name = f"{self.site.name}-{start:%Y%m%dT%H%M}"
+            name = f"{self.site.name}-{datetime.fromtimestamp(stretch.start / 1000, UTC):%Y%m%dT%H%M}"
             file, mark = self.folder / f"{name}.parquet", f"{settings} {stretch.digest}"
             if mark_of(file) == mark:
                 self.kept += 1

@@ -200,7 +200,8 @@ def _say_sources(summary: RecoverySummary) -> None:
         for spot in found.sources
     ]
     if rows:
-        table("Recovered sources" + _first(summary), ("time", "at", "weight", "within", "probability"), rows)
+        part = f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
+        table("Recovered sources" + part, ("time", "at", "weight", "within", "probability"), rows)
 
 
 def _say_method(summary: RecoverySummary, site: Site) -> None:
@@ -262,10 +263,6 @@ def _doubts(summary: RecoverySummary, site: Site) -> list[str]:
             f"nothing explains the readings of sensor {name} in {counted(number, 'frame')}; they were set aside"
         )
     return warnings
-
-
-def _first(summary: RecoverySummary) -> str:
-    return f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
 
 
 def _values(summary: RecoverySummary, source: FrameSource, site: Site) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork._kept import KeptResults
+from cloakwork._files import KeptResults
 from cloakwork.cli.output import noting_kept, refuse_unwritable
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.collect import Result, Store, StoredFrames, enough_agree, open_store, unpack_map

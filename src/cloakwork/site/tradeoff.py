@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cloakwork._checks import FloatArray, count, positive
-from cloakwork._kept import KeptResults
+from cloakwork._files import KeptResults
 from cloakwork.accuracy import Habits
 from cloakwork.errors import ClusterError, InputError
 from cloakwork.parallel import Cluster, versions
@@ -75,11 +75,9 @@ class Need:
     @classmethod
     def parse(cls, text: str) -> "Need":
         """Read a need such as `room 95%`, `rooms 80%`, `count 90% live` or `spot 0.5`."""
-        match = re.fullmatch(r"\s*(room|rooms|count|spot)\s+([0-9.]+)\s*(%|m)?(\s+live|\s+settled)?\s*", text)
-        try:
-            value = float(match.group(2)) if match else math.nan
-        except ValueError:
-            value = math.nan
+        form = r"\s*(room|rooms|count|spot)\s+([0-9]*\.?[0-9]+|[0-9]+\.)\s*(%|m)?(\s+live|\s+settled)?\s*"
+        match = re.fullmatch(form, text)
+        value = float(match.group(2)) if match else math.nan
         spot = match is not None and match.group(1) == "spot"
         if match is None or not (0 < value < math.inf if spot else 0 < value <= 100) or match.group(3) == "m%"[spot]:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Results in a file, so that long work can be interrupted and go on."""
+"""Files of JSON, and results that are kept in one so that long work can go on after an interruption."""
 
 import json
 import os
@@ -10,6 +10,14 @@ from typing import Any, Generic, TypeVar
 from cloakwork.errors import InputError
 
 T = TypeVar("T")
+
+
+def unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The hook of a JSON reader that refuses a key given twice, which two readers could understand differently."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise ValueError("a key is given twice")
+    return entries
 
 
 class KeptResults(Generic[T]):
