@@ -13,6 +13,20 @@ from numpy.typing import NDArray
 from cloakwork.cli import main
 from tests.cli.series_files import HOUR, iso, write
 
+SITE = """name = "corridor"
+sensors = 6
+[physics]
+kind = "line"
+places = 20
+T = 0.02
+[sources]
+kind = "pulse"
+[privacy]
+epsilon = 8.0
+delta = 1e-3
+alpha = 0.02
+"""
+
 
 class Outcome(NamedTuple):
     """How a command ended, and what it said."""

@@ -13,21 +13,8 @@ import typer.main
 
 from cloakwork.cli import FLAGS
 from cloakwork.cli.app import app
-from tests.cli.conftest import Outcome, Run
+from tests.cli.conftest import SITE, Outcome, Run
 
-SITE = """name = "corridor"
-sensors = 6
-[physics]
-kind = "line"
-places = 20
-T = 0.02
-[sources]
-kind = "pulse"
-[privacy]
-epsilon = 8.0
-delta = 1e-3
-alpha = 0.02
-"""
 READINGS = "time,sensor,seq,steps\n" + "".join(f"0,s{k},0,{k}\n" for k in range(1, 7))
 SCRIPT = Path(sys.executable).with_name("cloakwork")
 

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import KeptReports
+from cloakwork.cli.output import Show
 from cloakwork.readings import FORMS
 from tests.cli.conftest import Run
 from tests.forking import cloakwork
@@ -280,16 +281,17 @@ def test_recordings_are_read_in_every_form(form: str, run: Run, tmp_path: Path) 
 def test_a_bar_shows_how_much_of_the_recordings_is_read(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: dict[str, list[int]] = {}
+    shown: dict[str, list[float]] = {}
 
     @contextmanager
-    def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-        yield shown.setdefault(title, []).append
+    def bar(title: str, total: float = 1) -> Iterator[Show]:
+        shares = shown.setdefault(title, [])
+        yield lambda done, of=None: shares.append(done / (of or total))
 
     monkeypatch.setattr("cloakwork.cli.audit.bar", bar)
     assert run("audit", "readings", *recordings(tmp_path, shift=0), "--epsilon", 1).code == 0
     assert list(shown) == ["reading", "auditing"]
-    assert (shown["reading"][-1], sorted(shown["reading"])) == (100, shown["reading"])
+    assert (shown["reading"][-1], sorted(shown["reading"])) == (1, shown["reading"])
     assert len(set(shown["reading"])) > 4
 
 

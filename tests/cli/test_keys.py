@@ -3,54 +3,15 @@
 import json
 import re
 import stat
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from cloakwork.cli import main
 from cloakwork.keys import FIRST_SECOND, load_keys, load_unveiling_keys, open_generation, revoke
+from tests.cli.conftest import SITE, Run
 
-SITE = """name = "corridor"
-sensors = 6
-[physics]
-kind = "line"
-places = 20
-T = 0.02
-[sources]
-kind = "pulse"
-[privacy]
-epsilon = 8.0
-delta = 1e-3
-alpha = 0.02
-"""
 PLAN = "ab" * 32
 NOW = FIRST_SECOND + 60 * 400_000
-
-
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        said = capsys.readouterr()
-        return Outcome(int(stop.value.code or 0), said.out, said.err)
-
-    return call
 
 
 @pytest.fixture

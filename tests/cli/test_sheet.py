@@ -10,8 +10,7 @@ from scipy import special
 from cloakwork.cli.sheet import TEXTS, _duration
 from cloakwork.privacy import Flip
 from cloakwork.site import load_site
-from tests.cli.conftest import Run
-from tests.cli.test_app import SITE
+from tests.cli.conftest import SITE, Run
 from tests.cli.test_plan import ROOMS
 from tests.parts import needs
 

@@ -3,9 +3,7 @@
 import csv
 import re
 import stat
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from cloakwork.cli import main
 from cloakwork.keys import (
     Generation,
     TrueRows,
@@ -29,37 +26,19 @@ from cloakwork.readings import FORMS, ReadingsFile
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, freeze, load_site
+from tests.cli.conftest import SITE as CORRIDOR
+from tests.cli.conftest import Outcome, Run
 from tests.tables import in_form
 
-SITE = """name = "corridor"
-sensors = 6
-baseline = 20.0
-[physics]
-kind = "line"
-places = 20
-T = 0.02
-[sources]
-kind = "pulse"
-[privacy]
-epsilon = 8.0
-delta = 1e-3
-alpha = 0.02
-"""
+SITE = "baseline = 20.0\n" + CORRIDOR
 HEADER = "time,sensor,seq,steps\n"
 TIME = 2_000_000_000_000
-
-
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
 
 
 class House:
     """A site with its plan and keys, and the command."""
 
-    def __init__(self, folder: Path, call: Callable[..., Outcome]) -> None:
+    def __init__(self, folder: Path, call: Run) -> None:
         self.folder, self._call = folder, call
         self.site = folder / "site.toml"
         self.site.write_text(SITE)
@@ -96,16 +75,8 @@ def sent(plan: Plan, opened: Generation, sensor: str, true: list[int], *, time: 
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> House:
-    def call(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["cloakwork", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        said = capsys.readouterr()
-        return Outcome(int(stop.value.code or 0), said.out, said.err)
-
-    return House(tmp_path, call)
+def house(tmp_path: Path, run: Run) -> House:
+    return House(tmp_path, run)
 
 
 def values(path: Path) -> list[int]:

@@ -31,7 +31,6 @@ from cloakwork.cli.output import (
     is_special,
     note,
     noting_kept,
-    refuse_input,
     refuse_unwritable,
     say,
     written,
@@ -119,11 +118,7 @@ def command(
         ),
         limits=(
             "Anything about runs with other inputs, other settings, or on another day.",
-            *(
-                ("That the program was the same before the interruption, and the kept reports genuine.",)
-                if before
-                else ()
-            ),
+            *((_GENUINE,) if before else ()),
         ),
     )
     finish(result, subject, options)
@@ -170,14 +165,14 @@ def readings(
     """Audit two recordings, one made with each of two set-ups."""
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
     refuse_page(options, first, second)
-    with bar("reading", 100) as show, naming_options():
+    with bar("reading") as progress, naming_options():
         recorded = read_recordings(
             (first, second),
             columns=column or [],
             sensor=sensor,
             form=form,
             most=reports,
-            progress=lambda done, total: show(100 * done // total),
+            progress=progress,
         )
     lengths, used = recorded.lengths, recorded.ceiling
     if used < FEWEST_REPORTS:
@@ -291,8 +286,7 @@ def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, options
 def refuse_page(options: AuditOptions, *inputs: Path) -> None:
     """Refuse, before anything is drawn, a page that cannot be written or would replace an input."""
     if options.html is not None:
-        refuse_input(options.html, *inputs)
-        refuse_unwritable("--html", options.html)
+        refuse_unwritable("--html", options.html, *inputs)
         if options.html.suffix.lower() not in {".html", ".htm"} and not is_special(options.html):
             raise InputError(f"--html {options.html}: a page is an .html file.", path=str(options.html))
 

@@ -8,12 +8,12 @@ import typer
 
 from cloakwork._checks import percent
 from cloakwork.cli.arguments import Json, PlanFile, Since, SiteFile, Until, no_password
-from cloakwork.cli.draw import check_picture
 from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import (
     as_json,
     bar,
     busy,
+    check_picture,
     counted,
     note,
     noting_kept,
@@ -92,7 +92,7 @@ def _from_walk(
     with busy("fitting the model to the walk"):
         fit = fit_walk(site, read_walk(site, walk, readings))
     if plot is not None:
-        from cloakwork.cli.draw_calibration import draw_walk  # noqa: PLC0415 - most calls draw nothing
+        from cloakwork.cli.draw import draw_walk  # noqa: PLC0415 - Matplotlib is slow to load
 
         draw_walk(plot, fit)
         note(f"wrote the picture, which shows true readings, to {plot}")
@@ -138,8 +138,7 @@ def _from_store(
     from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a walk needs no database
 
     if kept is not None:
-        refuse_input(kept, path, *site.files.values())
-        refuse_unwritable("--kept", kept)
+        refuse_unwritable("--kept", kept, path, *site.files.values())
     since, until = parse_moment("--since", period[0]), parse_moment("--until", period[1])
     noise = planned_noise(site, path, plan)
     with open_store(url, make=False) as store:
@@ -151,10 +150,8 @@ def _from_store(
     if len(frames) > MOST_FRAMES:
         note(f"the fit takes the last {MOST_FRAMES:,} of {len(frames):,} frames")
     keeping = noting_kept(kept, "The steps so far")
-    with keeping, bar("fitting reach and strength over all paths", 100) as progress:
-        fit = fit_cloaked(
-            site, noise.cloak, frames, progress=lambda done, total: progress(100 * done // total), kept=kept
-        )
+    with keeping, bar("fitting reach and strength over all paths") as progress:
+        fit = fit_cloaked(site, noise.cloak, frames, progress=progress, kept=kept)
     told = fit.agree and fit.reach.told and fit.strength.told
     changes = _common_changes(fit) if told else {}
     _say_kept(site, changes)

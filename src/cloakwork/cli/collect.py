@@ -2,13 +2,11 @@
 
 import logging
 import re
-import signal
 import socket
 import sys
 from contextlib import ExitStack
 from ipaddress import ip_address
 from pathlib import Path
-from threading import Event
 from typing import Annotated
 
 import typer
@@ -16,7 +14,7 @@ import typer
 from cloakwork.cli import DEFAULT_STORE
 from cloakwork.cli.arguments import Authority, PasswordFile, StoreUrl
 from cloakwork.cli.moments import parse_days
-from cloakwork.cli.output import busy, counted, err, note
+from cloakwork.cli.output import busy, counted, err, note, stop_signal
 from cloakwork.collect import (
     EmbeddedBroker,
     ListenAddress,
@@ -90,9 +88,7 @@ def collect(
             page_url=page_url,
             alarms=None if alarms is None else load_alarms(alarms),
         )
-        stopping = Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopping.set())
+        stopping = stop_signal()
         service.start()
         stack.callback(service.stop)
         sensors = sum(len(site.ids) for site in watched.values())

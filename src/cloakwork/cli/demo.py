@@ -7,12 +7,11 @@ import time
 import webbrowser
 from datetime import datetime
 from pathlib import Path
-from threading import Event
 from typing import Annotated
 
 import typer
 
-from cloakwork.cli.output import bar, counted, err, note, program, say
+from cloakwork.cli.output import bar, counted, err, note, program, say, stop_signal
 from cloakwork.demo import (
     Demonstration,
     DemoProgress,
@@ -100,9 +99,7 @@ def _live(demonstration: Demonstration, *, browser: bool) -> None:
             f"{60 / show.clock.speed:g} s here. People live {show.floors[0][1].origin}. Tick "
             "`Simulated truth` on the page to compare the map with it. Ctrl-C stops the demo and removes its data"
         )
-        stopping = Event()  # not an exception, which could be raised where it is lost
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopping.set())
+        stopping = stop_signal()
         with err.status(_status_line(show.progress())) as line:
             shown = not browser
             while not stopping.wait(LOOK_S):

@@ -45,12 +45,12 @@ class Morning:
     The noise follows the law of the devices but comes from a seed, so that the picture can be drawn again.
     """
 
-    def __init__(self, site: Site, began: int, *, seed: int = 1, progress: Callable[[int], object] = id) -> None:
+    def __init__(self, site: Site, began: int, *, progress: Callable[[int], object]) -> None:
         self.site, self.cloak = site, site.cloak()
         if not isinstance(site.physics, FloorPlan):
             raise TypeError("the demonstration is of people on a floor plan")
         self.flat = site.physics
-        self.moments = self._follow(Household(self.flat.rooms), began, np.random.default_rng(seed), progress)
+        self.moments = self._follow(Household(self.flat.rooms), began, np.random.default_rng(1), progress)
 
     def _follow(
         self, household: Household, began: int, rng: np.random.Generator, progress: Callable[[int], object]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -17,10 +17,12 @@ from matplotlib.patches import Circle
 from cloakwork._checks import FloatArray
 from cloakwork.cli.output import is_special
 from cloakwork.cli.recover_report import EARLIEST, Trail
-from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, HeatPlane, Physics, Rooms
 from cloakwork.recovery import Source
 from cloakwork.site import Site, Tradeoff
+
+if TYPE_CHECKING:
+    from cloakwork.fitting import WalkFit
 
 INK, ACCENT, WARM = "#222222", "#b3261e", "OrRd"
 MOST_DRAWN_NODES = 400
@@ -103,15 +105,39 @@ def draw_tradeoff(path: Path, name: str, found: Tradeoff, *, unit: str) -> None:
     save(figure, path)
 
 
-def check_picture(path: Path) -> None:
-    """Refuse a name that is not a picture's, before the work and not after it."""
-    if path.suffix.lower() not in {".png", ".svg", ".pdf"}:
-        raise InputError(f"{path}: a picture is a .png, .svg or .pdf file.")
+def draw_walk(path: Path, fit: "WalkFit") -> None:
+    """Draw each sensor's rise at each spot against the model, and the misfit of each sensor on the floor.
+
+    It shows true readings, so only its owner may read the file.
+    """
+    figure = Figure(figsize=(11, 5), layout="constrained")
+    line, plan = figure.subplots(1, 2)
+    known = fit.walk.counts > 0
+    expected, read = ((values - fit.baselines)[known] for values in (fit.expected, fit.walk.means))
+    error = np.sqrt(fit.walk.variances[known])
+    line.errorbar(expected, read, error, fmt=".", color=INK, ecolor="#bbbbbb", markersize=4)
+    top = float(max(expected.max(), read.max()))
+    line.plot([0, top], [0, top], color=ACCENT, linewidth=1)
+    unit = f", {fit.site.unit}" if fit.site.unit else ""
+    line.set_xlabel(f"above the baseline in the model{unit}")
+    line.set_ylabel(f"above the baseline in the readings{unit}")
+    line.spines[["top", "right"]].set_visible(False)
+    line.set_title(f"{fit.site.name}: reach {fit.reach.value:.3g} m, strength {fit.strength.value:.3g}", fontsize=10)
+    if isinstance(fit.site.physics, FloorPlan):
+        floor(plan, fit.site.physics.rooms, None)
+        worst = np.sqrt(fit.squares.sum(axis=0) / np.maximum(known.sum(axis=0) - 2, 1))
+        at = fit.site.physics.sensor_positions
+        marks = plan.scatter(at[:, 0], at[:, 1], c=worst, cmap="OrRd", vmin=0, vmax=max(3.0, float(worst.max())))
+        figure.colorbar(marks, ax=plan, label="residual of a sensor, in standard deviations")
+        for name, (x, y) in zip(fit.site.sensor_ids, at.tolist(), strict=True):
+            plan.annotate(name, (x, y), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=6, color=INK)
+        plan.plot(*fit.walk.at.T, "+", color=INK, markersize=6)
+        plan.set_title("sensors, and the spots of the walk (+)", fontsize=10)
+    save(figure, path, private=True)
 
 
 def save(figure: Figure, path: Path, *, private: bool = False) -> None:
     """Write a picture in the format of its name; only its owner may read a private one."""
-    check_picture(path)
     if private and not is_special(path):
         path.unlink(missing_ok=True)
         path.touch(0o600, exist_ok=False)

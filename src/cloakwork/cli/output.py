@@ -5,11 +5,16 @@ import os
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from signal import SIGINT, SIGTERM, signal
+from threading import Event
+from typing import Protocol
 
 from rich import box
 from rich.console import Console
@@ -49,6 +54,20 @@ def note_secretly(remarks: Sequence[str]) -> None:
         note("not covered by the claim, and not to be published:")
     for remark in remarks:
         note(f"  - {remark}")
+
+
+def left_out(reasons: Counter[str], rows: int) -> list[str]:
+    """How many of so many rows were not used, and why; nothing if all were."""
+    shown = "; ".join(f"{number:,} {reason}" for reason, number in reasons.most_common())
+    return [f"{reasons.total():,} of {rows:,} rows left out: {shown}"] if shown else []
+
+
+def stop_signal() -> Event:
+    """An event that is set when the program is asked to stop; an exception could be raised where it is lost."""
+    stopping = Event()
+    for number in (SIGTERM, SIGINT):
+        signal(number, lambda *_: stopping.set())
+    return stopping
 
 
 @contextmanager
@@ -134,8 +153,16 @@ def refuse_input(path: Path, *inputs: Path) -> None:
             raise InputError(f"{path} is an input of this command: write to another file.", path=str(path))
 
 
-def refuse_unwritable(option: str, path: Path) -> None:
-    """Refuse a file that cannot be written, before the work and not after it."""
+def check_picture(path: Path) -> None:
+    """Refuse a name that is not a picture's, and to draw without Matplotlib, before the work and not after it."""
+    if path.suffix.lower() not in {".png", ".svg", ".pdf"}:
+        raise InputError(f"{path}: a picture is a .png, .svg or .pdf file.")
+    import_module("matplotlib")
+
+
+def refuse_unwritable(option: str, path: Path, *inputs: Path) -> None:
+    """Refuse a file that cannot be written or is an input, before the work and not after it."""
+    refuse_input(path, *inputs)
     target = _file(f"{option} {path}", path)
     if is_special(target):
         return  # a trial would disturb it
@@ -238,12 +265,18 @@ def busy(title: str) -> AbstractContextManager[object]:
     return err.status(f"{title} ...") if err.is_terminal else nullcontext()
 
 
+class Show(Protocol):
+    """Shows the amount done, of `total` if that is given."""
+
+    def __call__(self, done: float, total: float | None = None, /) -> None: ...
+
+
 @contextmanager
-def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+def bar(title: str, total: float = 1) -> Iterator[Show]:
     """A progress bar on standard error (none without a terminal); call it with the amount done."""
     with _progress() as progress:
         task = progress.add_task(title, total=max(total, 1))
-        yield lambda done: progress.update(task, completed=done)
+        yield lambda done, total=None: progress.update(task, completed=done, total=total)
 
 
 @contextmanager

@@ -312,8 +312,8 @@ def _choose(site: Site, count: int, *, json: bool) -> None:
         raise InputError(
             f"--choose {count}: {site.name} has {site.physics.sensors} sensors to choose from.", choose=count
         )
-    with bar("choosing sensors", 100) as progress:
-        choice = site.choose_sensors(count, progress=lambda part: progress(int(100 * part)))
+    with bar("choosing sensors") as progress:
+        choice = site.choose_sensors(count, progress=progress)
     tables = sensor_tables(site, choice.sensors)
     if json:
         as_json(choice_values(site, choice) | {"tables": tables})

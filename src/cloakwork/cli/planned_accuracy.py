@@ -158,39 +158,28 @@ def _stay(cloak: Cloak, readings: int) -> float | None:
 def print_over_time(cloak: Cloak, over: list[OverTime]) -> None:
     """Print what an observer who keeps every reading learns in each span of time."""
     unit = f" {unit_of_length(cloak.physics)}".rstrip()
-    rows: list[tuple[str, ...]] = [
-        (
-            span.time,
-            f"{span.readings:,}",
-            rounded_up(span.epsilon, 3),
-            "" if span.right_place is None else f"{rounded_up(100 * span.right_place, 3)} %",
-            "" if span.mean_distance is None else f"{rounded_down(span.mean_distance, 2)}{unit}",
-            "" if span.std is None else f"{span.std:.2g}{unit}",
-        )
-        for span in over
-    ]
+    all_columns = {
+        "over": [span.time for span in over],
+        "readings of a sensor": [f"{span.readings:,}" for span in over],
+        "epsilon" if cloak.scope is Scope.NETWORK else f"epsilon of {seen_sensors(cloak)}": [
+            rounded_up(span.epsilon, 3) for span in over
+        ],
+        "of all sensors": [rounded_up(span.together, 3) for span in over if span.together is not None],
+        "of a stay": [rounded_up(span.stay, 3) for span in over if span.stay is not None],
+        "right place, at most": [
+            f"{rounded_up(100 * span.right_place, 3)} %" for span in over if span.right_place is not None
+        ],
+        "mean distance, at least": [
+            f"{rounded_down(span.mean_distance, 2)}{unit}" for span in over if span.mean_distance is not None
+        ],
+        "std": [f"{span.std:.2g}{unit}" for span in over if span.std is not None],
+    }
+    columns = {head: cells for head, cells in all_columns.items() if cells}
     title = f"An observer who keeps every reading (delta {cloak.delta:g})"
-    heads: tuple[str, ...] = (
-        "over",
-        "readings of a sensor",
-        "epsilon" if cloak.scope is Scope.NETWORK else f"epsilon of {seen_sensors(cloak)}",
-        "right place, at most",
-        "mean distance, at least",
-        "std",
-    )
-    most = 3
-    more = {"of all sensors": [span.together for span in over], "of a stay": [span.stay for span in over]}
-    for head, values in more.items():
-        numbers = [rounded_up(value, 3) for value in values if value is not None]
-        if numbers:
-            heads = (*heads[:most], head, *heads[most:])
-            rows = [(*row[:most], number, *row[most:]) for row, number in zip(rows, numbers, strict=True)]
-            most += 1
+    table(title, list(columns), list(zip(*columns.values(), strict=True)))
     if over[0].right_place is None:
-        table(title, heads[:most], [row[:most] for row in rows])
         say("(An epsilon above about 10 hides nothing in practice. How soon a source is found is not computed.)\n")
         return
-    table(title, heads, rows)
     if cloak.stay is not None:
         say(
             "('epsilon' is for sources that may move in each frame; 'of a stay' is for one that stays in its place all "

@@ -13,9 +13,9 @@ import typer
 from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, no_password
 from cloakwork.cli.moments import parse_moment
-from cloakwork.cli.output import bar, is_folder, note, noting_interrupt, refuse_input, written
+from cloakwork.cli.output import bar, check_picture, is_folder, note, noting_interrupt, refuse_input, written
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
-from cloakwork.cli.recover_parts import FramesToRecover, PartsOptions, recover_parts
+from cloakwork.cli.recover_parts import FramesToRecover, recover_parts
 from cloakwork.cli.recover_report import RecoverySummary, report
 from cloakwork.errors import InputError
 from cloakwork.privacy import Cloak
@@ -66,8 +66,6 @@ def recover(
 ) -> None:
     """Follow sources through the frames of a file or of a store, and write where each was."""
     if plot is not None:
-        from cloakwork.cli.draw import check_picture  # noqa: PLC0415 - Matplotlib is slow to load
-
         check_picture(plot)
     in_parts = out is not None and is_folder(out)
     if scheduler is not None and not in_parts:
@@ -85,7 +83,7 @@ def recover(
         else:
             frames = _stored(from_store, site, noise, (since, until), stack)
         if in_parts and out is not None:
-            recover_parts(frames, site, noise, PartsOptions(out, scheduler, alone=alone, json=json))
+            recover_parts(frames, site, noise, out, scheduler=scheduler, alone=alone, json=json)
             return
         inputs = (path, *(readings or ()), *noise.files)
         if plot is not None:
@@ -127,7 +125,7 @@ def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray)
 def _file_frames(readings: list[Path], site: Site, noise: PlannedNoise) -> FramesToRecover:
     files = [ReadingsFile(path, site.sensor_ids, others=site.binary_ids, plan=noise.id) for path in readings]
     file = files[0] if len(files) == 1 else MergedFrames(files)
-    return FramesToRecover(file, file, file.size, lambda _: file.bytes_read)
+    return FramesToRecover(file, file.size, lambda _: file.bytes_read)
 
 
 def _stored(
@@ -139,20 +137,20 @@ def _stored(
     ends = parse_moment("--since", period[0]), parse_moment("--until", period[1])
     frames = StoredFrames(store, site, *ends, plan=noise.id)
     first, last = frames.span
-    return FramesToRecover(frames, frames, last - first + 1, lambda frame: frame.time - first)
+    return FramesToRecover(frames, last - first + 1, lambda frame: frame.time - first)
 
 
 def _recovered(
     frames: FramesToRecover, site: Site, cloak: Cloak, summary: RecoverySummary, *, alone: bool
 ) -> Iterator[FrameRecovery]:
     """Follow sources if there are several frames: through all together, or with a lag if they are too many."""
-    source = iter(frames.frames)
+    source = iter(frames.source)
     first = [] if alone or not site.follows else list(islice(source, MOST_SMOOTHED + 1))
     live = site.samples_locally  # no moment is judged from later frames
     if 1 < len(first) <= MOST_SMOOTHED and not live:
         summary.followed = True
-        with bar("following", 100) as progress:
-            yield from smoothed_frames(first, site, cloak, lambda done, total: progress(100 * done // total))
+        with bar("following") as progress:
+            yield from smoothed_frames(first, site, cloak, progress)
         return
     with bar("recovering", frames.size) as progress:
         if len(first) > 1:

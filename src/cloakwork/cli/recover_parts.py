@@ -1,15 +1,15 @@
 """`cloakwork recover --out FOLDER`: long readings in stretches of time, on a cluster, one Parquet file for each."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cloakwork.cli.output import MARK, as_json, bar, counted, mark_of, note, part_of, say
+from cloakwork.cli.output import MARK, as_json, bar, counted, left_out, mark_of, note, part_of, say
 from cloakwork.cli.planned_noise import PlannedNoise
-from cloakwork.cli.recover_report import FrameSource, say_left_out
+from cloakwork.cli.recover_report import FrameSource
 from cloakwork.errors import ClusterError
 from cloakwork.parallel import PartOutcome, part_runner, versions
 from cloakwork.privacy import Cloak
@@ -26,27 +26,14 @@ from cloakwork.readings import (
 )
 from cloakwork.site import Site
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 @dataclass(frozen=True, eq=False)
 class FramesToRecover:
-    """Frames, their source, and for the progress bar its size and how much is done after a frame."""
+    """The source of frames, and for the progress bar its size and how much is done after a frame."""
 
-    frames: Iterable[Frame]
     source: FrameSource
     size: int
     done: Callable[[Frame], int]
-
-
-@dataclass(frozen=True)
-class PartsOptions:
-    """Where results go, where the work is done, and how."""
-
-    folder: Path
-    scheduler: str | None
-    alone: bool
-    json: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +53,8 @@ class _Parts:
     frames: FramesToRecover
     site: Site
     noise: PlannedNoise
-    options: PartsOptions
+    folder: Path
+    alone: bool
     files: dict[str, tuple[Path, str, int]] = field(default_factory=dict)
     kept: int = 0
     rows: int = 0
@@ -76,16 +64,15 @@ class _Parts:
     def __iter__(self) -> Iterator[tuple[str, _Part]]:
         """Parts that are not in the folder yet, or were made from other readings or settings."""
         settings, cloak = self._settings(), self.noise.cloak
-        around = (0, 0) if self.options.alone or not self.site.follows else (BURN_IN, LAG)
-        for stretch in stretches(self.frames.frames, stretch_length(self.site), before=around[0], after=around[1]):
-            start = _EPOCH + timedelta(milliseconds=stretch.start)
-            name = f"{self.site.name}-{start:%Y%m%dT%H%M}"
-            file, mark = self.options.folder / f"{name}.parquet", f"{settings} {stretch.digest}"
+        around = (0, 0) if self.alone or not self.site.follows else (BURN_IN, LAG)
+        for stretch in stretches(self.frames.source, stretch_length(self.site), before=around[0], after=around[1]):
+            name = f"{self.site.name}-{datetime.fromtimestamp(stretch.start / 1000, UTC):%Y%m%dT%H%M}"
+            file, mark = self.folder / f"{name}.parquet", f"{settings} {stretch.digest}"
             if mark_of(file) == mark:
                 self.kept += 1
                 continue
             self.files[name] = file, mark, self.frames.done(stretch.frames[-1])
-            yield name, _Part(stretch, self.site, cloak, self.options.alone)
+            yield name, _Part(stretch, self.site, cloak, self.alone)
 
     def end(self, outcome: PartOutcome) -> int:
         """Write the result of a part, and return how far the work has come."""
@@ -101,27 +88,36 @@ class _Parts:
     def _settings(self) -> str:
         """Digest of what a result depends on besides the readings; the physics follow from the site's files."""
         cloak, site = self.noise.cloak, (self.site.digest, self.site.spec.model_dump_json())
-        digest = sha256(repr((versions(), site, self.options.alone, BURN_IN, LAG)).encode())
+        digest = sha256(repr((versions(), site, self.alone, BURN_IN, LAG)).encode())
         slow = [] if cloak.offsets is None else [cloak.offsets.factor]
         for values in (cloak.total_sigmas, cloak.steps, cloak.roundings, *slow):
             digest.update(values.tobytes())
         return digest.hexdigest()
 
 
-def recover_parts(frames: FramesToRecover, site: Site, noise: PlannedNoise, options: PartsOptions) -> None:
+def recover_parts(
+    frames: FramesToRecover,
+    site: Site,
+    noise: PlannedNoise,
+    folder: Path,
+    *,
+    scheduler: str | None,
+    alone: bool,
+    json: bool,
+) -> None:
     """Recover frames in stretches, on a cluster if Dask is there; those that are in the folder are not done again."""
-    options.folder.mkdir(parents=True, exist_ok=True)
-    parts = _Parts(frames, site, noise, options)
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = _Parts(frames, site, noise, folder, alone)
     try:
-        with part_runner(options.scheduler) as run, bar("recovering", frames.size) as progress:
+        with part_runner(scheduler) as run, bar("recovering", frames.size) as progress:
             farthest = 0
             for outcome in run(recover_part, parts):  # in any order
                 progress(farthest := max(farthest, parts.end(outcome)))
     except (KeyboardInterrupt, ClusterError):
         if parts.done:
-            note(f"{counted(len(parts.done), 'part')} in {options.folder}; run the same command to continue")
+            note(f"{counted(len(parts.done), 'part')} in {folder}; run the same command to continue")
         raise
-    _report(parts)
+    _report(parts, json=json)
     if parts.failed:
         raise ClusterError(
             f"{counted(len(parts.failed), 'part')} failed; run the same command to try again.", failed=parts.failed
@@ -147,14 +143,14 @@ def _write(file: Path, table: Any, mark: str) -> None:
         pq.write_table(table.replace_schema_metadata({MARK: mark.encode()}), new, compression="zstd")
 
 
-def _report(parts: _Parts) -> None:
+def _report(parts: _Parts, *, json: bool) -> None:
     """Print what was done, what was there already, and what failed."""
     problems, source = parts.frames.source.problems, parts.frames.source
-    if parts.options.json:
+    if json:
         as_json(
             {
                 "site": parts.site.name,
-                "folder": str(parts.options.folder),
+                "folder": str(parts.folder),
                 "done": sorted(parts.done),
                 "kept": parts.kept,
                 "failed": parts.failed,
@@ -167,7 +163,8 @@ def _report(parts: _Parts) -> None:
         return
     for line in problems.shown[:20]:
         note(line)
-    say_left_out(source)
+    for line in left_out(source.problems.counts, source.rows):
+        say(line)
     for name, reason in sorted(parts.failed.items()):
         say(f"{name} failed: {reason}")
-    say(f"{counted(len(parts.done), 'part')} written to {parts.options.folder}, {parts.kept:,} were there already")
+    say(f"{counted(len(parts.done), 'part')} written to {parts.folder}, {parts.kept:,} were there already")

@@ -1,14 +1,15 @@
 """The summary that `cloakwork recover` prints: tracks or sources, statuses, goodness of fit, rows left out."""
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.moments import shown
-from cloakwork.cli.output import as_json, counted, note, say, shown_place, table
-from cloakwork.readings import FrameRecovery, Problems
+from cloakwork.cli.output import as_json, counted, left_out, note, say, shown_place, table
+from cloakwork.readings import Frame, FrameRecovery, Problems
 from cloakwork.recovery import DOUBTFUL, Fit, PointSources, Source, Status, joint_p_value
 from cloakwork.site import Site
 
@@ -30,6 +31,8 @@ class Trail:
 
 class FrameSource(Protocol):
     """The origin of frames: the number of readings, and the problems of those left out."""
+
+    def __iter__(self) -> Iterator[Frame]: ...
 
     @property
     def rows(self) -> int: ...
@@ -154,7 +157,8 @@ def report(summary: RecoverySummary, source: FrameSource, out: Path | None, *, p
         say(f"{number:,} of {counted(summary.frames, 'frame')}: {status}")
     if summary.incomplete:
         say(f"{counted(summary.incomplete, 'frame')} lacked readings of some sensors and used the rest")
-    say_left_out(source)
+    for line in left_out(source.problems.counts, source.rows):
+        say(line)
     say(f"largest gap {summary.worst_gap:.2g}")
     if out is not None:
         note(f"wrote {out}")
@@ -196,7 +200,8 @@ def _say_sources(summary: RecoverySummary) -> None:
         for spot in found.sources
     ]
     if rows:
-        table("Recovered sources" + _first(summary), ("time", "at", "weight", "within", "probability"), rows)
+        part = f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
+        table("Recovered sources" + part, ("time", "at", "weight", "within", "probability"), rows)
 
 
 def _say_method(summary: RecoverySummary, site: Site) -> None:
@@ -258,17 +263,6 @@ def _doubts(summary: RecoverySummary, site: Site) -> list[str]:
             f"nothing explains the readings of sensor {name} in {counted(number, 'frame')}; they were set aside"
         )
     return warnings
-
-
-def _first(summary: RecoverySummary) -> str:
-    return f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
-
-
-def say_left_out(source: FrameSource) -> None:
-    """Print how many rows were not used, and why."""
-    if source.problems.total:
-        reasons = "; ".join(f"{number:,} {reason}" for reason, number in source.problems.counts.most_common())
-        say(f"{source.problems.total:,} of {source.rows:,} rows left out: {reasons}")
 
 
 def _values(summary: RecoverySummary, source: FrameSource, site: Site) -> dict[str, object]:

@@ -1,18 +1,16 @@
 """`cloakwork sensor`."""
 
 import shlex
-import signal
 import subprocess
 from contextlib import suppress
 from json import loads
 from pathlib import Path
-from threading import Event
 from typing import Annotated, Any
 
 import typer
 
 from cloakwork.cli.arguments import Authority, Json, PasswordFile
-from cloakwork.cli.output import note
+from cloakwork.cli.output import note, stop_signal
 from cloakwork.cli.sensor_check import MeasureFile, check_device, load_measure
 from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, parse_time_server
 from cloakwork.errors import InputError, PlanError, ReadingError
@@ -82,9 +80,7 @@ def sensor(
             else ", without a budget: for audits, never where people are"
         )
     )
-    stopping = Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: stopping.set())
+    stopping = stop_signal()
     server = None if time_server is None else parse_time_server(time_server)
     agent = Agent(folder, measured, broker=reached, time_server=server, home_assistant=home_assistant, note=note)
     agent.run(stopping.is_set)

@@ -1,16 +1,16 @@
 """`cloakwork series --from-store`: series from the results in a collector's store."""
 
-import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from cloakwork.cli.output import noting_kept, refuse_input, refuse_unwritable
+from cloakwork._files import KeptResults
+from cloakwork.cli.output import noting_kept, refuse_unwritable
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.collect import Result, Store, StoredFrames, enough_agree, open_store, unpack_map
 from cloakwork.errors import InputError
@@ -18,6 +18,7 @@ from cloakwork.readings import Frame, FrameRecoverer
 from cloakwork.series import Bins, CountedSeries, RecoveredSources, SourceCount, count_visits
 from cloakwork.site import load_site
 
+NO_COUNTS = "this is not a file of counts. Give that of an interrupted series, or a new one."
 _PAGE = 500  # results at a time
 
 
@@ -41,8 +42,7 @@ def count_store(
     counting = SourceCount.chosen(load_site(site_file), zones=zones, count=count, most=most)
     name = counting.site.name
     if kept is not None:
-        refuse_input(kept, site_file, *counting.site.files.values())
-        refuse_unwritable("--kept", kept)
+        refuse_unwritable("--kept", kept, site_file, *counting.site.files.values())
     with open_store(url, make=False) as store, noting_kept(kept, "The counts so far"):
         known = store.sites()
         if name not in known:
@@ -50,14 +50,19 @@ def count_store(
                 f"the store has no result of {name}; it holds: {', '.join(known) or 'nothing'}. A collector stores "
                 "results while it runs: check that this is the right store."
             )
-        alone = _FramesAlone(counting, site_file, kept)
+        counts = None if kept is None else KeptResults(kept, "frame", "levels", _levels, NO_COUNTS)
+        alone = _FramesAlone(counting, site_file, counts)
         return count_visits(counting, _recovered_frames(store, counting, alone, bins, progress), bins, visit=visit)
+
+
+def _levels(values: Any) -> list[float]:
+    return [float(level) for level in values]
 
 
 class _FramesAlone:
     """Recovers frames again, each from its own readings: a visit must not show in frames before and after it."""
 
-    def __init__(self, counting: SourceCount, site_file: Path, kept: Path | None) -> None:
+    def __init__(self, counting: SourceCount, site_file: Path, kept: KeptResults[list[float]] | None) -> None:
         self._counting, self._site, self._file, self._kept = counting, counting.site, site_file, kept
 
     @cached_property
@@ -82,11 +87,10 @@ class _FramesAlone:
         digest = sha256(self._about + repr(frame.time).encode())
         digest.update(frame.steps.tobytes() + frame.present.tobytes())
         name = digest.hexdigest()
-        if name not in self._known:
-            self._known[name] = self._counting.levels(self._recover(frame))
-            with open(self._kept, "a", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
-                file.write(json.dumps({"frame": name, "levels": self._known[name]}) + "\n")
-        return RecoveredSources(frame.time, levels=self._known[name])
+        if name not in self._kept.known:
+            levels = self._counting.levels(self._recover(frame))
+            self._kept.add(name, levels, levels)
+        return RecoveredSources(frame.time, levels=self._kept.known[name])
 
     def _recover(self, frame: Frame) -> RecoveredSources:
         [found] = self._recoverer.recover([frame], keep=False)
@@ -98,27 +102,6 @@ class _FramesAlone:
         """What a count depends on besides the readings of its frame."""
         about = version("cloakwork"), self._site.spec.model_dump_json(), self._noise.digest, self._counting.names
         return repr(about).encode()
-
-    @cached_property
-    def _known(self) -> dict[str, list[float]]:
-        """What was counted before, by the digests of frames; a last line that was cut off does not count."""
-        if self._kept is None or not self._kept.exists():
-            return {}
-        text = self._kept.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
-        try:
-            known = {
-                line["frame"]: [float(level) for level in line["levels"]]
-                for line in map(json.loads, whole.splitlines())
-            }
-        except (ValueError, KeyError, TypeError) as problem:
-            raise InputError(
-                f"{self._kept}: this is not a file of counts. Give that of an interrupted series, or a new one.",
-                path=str(self._kept),
-            ) from problem
-        if whole != text:
-            self._kept.write_text(whole, encoding="utf-8")
-        return known
 
 
 def _recovered_frames(

@@ -14,10 +14,10 @@ import typer
 from cloakwork.cli.output import (
     as_json,
     bar,
+    check_picture,
     counted,
     note,
     noting_kept,
-    refuse_input,
     refuse_unwritable,
     say,
     table,
@@ -69,14 +69,10 @@ class SweepOptions:
 def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
     """Compare settings, and print or draw the result."""
     if options.plot is not None:
-        from cloakwork.cli.draw import check_picture  # noqa: PLC0415 - drawing is slow to load
-
         check_picture(options.plot)
-        refuse_input(options.plot, path, *site.files.values())
-        refuse_unwritable("--plot", options.plot)
+        refuse_unwritable("--plot", options.plot, path, *site.files.values())
     if options.kept is not None:
-        refuse_input(options.kept, path, *site.files.values())
-        refuse_unwritable("--kept", options.kept)
+        refuse_unwritable("--kept", options.kept, path, *site.files.values())
     needs = [Need.parse(text) for text in options.need or ()]
     keeping = noting_kept(options.kept, "Finished simulations")
     with keeping, _progress(on_cluster=options.scheduler is not None) as progress:
@@ -95,7 +91,7 @@ def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
         )
     best = found.recommend(*needs)
     if options.plot is not None:
-        from cloakwork.cli.draw import draw_tradeoff  # noqa: PLC0415
+        from cloakwork.cli.draw import draw_tradeoff  # noqa: PLC0415 - Matplotlib is slow to load
 
         draw_tradeoff(options.plot, site.name, found, unit="metres" if isinstance(site.physics, FloorPlan) else "")
     if json:
@@ -128,13 +124,13 @@ def _whole(name: str, text: str | None) -> list[int]:
 def _progress(*, on_cluster: bool) -> Iterator[Callable[[int, int], None]]:
     """A progress bar, with a note of how long it takes once the first simulations are done."""
     began = time.monotonic()
-    with bar("simulating people", 1000) as show:
+    with bar("simulating people") as show:
         told = False
         known: int | None = None  # simulations that an earlier run finished
 
         def progress(done: int, total: int) -> None:
             nonlocal began, told, known
-            show(1000 * done // max(total, 1))
+            show(done, total)
             if known is None:
                 began, known = time.monotonic(), done
                 where = "the cluster" if on_cluster else counted(os.cpu_count() or 1, "core")

@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import PlanFile, SiteFile
-from cloakwork.cli.output import bar, counted, form_of, is_folder, mark_of, note, noting_interrupt, written
+from cloakwork.cli.output import bar, counted, form_of, is_folder, left_out, mark_of, note, noting_interrupt, written
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.keys import BATCH, PRIVATE, Evidence, TrueRows, Unveiling, load_unveiling_keys
-from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, Row, table_writer
+from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, table_writer
 from cloakwork.site import Plan, load_plan, load_site, plan_beside
 
 SHOWN = 8  # sensors that a message names
@@ -81,7 +81,8 @@ class _Target:
             table_writer(file, form_of(path), READING_COLUMNS, about) as write,
         ):
             for batch in batches:
-                write(_rows(batch, self.scale))
+                columns = (batch.time.tolist(), batch.sensor, batch.seq.tolist(), batch.value.tolist())
+                write([self.scale.row(*row) for row in zip(*columns, strict=True)])
 
     def finished(self) -> tuple[int, int, dict[str, Evidence]]:
         """Number of parts in the folder, of their readings, and what these say about the keys.
@@ -138,16 +139,8 @@ def _steps(plan: Plan, names: Iterable[str]) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}, depending on the sensor (see step in the plan)"
 
 
-def _rows(batch: TrueRows, scale: ReadingScale) -> list[Row]:
-    """True readings as a file has them: without noise."""
-    columns = (batch.time.tolist(), batch.sensor, batch.seq.tolist(), batch.value.tolist())
-    return [scale.row(*row) for row in zip(*columns, strict=True)]
-
-
 def _remarks(unveiling: Unveiling) -> Iterator[str]:
-    if unveiling.problems.total:
-        reasons = "; ".join(f"{number:,} {reason}" for reason, number in unveiling.problems.counts.most_common())
-        yield f"{unveiling.problems.total:,} of {unveiling.rows:,} rows left out: {reasons}"
+    yield from left_out(unveiling.problems.counts, unveiling.rows)
     if unveiling.alarms:
         yield (
             f"warning: sequence numbers of {_named(unveiling.alarms)} have two values: noise was used twice, or "

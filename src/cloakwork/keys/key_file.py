@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from cloakwork._files import unique_object
 from cloakwork.errors import KeyFileError
 from cloakwork.keys.keyring import DeviceKind, Generation, KeyRing, Master, SensorKeys, parse_keys, require_name
 from cloakwork.sensor import keystream
@@ -221,7 +222,7 @@ def _read_private(path: Path) -> dict[str, object]:
         raise refusal(f"larger than {LARGEST_FILE // 10**6} MB, so not a key file.", largest=LARGEST_FILE)
     parsed: dict[str, object] | None = None
     with contextlib.suppress(ValueError, RecursionError):
-        parsed = json.loads(content.decode(), object_pairs_hook=_unique)
+        parsed = json.loads(content.decode(), object_pairs_hook=unique_object)
     if parsed is not None and not (isinstance(parsed, dict) and parsed.keys() & {"masters", "generations"}):
         raise refusal("not a key file.")
     if os.name == "posix" and mode & 0o077:
@@ -233,13 +234,6 @@ def _read_private(path: Path) -> dict[str, object]:
     if parsed is None:
         raise refusal("not valid JSON, or a name occurs twice. Restore the last whole copy from a backup.")
     return parsed
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return entries
 
 
 def write_private(path: Path, text: str) -> None:

@@ -32,10 +32,6 @@ class BrokerState:
     reason: str
 
 
-def _acknowledge(message: MqttMessage) -> None:
-    message.acknowledge()
-
-
 class MqttClient:
     """Connects to a broker, again and again if need be, and serves the connection.
 
@@ -72,7 +68,7 @@ class MqttClient:
         client_id: str = "",
         lasting: bool = False,
         filters: Sequence[str] = (),
-        on_message: Callable[[MqttMessage], None] = _acknowledge,
+        on_message: Callable[[MqttMessage], None] = lambda message: message.acknowledge(),
         has_room: Callable[[], bool] = lambda: True,
         on_ready: Callable[[Connection], None] = lambda _: None,
         on_turn: Callable[[Connection], None] = lambda _: None,
@@ -119,7 +115,15 @@ class MqttClient:
     def _work(self, waker: Waker) -> None:
         retry = FIRST_RETRY
         while not self._stopping.is_set():
-            connection = self._connection(waker)
+            connection = Connection(
+                make_client(self.broker, self._context, self._client_id, lasting=self._lasting),
+                waker,
+                filters=self._filters,
+                on_message=self._on_message,
+                has_room=self._has_room,
+                on_ready=self._on_ready,
+                availability=self._availability,
+            )
             try:
                 connection.open(self.broker, self._keep_alive)
                 self._serve(connection)
@@ -135,17 +139,6 @@ class MqttClient:
             while not self._has_room() and not self._stopping.wait(FULL):
                 pass
         waker.close()
-
-    def _connection(self, waker: Waker) -> Connection:
-        return Connection(
-            make_client(self.broker, self._context, self._client_id, lasting=self._lasting),
-            waker,
-            filters=self._filters,
-            on_message=self._on_message,
-            has_room=self._has_room,
-            on_ready=self._on_ready,
-            availability=self._availability,
-        )
 
     def _serve(self, connection: Connection) -> None:
         """Work until the connection ends."""

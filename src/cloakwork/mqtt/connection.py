@@ -7,7 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
@@ -20,18 +21,6 @@ IDLE = 1.0  # seconds that a step waits for the network
 FULL = 0.02  # seconds between two checks whether a full receiver has room
 DISCONNECT = b"\xe0\x00"
 LOST = "the broker is gone, or it closed the connection, as it does when another client has the same id"
-
-
-class MqttMessage(NamedTuple):
-    """A message from the broker; the broker sends it again unless `acknowledge` is called, by any thread.
-
-    A topic that is not valid UTF-8 is empty here.
-    """
-
-    topic: str
-    payload: bytes
-    retained: bool
-    acknowledge: Callable[[], None]
 
 
 class Waker:
@@ -62,19 +51,24 @@ class Waker:
         self._sender.close()
 
 
-class _Receipt:
-    """A message that waits for its acknowledgement."""
+@dataclass(slots=True, eq=False)
+class MqttMessage:
+    """A message from the broker; the broker sends it again unless `acknowledge` is called, by any thread.
 
-    __slots__ = ("_waker", "done", "number")
+    A topic that is not valid UTF-8 is empty here. The number is valid within one connection only.
+    """
 
-    def __init__(self, number: int, waker: Waker) -> None:
-        self.number = number
-        self.done = False
-        self._waker = waker
+    topic: str
+    payload: bytes
+    retained: bool
+    number: int
+    waker: Waker = field(repr=False)
+    done: bool = False
 
     def acknowledge(self) -> None:
+        """Let the broker forget the message."""
         self.done = True
-        self._waker.wake()
+        self.waker.wake()
 
 
 class Connection:
@@ -82,25 +76,7 @@ class Connection:
 
     Message numbers are valid within one connection only. An acknowledgement that becomes ready after its connection
     has ended must not go out on the next one, where the same number may belong to another message, which would be lost.
-    So each connection has its own receipts, and they end with it.
-
-    Parameters
-    ----------
-    filters
-        Topics to subscribe to.
-    on_message, has_room
-        Receives each message; nothing is read while `has_room` returns False.
-    on_ready
-        Called when the broker has accepted the connection and the subscriptions.
-    availability
-        A retained topic that says `online` or, also when the connection breaks, `offline`.
-
-    Attributes
-    ----------
-    granted
-        Whether the broker has accepted the connection and the subscriptions.
-    reason
-        Why the connection ended.
+    So each connection has its own waiting messages, and they end with it. The parameters are those of `MqttClient`.
     """
 
     def __init__(
@@ -114,8 +90,8 @@ class Connection:
         on_ready: Callable[["Connection"], None],
         availability: str | None = None,
     ) -> None:
-        self.granted = False
-        self.reason = ""
+        self.granted = False  # the broker has accepted the connection and the subscriptions
+        self.reason = ""  # why the connection ended
         self._client = client
         self._waker = waker
         self._filters = filters
@@ -123,7 +99,7 @@ class Connection:
         self._has_room = has_room
         self._on_ready = on_ready
         self._availability = availability
-        self._waiting: deque[_Receipt] = deque()
+        self._waiting: deque[MqttMessage] = deque()
         self._received = 0
         self._watched = 0
         self._selector = selectors.DefaultSelector()
@@ -219,14 +195,14 @@ class Connection:
 
     def _on_message(self, _: paho.Client, __: object, message: paho.MQTTMessage) -> None:
         self._received += 1
-        receipt = _Receipt(message.mid, self._waker)
-        if message.qos:
-            self._waiting.append(receipt)
         try:
             topic = message.topic
         except UnicodeDecodeError:
             topic = ""
-        self._deliver(MqttMessage(topic, bytes(message.payload), message.retain, receipt.acknowledge))
+        received = MqttMessage(topic, bytes(message.payload), message.retain, message.mid, self._waker)
+        if message.qos:
+            self._waiting.append(received)
+        self._deliver(received)
 
     def _on_connect(self, client: paho.Client, _: object, __: object, code: Any, ___: object) -> None:
         user = client.username or "clients without a user name"

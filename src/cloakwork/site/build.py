@@ -50,20 +50,10 @@ from cloakwork.site.schema import (
     SourcesSpec,
 )
 
-SHORTEST_HOLD = 30.0  # seconds
-HELD_PERIODS = 2
 USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 
-@dataclass(frozen=True)
-class Model:
-    """A model, and a name for each of its sensors."""
-
-    physics: Physics
-    sensor_ids: tuple[str, ...]
-
-
-def build(spec: SiteSpec, folder: Path) -> Model:
+def build(spec: SiteSpec, folder: Path) -> Physics:
     """Build the model of a site; files that it names are looked up in `folder`."""
     makers: dict[type, Any] = {
         LineSpec: _line,
@@ -79,7 +69,7 @@ def build(spec: SiteSpec, folder: Path) -> Model:
             tables=len(spec.located),
             expected=physics.sensors,
         )
-    return Model(physics, _sensor_ids(spec, physics.sensors))
+    return physics
 
 
 def make_drift(spec: SiteSpec, physics: Physics) -> Drift | None:
@@ -97,13 +87,6 @@ def make_drift(spec: SiteSpec, physics: Physics) -> Drift | None:
 
 def _heated(at: object, *, named: bool) -> object:
     return tuple(at) if isinstance(at, list) else str(at) if named else at
-
-
-def _sensor_ids(spec: SiteSpec, number: int) -> tuple[str, ...]:
-    if spec.located:
-        return tuple(sensor.id for sensor in spec.located)
-    digits = len(str(number))
-    return tuple(f"s{k:0{digits}d}" for k in range(1, number + 1))
 
 
 def _line(physics: LineSpec, spec: SiteSpec, _: Path) -> Physics:
@@ -326,11 +309,6 @@ def make_motion(spec: SiteSpec, physics: Physics, not_followed: str) -> Motion:
     given = {key: getattr(stated, key) for key in keys if key != "kind"}
     entrances = tuple(_entrance(number, spec, physics) for number in range(len(spec.entrance))) or None
     return replace(Motion.still() if kind == "still" else Motion(), **given, entrances=entrances)
-
-
-def hold_of(stated: MotionSpec, period_ms: int) -> float:
-    """Return the seconds for which a zone in doubt keeps its state while the other one is more likely."""
-    return max(SHORTEST_HOLD, HELD_PERIODS * period_ms / 1000) if stated.hold is None else stated.hold
 
 
 def _entrance(number: int, spec: SiteSpec, physics: Physics) -> object:

@@ -15,27 +15,15 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy import Cloak, Flip, NoiseLaw, SensorChoice, SharedNoise, SlowNoise, Stay, choose_sensors
-from cloakwork.recovery import (
-    MOST_COARSE,
-    Motion,
-    PointSources,
-    samples_locally,
-)
-from cloakwork.site.build import (
-    USUAL_COUNT,
-    EstimatorChoice,
-    Model,
-    build,
-    choose_estimator,
-    hold_of,
-    make_drift,
-    make_motion,
-)
+from cloakwork.recovery import MOST_COARSE, Motion, PointSources, samples_locally
+from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
 from cloakwork.site.schema import SiteSpec, usual_design
 from cloakwork.site.zones import Zone, make_zones
 
 OFTEN_MS = 10_000  # a site that reads more often has less time for each frame
+SHORTEST_HOLD = 30.0  # seconds
+HELD_PERIODS = 2
 WALKING_SPEED = 1.5  # metres per second
 _ALONE = ("zone", "motion", "entrance", "drift", "heat", "presence")
 NO_PART_IN_THE_CLAIM: dict[str, Any] = {**dict.fromkeys(_ALONE, True), "sensor": {"__all__": {"zone"}}}
@@ -62,18 +50,16 @@ class Site:
         return self.spec.name
 
     @cached_property
-    def _model(self) -> Model:
-        return build(self.spec, self.folder)
-
-    @property
     def physics(self) -> Physics:
         """The model of how sources become readings here."""
-        return self._model.physics
+        return build(self.spec, self.folder)
 
-    @property
+    @cached_property
     def sensor_ids(self) -> tuple[str, ...]:
         """Names of the sensors, in the order of the model's rows."""
-        return self._model.sensor_ids
+        number = self.physics.sensors
+        digits = len(str(number))
+        return tuple(s.id for s in self.spec.located) or tuple(f"s{k:0{digits}d}" for k in range(1, number + 1))
 
     @cached_property
     def baselines(self) -> FloatArray:
@@ -222,7 +208,8 @@ class Site:
     @property
     def hold_s(self) -> float:
         """Seconds for which a zone in doubt keeps its state while the other one is more likely."""
-        return hold_of(self.spec.motion, self.period_ms)
+        hold = self.spec.motion.hold
+        return max(SHORTEST_HOLD, HELD_PERIODS * self.period_ms / 1000) if hold is None else hold
 
     @cached_property
     def schedule(self) -> Schedule:

@@ -17,8 +17,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from cloakwork._files import unique_object
 from cloakwork.errors import CalibrationError, PlanError, SiteError
-from cloakwork.privacy import CUT_BITS, Budget, Cloak, NoiseLaw, NoiseTable, flip_table, law_table, table_ratio
+from cloakwork.privacy import CUT_BITS, Budget, Cloak, NoiseLaw, flip_table, law_table, table_ratio
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.plan_parts import (
@@ -44,23 +45,7 @@ _SLIP = 1e-11  # relative error of a ratio, which is rounded up to 40 bits
 
 @dataclass(frozen=True)
 class Plan:
-    """The noise of a site; `mu` is the privacy cost of a full window.
-
-    Attributes
-    ----------
-    site, site_digest
-        Name of the site, and digest of its site file.
-    claim, schedule
-        The privacy claim, and when a device reads.
-    sensors
-        In the order of the model's rows.
-    tables
-        By their digest.
-    noise_law
-        Of the noise that the devices add: "laplace", or None for Gaussian noise.
-    shared
-        Noise that one device adds to all sensors of the physics together; None if each has its own device.
-    """
+    """The noise of a site; `mu` is the privacy cost of a full window."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     site: Name
@@ -68,12 +53,14 @@ class Plan:
     claim: SiteClaim
     mu: Positive
     schedule: Schedule
+    # in the order of the model's rows
     sensors: Annotated[tuple[PlannedSensor, ...], Field(min_length=1, max_length=MOST_SENSORS)]
+    # by their digest
     tables: Annotated[Mapping[Hex, PlannedTable], Field(min_length=1, max_length=MOST_SENSORS)]
     bits: PlannedBits | None = None
     stay: PlannedStay | None = None
-    noise_law: Literal["laplace"] | None = None
-    shared: PlannedShared | None = None
+    noise_law: Literal["laplace"] | None = None  # of the noise that the devices add; None for Gaussian noise
+    shared: PlannedShared | None = None  # noise that one device adds to all sensors; None if each has its own device
 
     def __post_init__(self) -> None:
         if self.schedule.allowed != self.claim.readings_per_window or not self.schedule.covers(self.claim.window):
@@ -256,7 +243,7 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
         mu=frozen.profile.mu,
         schedule=site.schedule,
         sensors=sensors,
-        tables={table.digest: _planned_table(table) for table in tables.values()},
+        tables={table.digest: PlannedTable.of(table) for table in tables.values()},
         bits=_planned_bits(site),
         stay=_planned_stay(site, frozen),
         noise_law="laplace" if cloak.noise is NoiseLaw.LAPLACE else None,
@@ -318,19 +305,11 @@ def _read_json(file: Path) -> Any:
     except UnicodeDecodeError:
         raise ValueError("not a text file in UTF-8.") from None
     try:
-        content = json.loads(text, object_pairs_hook=_unique)
+        content = json.loads(text, object_pairs_hook=unique_object)
         canonical_json(content)  # refuses numbers that are not finite
     except (ValueError, RecursionError):
         raise ValueError("not valid JSON, or a number in it is not finite.") from None
     return content
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; refuses one with a key twice, which two readers could understand differently."""
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        raise ValueError("a key is given twice")
-    return entries
 
 
 def _first_error(problem: ValidationError) -> tuple[str, str]:
@@ -374,11 +353,6 @@ def _planned_stay(site: Site, cloak: Cloak) -> PlannedStay | None:
 def _sensors(site: Site) -> tuple[tuple[str, float], ...]:
     """Id and baseline of each sensor."""
     return tuple(zip(site.sensor_ids, site.baselines.tolist(), strict=True))
-
-
-def _planned_table(table: NoiseTable) -> PlannedTable:
-    levels = tuple((level.factor, len(level.cuts) // WORD_BYTES) for level in table.levels)
-    return PlannedTable(table.ratio, levels, len(table.cuts), table.error)
 
 
 def _alike(*values: float) -> bool:

@@ -146,3 +146,10 @@ class PlannedTable:
     levels: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1, max_length=MOST_LEVELS)]
     bytes: Annotated[int, Field(ge=WORD_BYTES, le=LARGEST_TABLE)]
     error: Annotated[float, Field(ge=0, lt=1)]
+
+    @classmethod
+    def of(cls, table: NoiseTable) -> "PlannedTable":
+        """Describe a noise table."""
+        return cls(
+            table.ratio, tuple((level.factor, level.count) for level in table.levels), len(table.cuts), table.error
+        )

@@ -31,31 +31,15 @@ LARGEST = 2**53 - 1  # exact on every device and in every JSON reader
 
 @dataclass(frozen=True)
 class Schedule:
-    """The times at which a device reads, in milliseconds of powered time.
+    """The times at which a device reads, in milliseconds of powered time."""
 
-    Attributes
-    ----------
-    period_ms
-        Length of a slot.
-    offset_ms
-        When in its slot a reading is sent.
-    window_slots, allowed
-        How many of so many consecutive slots may be used.
-    block
-        Slots that are reserved at once on durable storage; a crash costs at most this many.
-    late_ms
-        How late in its slot a reading may be taken.
-    clock_ms
-        How far, either way, a device's clock may be from the true time while it measures.
-    """
-
-    period_ms: int
-    offset_ms: int
+    period_ms: int  # length of a slot
+    offset_ms: int  # when in its slot a reading is sent
     window_slots: int
-    allowed: int
-    block: int
-    late_ms: int
-    clock_ms: int
+    allowed: int  # of so many consecutive slots
+    block: int  # slots that are reserved at once on durable storage; a crash costs at most this many
+    late_ms: int  # how late in its slot a reading may be taken
+    clock_ms: int  # how far, either way, a device's clock may be from the true time while it measures
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):
@@ -79,15 +63,11 @@ class Schedule:
     @property
     def spread(self) -> float:
         """Seconds within which all sensors of a frame measure."""
-        return self._spread_ms / 1000
-
-    @property
-    def _spread_ms(self) -> int:
-        return self.late_ms + 2 * self.clock_ms
+        return (self.late_ms + 2 * self.clock_ms) / 1000
 
     def slots_in(self, milliseconds: int) -> int:
         """Return how many consecutive slots can have readings of any sensor within an interval of this length."""
-        return -(-(milliseconds + self._spread_ms) // self.period_ms)
+        return -(-(milliseconds + self.late_ms + 2 * self.clock_ms) // self.period_ms)
 
     def most(self, milliseconds: int) -> int:
         """Return the most frames of which any interval of this length can hold a reading.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from cloakwork.errors import InputError, SiteError
@@ -162,25 +162,8 @@ _BOUNDS = {
 
 
 def _allowed_keys(path: tuple[int | str, ...]) -> list[str]:
-    tables: dict[str, type[BaseModel]] = {
-        "line": schema.LineSpec,
-        "plane": schema.PlaneSpec,
-        "floorplan": schema.FloorPlanSpec,
-        "graph": schema.GraphSpec,
-        "matrix": schema.MatrixSpec,
-        "tolerance": schema.ToleranceSpec,
-        "sensor": schema.SensorSpec,
-        "zone": schema.ZoneSpec,
-        "motion": schema.MotionSpec,
-        "presence": schema.PresenceSpec,
-        "binary": schema.BinarySpec,
-        "stay": schema.StaySpec,
-        "entrance": schema.EntranceSpec,
-        "drift": schema.DriftSpec,
-        "heat": schema.HeatSpec,
-        "sources": schema.SourcesSpec,
-        "privacy": schema.PrivacySpec,
-    }
+    # the table [privacy] is PrivacySpec, and so on
+    tables = {name.removesuffix("Spec").lower(): table for name, table in vars(schema).items() if name.endswith("Spec")}
     table = next((tables[part] for part in reversed(path[:-1]) if isinstance(part, str) and part in tables), SiteSpec)
     return list(table.model_fields)
 

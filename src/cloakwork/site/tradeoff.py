@@ -5,23 +5,32 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, count, positive
+from cloakwork._files import KeptResults
 from cloakwork.accuracy import Habits
 from cloakwork.errors import ClusterError, InputError
 from cloakwork.parallel import Cluster, versions
 from cloakwork.physics import Matrix
 from cloakwork.site.installation import Site
-from cloakwork.site.kept_simulations import KeptSimulations, digest_of
 from cloakwork.site.schema import SensorSpec
-from cloakwork.site.tracking_quality import Estimate, Followed, ZoneNumbers, follow_simulated, habits_of
+from cloakwork.site.tracking_quality import (
+    Estimate,
+    Followed,
+    Guess,
+    Quality,
+    ZoneNumbers,
+    follow_simulated,
+    habits_of,
+)
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 ALPHAS = (1.0, 2.0)  # times the site's own
@@ -29,6 +38,7 @@ FRAMES = 360
 FEWEST_FRAMES = 24
 ALIKE = 1.05  # noise that differs by less shares a simulation
 USUAL_NEED = "room 95%"
+NO_SIMULATIONS = "this is not a file of simulations. Give the file of an earlier comparison, or a new one."
 
 Progress = Callable[[int, int], None]
 
@@ -65,11 +75,9 @@ class Need:
     @classmethod
     def parse(cls, text: str) -> "Need":
         """Read a need such as `room 95%`, `rooms 80%`, `count 90% live` or `spot 0.5`."""
-        match = re.fullmatch(r"\s*(room|rooms|count|spot)\s+([0-9.]+)\s*(%|m)?(\s+live|\s+settled)?\s*", text)
-        try:
-            value = float(match.group(2)) if match else math.nan
-        except ValueError:
-            value = math.nan
+        form = r"\s*(room|rooms|count|spot)\s+([0-9]*\.?[0-9]+|[0-9]+\.)\s*(%|m)?(\s+live|\s+settled)?\s*"
+        match = re.fullmatch(form, text)
+        value = float(match.group(2)) if match else math.nan
         spot = match is not None and match.group(1) == "spot"
         if match is None or not (0 < value < math.inf if spot else 0 < value <= 100) or match.group(3) == "m%"[spot]:
             raise InputError(
@@ -212,15 +220,13 @@ def tradeoff(
     planned = [_Planned.of(site, setting) for setting in grid]
     trials = _trials(planned)
     kinds = (False, True) if habits_of(site, walking=True) else (False,)
-    jobs = [
-        _Job(trial.planned.site, trial.planned.sigmas, walking, frames, seed) for trial in trials for walking in kinds
-    ]
-    results = _run(jobs, workers, scheduler, None if kept is None else KeptSimulations(kept), progress)
+    jobs = [_Job(plan.site, plan.sigmas, walking, frames, seed) for plan, *_ in trials for walking in kinds]
+    results = _run(jobs, workers, scheduler, kept, progress)
     rows: list[TradeoffRow] = []
     for number, trial in enumerate(trials):
         sitting, *walking = results[number * len(kinds) : (number + 1) * len(kinds)]
         walks = walking[0] if walking else None
-        rows += [TradeoffRow(plan.setting, plan.mu, plan.sigmas, sitting, walks) for plan in trial.covers]
+        rows += [TradeoffRow(plan.setting, plan.mu, plan.sigmas, sitting, walks) for plan in trial]
     rows.sort(key=lambda row: (-row.strength, row.setting.alpha, row.setting.readings, row.setting.sensors))
     window = site.spec.privacy.window
     return Tradeoff(tuple(rows), ZoneNumbers.of(site).kind, window, len(jobs), frames)
@@ -257,26 +263,15 @@ def _coarsest_step(site: Site) -> float | None:
     return None if site.resolutions is None else float(site.resolutions.max())
 
 
-def _with_step(site: Site, resolution: float) -> Site:
-    """The site with another step of the hardware; the sensors' own noise stays what it is."""
-    privacy = site.spec.privacy.model_copy(update={"resolution": resolution})
-    sensors = [sensor.model_copy(update={"resolution": None}) for sensor in site.spec.located]
-    return replace(site, spec=site.spec.model_copy(update={"privacy": privacy, "sensor": sensors}))
-
-
 def _with(site: Site, setting: Setting) -> Site:
-    """The site with another setting."""
+    """The site with another setting; the sensors' own noise stays what it is."""
     if setting.resolution is not None and setting.resolution != _coarsest_step(site):
-        site = _with_step(site, setting.resolution)
+        privacy = site.spec.privacy.model_copy(update={"resolution": setting.resolution})
+        sensors = [sensor.model_copy(update={"resolution": None}) for sensor in site.spec.located]
+        site = replace(site, spec=site.spec.model_copy(update={"privacy": privacy, "sensor": sensors}))
     spec = site.spec
-    privacy = spec.privacy.model_copy(
-        update={
-            "alpha": setting.alpha,
-            "epsilon": setting.epsilon,
-            "readings_per_window": setting.readings,
-        }
-    )
-    update: dict[str, object] = {"privacy": privacy}
+    claim = {"alpha": setting.alpha, "epsilon": setting.epsilon, "readings_per_window": setting.readings}
+    update: dict[str, object] = {"privacy": spec.privacy.model_copy(update=claim)}
     if setting.sensors != site.physics.sensors:
         if isinstance(site.physics, Matrix):
             raise InputError(
@@ -319,22 +314,15 @@ class _Planned:
         return float(np.exp(np.log(self.sigmas).mean()))
 
 
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """A simulation, at the setting with the most noise of those that it stands for."""
-
-    planned: _Planned
-    covers: list[_Planned]
-
-
-def _trials(planned: Sequence[_Planned]) -> list[_Trial]:
-    trials: list[_Trial] = []
+def _trials(planned: Sequence[_Planned]) -> list[list[_Planned]]:
+    """Settings that share a simulation, which is that of the first, with the most noise."""
+    trials: list[list[_Planned]] = []
     for plan in sorted(planned, key=lambda one: -one.noise):
-        same = [t for t in trials if _alike(t.planned, plan)]
-        if same:
-            same[0].covers.append(plan)
+        same = next((trial for trial in trials if _alike(trial[0], plan)), None)
+        if same is None:
+            trials.append([plan])
         else:
-            trials.append(_Trial(plan, [plan]))
+            same.append(plan)
     return trials
 
 
@@ -362,16 +350,17 @@ class _Job:
     def digest(self) -> str:
         """A name that another simulation, or another version, does not have."""
         site = (self.site.digest, self.site.spec.model_dump_json())
-        return digest_of(versions(), site, self.sigmas.tolist(), self.walking, self.frames, self.seed)
+        about = (versions(), site, self.sigmas.tolist(), self.walking, self.frames, self.seed)
+        return sha256(repr(about).encode()).hexdigest()
 
 
 def _run(
-    jobs: Sequence[_Job], workers: int, scheduler: str | None, kept: KeptSimulations | None, progress: Progress | None
+    jobs: Sequence[_Job], workers: int, scheduler: str | None, file: Path | None, progress: Progress | None
 ) -> list[Followed]:
-    """Run the simulations that are not kept, several at a time if there are several workers."""
+    """Run the simulations that are not kept in the file, several at a time if there are several workers."""
+    kept = None if file is None else KeptResults(file, "simulation", "followed", _followed, NO_SIMULATIONS)
     digests = [job.digest if kept else "" for job in jobs]
-    known = [(kept.get(digest) if kept else None) for digest in digests]
-    results = {number: result for number, result in enumerate(known) if result is not None}
+    results = {k: kept.known[digest] for k, digest in enumerate(digests) if kept and digest in kept.known}
     todo = [number for number in range(len(jobs)) if number not in results]
     show = progress or (lambda *_: None)
     with ExitStack() as stack:
@@ -387,7 +376,7 @@ def _run(
         for place, result in found:
             results[todo[place]] = result
             if kept is not None:
-                kept.add(digests[todo[place]], result)
+                kept.add(digests[todo[place]], result, asdict(result))
             show(len(results), len(jobs))
     return [results[number] for number in range(len(jobs))]
 
@@ -397,3 +386,11 @@ def _on_cluster(cluster: Cluster, jobs: Sequence[_Job]) -> Iterator[tuple[int, F
         if outcome.failure:
             raise ClusterError(f"a simulation failed: {outcome.failure}", failure=outcome.failure)
         yield int(outcome.name), outcome.result
+
+
+def _followed(values: Any) -> Followed:
+    live, settled = (
+        Quality(**{name: Estimate(**estimate) for name, estimate in values[moment].items()})
+        for moment in ("live", "settled")
+    )
+    return Followed(live, settled, Guess(**values["guess"]))

@@ -1,0 +1,46 @@
+"""Files of JSON, and results that are kept in one so that long work can go on after an interruption."""
+
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from cloakwork.errors import InputError
+
+T = TypeVar("T")
+
+
+def unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The hook of a JSON reader that refuses a key given twice, which two readers could understand differently."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise ValueError("a key is given twice")
+    return entries
+
+
+class KeptResults(Generic[T]):
+    """Results by their names: a line of JSON each, with the keys `name` and `value`, written as soon as it is there.
+
+    A last line that was cut off does not count. `read` makes a result of what the file holds, and `refusal` says what
+    is wrong with another file. Only its owner can read a new file.
+    """
+
+    def __init__(self, path: Path, name: str, value: str, read: Callable[[Any], T], refusal: str) -> None:
+        self._path, self._name, self._value = path, name, value
+        try:
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
+            whole = text[: text.rfind("\n") + 1]
+            lines = [json.loads(line) for line in whole.splitlines()]
+            self.known = {str(line[name]): read(line[value]) for line in lines}
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            raise InputError(f"{path}: {refusal}", path=str(path)) from problem
+        if whole != text:
+            path.write_text(whole, encoding="utf-8")
+
+    def add(self, name: str, result: T, value: object) -> None:
+        """Keep a result, in the file as `value`."""
+        self.known[name] = result
+        with open(self._path, "a", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+            file.write(json.dumps({self._name: name, self._value: value}) + "\n")
