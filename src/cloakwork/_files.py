@@ -1,9 +1,10 @@
-"""Files of JSON, and results that are kept in one so that long work can go on after an interruption."""
+"""Files that survive a power cut, JSON, and results that are kept so that long work can go on after an interruption."""
 
 import json
 import os
 from collections.abc import Callable
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +19,38 @@ def unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) < len(pairs):
         raise ValueError("a key is given twice")
     return entries
+
+
+def write_durably(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Replace a file as a whole; `mode` is that of a new file, before the umask.
+
+    The file survives a power cut once this returns: its bytes are on disk before its name points to them, and its name
+    before the caller goes on. What an earlier power cut left behind is removed. Of two writers at once one may fail.
+    """
+    target = path.resolve()
+    for left in target.parent.glob(f".{escape(target.name)}.*.part"):
+        left.unlink(missing_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(part, "xb", opener=partial(os.open, mode=mode)) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new name in a folder durable."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 class KeptResults(Generic[T]):

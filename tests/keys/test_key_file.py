@@ -80,10 +80,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(keys: Path, monkeyp
 
 
 def test_what_a_power_cut_left_behind_is_in_nobodys_way(keys: Path) -> None:
-    keys.with_name(".keys.json.part").write_text("half")
+    keys.with_name(".keys.json.4711.part").write_text("half")
     rotate(keys, NOW)
     assert len(load_keys(keys).masters) == 2
-    assert not keys.with_name(".keys.json.part").exists()
+    assert not keys.with_name(".keys.json.4711.part").exists()
 
 
 def test_a_link_to_the_file_stays_a_link(keys: Path, tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from cloakwork._files import sync_folder
 from cloakwork.device.agent import parse_time_server
 from cloakwork.device.c_plan import esphome_package, plan_header
 from cloakwork.errors import InputError
-from cloakwork.keys import FIRST_SECOND, PRIVATE, DeviceKind, load_keys, open_generation, sync_folder, wire_site
+from cloakwork.keys import FIRST_SECOND, PRIVATE, DeviceKind, load_keys, open_generation, wire_site
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import NoiseTable, first_offset
 from cloakwork.sensor.device import MOST_STEPS

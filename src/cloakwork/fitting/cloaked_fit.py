@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from cloakwork._checks import FloatArray
+from cloakwork._files import write_durably
 from cloakwork.errors import InputError, ReadingError, SiteError
 from cloakwork.fitting.fitted import Fitted, covering, written_strength
 from cloakwork.fitting.responses import Responses
@@ -156,11 +158,10 @@ class KeptSearch:
 
     def save(self, **arrays: object) -> None:
         """Replace what was kept, as a whole."""
-        part = self._path.with_name(f".{self._path.name}.part")
         plain: dict[str, Any] = {name: np.asarray(value) for name, value in arrays.items()}
-        with part.open("wb") as file:
-            np.savez(file, allow_pickle=False, digest=self._digest, **plain)
-        part.replace(self._path)
+        file = BytesIO()
+        np.savez(file, allow_pickle=False, digest=self._digest, **plain)
+        write_durably(self._path, file.getvalue())
 
 
 class _Search:

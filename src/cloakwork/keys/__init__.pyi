@@ -6,7 +6,6 @@ from .key_file import open_generation as open_generation
 from .key_file import revoke as revoke
 from .key_file import rotate as rotate
 from .key_file import save_keys as save_keys
-from .key_file import sync_folder as sync_folder
 from .keyring import DeviceKind as DeviceKind
 from .keyring import Generation as Generation
 from .keyring import KeyRing as KeyRing

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from cloakwork._files import unique_object
+from cloakwork._files import unique_object, write_durably
 from cloakwork.errors import KeyFileError
 from cloakwork.keys.keyring import DeviceKind, Generation, KeyRing, Master, SensorKeys, parse_keys, require_name
 from cloakwork.sensor import keystream
@@ -38,7 +38,7 @@ def save_keys(keys: KeyRing | SensorKeys, path: str | Path) -> None:
     with locked(file) if isinstance(keys, KeyRing) else contextlib.nullcontext():
         if os.path.lexists(file):
             raise KeyFileError(f"{file} exists already: give another name, or move it away.", path=str(file))
-        write_private(file, keys.to_json())
+        write_durably(file, keys.to_json().encode(), mode=PRIVATE)
 
 
 def load_keys(path: str | Path) -> KeyRing:
@@ -153,7 +153,7 @@ def _change(path: str | Path, change: Callable[[KeyRing, "KeyLock", int], KeyRin
     load_keys(file)  # refuse a wrong file before a lock file appears beside it
     with locked(file) as lock:
         changed = change(load_keys(file), lock, moment)
-        write_private(file, changed.to_json())
+        write_durably(file, changed.to_json().encode(), mode=PRIVATE)
     return changed
 
 
@@ -234,35 +234,3 @@ def _read_private(path: Path) -> dict[str, object]:
     if parsed is None:
         raise refusal("not valid JSON, or a name occurs twice. Restore the last whole copy from a backup.")
     return parsed
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file as a whole, for its owner alone.
-
-    The file survives a power cut once this returns: its bytes are on disk before its name points to them, and its name
-    before the caller goes on.
-    """
-    target = path.resolve()
-    part = target.with_name(f".{target.name}.part")
-    part.unlink(missing_ok=True)  # left behind by a power cut
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    sync_folder(target.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a new name in a folder durable."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -3,10 +3,10 @@
 import fcntl
 import hashlib
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from cloakwork._files import write_durably
 from cloakwork.errors import BudgetError, InputError
 
 
@@ -73,14 +73,5 @@ class LearnerFile:
     def save(self, progress: LearnerProgress) -> None:
         """Replace the file durably."""
         body = json.dumps({"claim": self._claim, **asdict(progress)}).encode()
-        part = self._path.with_name(f".{self._path.name}.part")
-        with open(part, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            file.write(body + b"\n" + hashlib.sha256(body).hexdigest().encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        digest = hashlib.sha256(body).hexdigest().encode()
+        write_durably(self._path, body + b"\n" + digest + b"\n", mode=0o600)

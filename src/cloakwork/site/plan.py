@@ -6,7 +6,6 @@ Computing the noise takes time, and another machine may round differently. So it
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
@@ -17,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from cloakwork._files import unique_object
+from cloakwork._files import unique_object, write_durably
 from cloakwork.errors import CalibrationError, PlanError, SiteError
 from cloakwork.privacy import CUT_BITS, Budget, Cloak, NoiseLaw, flip_table, law_table, table_ratio
 from cloakwork.sensor import WORD_BYTES
@@ -201,16 +200,7 @@ class Plan:
         if target.exists() and not target.is_file():  # a pipe or a device
             target.write_text(text, encoding="utf-8")
             return
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
-        with part.open("x", encoding="utf-8") as file:
-            try:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
-        part.replace(target)
+        write_durably(target, text.encode())
 
     @property
     def _values(self) -> dict[str, Any]:

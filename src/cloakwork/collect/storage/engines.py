@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
+from cloakwork._files import sync_folder
 from cloakwork.errors import CloakworkError, InputError, StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 FORMS = "sqlite:///FILE, a path, or postgresql://USER:PASSWORD@HOST/DATABASE"
@@ -100,11 +101,7 @@ def _create_file(path: Path) -> None:
     except OSError as problem:
         advice = "give a file in a folder that exists and that this user may write to"
         raise StoreError(f"{path} cannot be created ({problem.strerror}): {advice}.", store=str(path)) from None
-    folder = os.open(path.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.absolute().parent)
 
 
 def postgresql_engine(url: sa.URL, wait_s: float) -> sa.Engine:
