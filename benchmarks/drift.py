@@ -25,7 +25,7 @@ from cloakwork.physics import Drift, FloorPlan, Heat
 from cloakwork.privacy import Cloak
 from cloakwork.readings import site_tracker
 from cloakwork.recovery import Tracked, Tracker
-from cloakwork.recovery.offsets import KalmanStep
+from cloakwork.recovery.drifting_offsets import KalmanStep
 from cloakwork.recovery.path_steps import predict
 from cloakwork.site import Site, parse_site
 

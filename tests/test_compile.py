@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from cloakwork._compile import folder_stamp
-from cloakwork.recovery.chain import run_chain
+from cloakwork.recovery.jump_chain import run_chain
 
 
 def test_a_change_in_any_file_of_the_folder_shows(tmp_path: Path) -> None:

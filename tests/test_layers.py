@@ -15,7 +15,7 @@ from scripts.messages import PACKAGE, TABLE, table
 
 ROOT = Path(cloakwork.__file__).parent
 LAYERS = [
-    {"errors", "_checks", "_compile", "_extras", "_files", "_kept", "parallel"},
+    {"errors", "_checks", "_compile", "_extras", "_files", "_method_cache", "parallel"},
     {"physics"},
     {"accuracy"},
     {"privacy", "recovery"},

@@ -13,8 +13,8 @@ from scipy import optimize, special
 
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Budget, Chooser, Flip, Profile, largest_mu
-from cloakwork.privacy.choice import chosen
 from cloakwork.privacy.laplace_losses import largest_shift
+from cloakwork.privacy.private_choice import chosen
 from cloakwork.recovery import presence
 from papers.drawing import FAINT, INK, MARKERS, SERIES, log_x
 from papers.errata import Erratum

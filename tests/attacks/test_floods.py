@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from cloakwork.collect.device_quota import DAY_MS, HOUR_MS, WAITED_MS, DeviceQuota
-from cloakwork.collect.problems import BudgetRules
+from cloakwork.collect.message_problems import BudgetRules
 from cloakwork.collect.storage import Reading, Store, open_store
 from tests.attacks.conftest import Attack
 from tests.collect.deployment import Deployment, deployment

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import Verdict, Witness, audit
-from cloakwork.auditing.learning import learn
+from cloakwork.auditing.learned_score import learn
 from cloakwork.auditing.report_samples import Past, ReportKind, read
 
 Rng = np.random.Generator

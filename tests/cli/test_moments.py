@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloakwork.cli.moments import parse_moment, parse_span
+from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
 from cloakwork.series import span_text
 

@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 
 from cloakwork.series import FilterCost
-from cloakwork.series.picture import NOT_PRIVATE
+from cloakwork.series.series_picture import NOT_PRIVATE
 from tests.cli.conftest import Run
 from tests.cli.series_files import HOUR, PERIOD, iso, write
 

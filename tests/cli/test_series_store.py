@@ -14,7 +14,7 @@ from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, open_store
 from cloakwork.readings import FrameRecoverer, ReadingScale
 from cloakwork.series import Bins, CountedSeries, mean_levels
-from cloakwork.series.bounded import BoundedSeries
+from cloakwork.series.bounded_series import BoundedSeries
 from cloakwork.series.visits import SAMPLED, visit_slack
 from cloakwork.site import plan_beside
 from tests.cli.conftest import Run

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cloakwork.cli.moments import shown
 from cloakwork.cli.output import err
+from cloakwork.cli.time_arguments import shown
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, RecoveredSource, RecoveredTrack, Role, open_store
@@ -274,7 +274,7 @@ def test_an_export_that_fails_leaves_no_file_and_one_that_is_there_alone(
         raise StoreAwayError("the store went away")
 
     monkeypatch.setattr(ReadingTable, "iterate", breaks)
-    monkeypatch.setattr("cloakwork.cli.stored.GROUP", 1)
+    monkeypatch.setattr("cloakwork.cli.erase_and_export.GROUP", 1)
     new, old = case.site.with_name(f"new.{form}"), case.site.with_name(f"old.{form}")
     old.write_text("precious")
     before = set(case.site.parent.iterdir())

@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page
 
 from cloakwork.collect.api.api_metrics import reason_code
-from cloakwork.collect.problems import CLAIM_BREAKING, Reason
+from cloakwork.collect.message_problems import CLAIM_BREAKING, Reason
 from tests.browser import Visit, visiting
 from tests.collect.fake_api import TOKEN, FakeApi, running_api
 from tests.collect.fake_sites import GRAPH, LINE, PERIOD_MS, START_MS, FakeSite, flat_text

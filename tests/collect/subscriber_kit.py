@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.problems import Reason
+from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.service import make_subscriber
 from cloakwork.collect.storage import DeviceReport, Reading, Store, open_store
 from cloakwork.mqtt import BrokerAddress

@@ -17,8 +17,8 @@ import pytest
 
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.event_hub import StreamEnd
+from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.physics_watch import fault_text
-from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import DeviceReport, FoundFault, PhysicsCheck, ProblemCount, Reading, Role
 from tests.collect.api_kit import NOW, PLAIN, Bench, result, served
 from tests.waiting import PATIENCE

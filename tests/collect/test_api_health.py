@@ -10,7 +10,7 @@ import pytest
 
 from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.attack import AttackCache
-from cloakwork.collect.problems import CANNOT_MEASURE, Reason
+from cloakwork.collect.message_problems import CANNOT_MEASURE, Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, unix_ms
 from cloakwork.sensor.wire import write_status
 from tests.collect.api_kit import NOW, Bench, bench, result, watched

@@ -13,7 +13,7 @@ from httpx2 import Response
 
 from cloakwork.collect.api.routes_sites import site_geometry as geometry
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.problems import Reason
+from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Role, unix_ms
 from cloakwork.errors import BusyError, StoreAwayError
 from cloakwork.mqtt import BrokerState

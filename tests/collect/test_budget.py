@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.problems import BudgetCheck, BudgetRules, Reason
+from cloakwork.collect.message_problems import BudgetCheck, BudgetRules, Reason
 from cloakwork.collect.storage import DeviceReport, PlanPeriod, Reading
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import ReadingScale

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from cloakwork.collect.device_quota import DAY_MS, HOUR_MS, OUTBOX, DeviceQuota
-from cloakwork.collect.problems import BudgetRules
+from cloakwork.collect.message_problems import BudgetRules
 from cloakwork.collect.storage import Reading, ReadingStatus, Store
 from cloakwork.device import agent
 from cloakwork.site import Schedule, make_schedule

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.problems import Reason
+from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, ReadingStatus, Store, open_store
 from cloakwork.errors import BusyError, InputError, StoreBusyError
 from cloakwork.sensor.wire import write_reading, write_status

@@ -11,7 +11,7 @@ from cloakwork.collect.api.result_models import ResultBody
 from cloakwork.collect.api.routes_health import HealthBody
 from cloakwork.collect.api.routes_history import TimelineBody, TracksBody
 from cloakwork.collect.api.routes_sites import GeometryBody, SiteBody
-from cloakwork.collect.problems import CLAIM_BREAKING
+from cloakwork.collect.message_problems import CLAIM_BREAKING
 from tests.collect.fake_api import PAGE
 from tests.collect.fake_sites import START_MS
 from tests.collect.page_kit import flat

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.physics_watch import fault_text
-from cloakwork.collect.problems import Reason
 from cloakwork.collect.storage import DeviceReport, FoundFault, ProblemCount, Reading, RecoveredTrack, Result, Store
 from cloakwork.site import parse_site
 from tests.browser import Visit, visiting

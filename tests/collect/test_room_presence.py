@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.room_presence import in_use, room_presence
 from cloakwork.collect.storage import Reading, Store
 from cloakwork.collect.zone_publisher import ZonePublisher
+from cloakwork.collect.zones_in_use import in_use, room_presence
 from cloakwork.mqtt import BrokerAddress, in_use_state
 from cloakwork.recovery import presence
 from tests.collect.small_sites import LINE, LONG, give, make, moment, readings, running, values

@@ -14,7 +14,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.problems import Reason
+from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.service import make_subscriber
 from cloakwork.collect.storage import Store, open_store
 from cloakwork.device import Agent, ConstantReading

@@ -14,7 +14,7 @@ from cloakwork.cli.app import app
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.access_control import ROLES
 from cloakwork.collect.intake import CAPACITY
-from cloakwork.collect.problems import Reason
+from cloakwork.collect.message_problems import Reason
 from tests.collect.api_kit import Bench, bench
 from tests.deploy.installation import DEPLOY, ROOT
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from cloakwork.collect import open_store
-from cloakwork.collect.problems import Reason
+from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import tables
 from cloakwork.sensor.wire import STATES
 from tests.collect.store_rows import SITE, frames, moment, result

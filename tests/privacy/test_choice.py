@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cloakwork as cw
-from cloakwork.privacy.choice import Chooser, accepted, chosen
+from cloakwork.privacy.private_choice import Chooser, accepted, chosen
 
 SCORES = (12, 9, 9, 3, 1, 0)
 # computed independently, at epsilon 0.5

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cloakwork.physics import FloorPlan, HeatLine, Pulse, Rooms
-from cloakwork.privacy.interior import least, lower_bound
+from cloakwork.privacy.interior_point import least, lower_bound
 from cloakwork.privacy.variance import Moves
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])

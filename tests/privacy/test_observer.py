@@ -10,7 +10,7 @@ import pytest
 
 import cloakwork as cw
 from cloakwork.errors import CalibrationError, PhysicsError
-from cloakwork.physics import Family, Physics, Tolerance, later
+from cloakwork.physics import Family, Physics, Tolerance, later_readings
 from cloakwork.privacy import Scope
 
 LINE = cw.HeatLine(n=12, m=6, T=0.01)
@@ -84,7 +84,7 @@ def test_models_of_later_times_that_are_not_kept_are_not_mistaken_for_others(mon
     """A new model may lie where a discarded one was in memory."""
     edges = [(k, k + 1, {"length": 5.0 if k < 4 else 0.1}) for k in range(7)]
     chain = cw.Graph(nx.Graph(edges), tau=0.3, sensors=[0, 1, 2], lengths="length")
-    monkeypatch.setattr(later, "MOST_KEPT", 0)
+    monkeypatch.setattr(later_readings, "MOST_KEPT", 0)
     declared = Family(chain, Tolerance(later=True, position=0.05), observed=2).joint_slope().value
     assert declared >= max(brute(chain.with_spread(factor), 2) for factor in np.geomspace(1, 40, 20))
 

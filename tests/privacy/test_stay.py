@@ -11,8 +11,8 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Matrix, Nuisance, Space
 from cloakwork.privacy import Information, OffsetWalk, Profile, SlowNoise, largest_mu, noise_table, simulated_words
+from cloakwork.privacy.long_stay import RENEWED, WHOLE
 from cloakwork.privacy.own_noise import OwnNoise
-from cloakwork.privacy.stay import RENEWED, WHOLE
 from cloakwork.recovery import Problem
 from cloakwork.sensor import PARTS, renewed, whole_steps
 

@@ -11,10 +11,10 @@ from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled
 from cloakwork.physics import FloorPlan, HeatLine, Rooms, Steady
 from cloakwork.recovery import Problem
-from cloakwork.recovery.chain import run_chain, settle
+from cloakwork.recovery.jump_chain import run_chain, settle
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.sampling import Draws, Prior
-from cloakwork.recovery.strength import draw_strength, gain
+from cloakwork.recovery.source_strength import draw_strength, gain
 
 
 @compiled

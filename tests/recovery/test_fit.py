@@ -7,7 +7,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import PointSources, recover
-from cloakwork.recovery.fit import Fit, Misfit, joint_p_value
+from cloakwork.recovery.goodness_of_fit import Fit, Misfit, joint_p_value
 
 LINE = HeatLine(n=100, m=50, T=0.05)
 CLOAK = Cloak(LINE, epsilon=1.0, delta=0.1, alpha=0.01)

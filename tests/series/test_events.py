@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cloakwork.errors import CalibrationError, CloakworkError, InputError, ReadingError
 from cloakwork.readings import TextColumn
 from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, SeriesCloak, WindowSum, mean_levels, tally
-from cloakwork.series.bounded import default_step
+from cloakwork.series.bounded_series import default_step
 
 BINS = Bins(start=1000, every=10, n=7)
 TIMES = st.integers(990, 1080)  # some are before the first bin and after the last

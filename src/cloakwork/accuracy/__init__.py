@@ -13,8 +13,8 @@ from cloakwork.accuracy.papers_bound import (
     papers_bound,
     proof_constants,
 )
-from cloakwork.accuracy.people import Habits, SimulatedDay, simulated_day
 from cloakwork.accuracy.resolution import Resolution, resolution
+from cloakwork.accuracy.simulated_people import Habits, SimulatedDay, simulated_day
 from cloakwork.accuracy.slopes import Method
 from cloakwork.accuracy.whitening import longest_path, sigma_of_each_sensor
 

@@ -42,7 +42,7 @@ from cloakwork.auditing.features import (
     residue,
     spacing_of,
 )
-from cloakwork.auditing.learning import learn, telling_entries
+from cloakwork.auditing.learned_score import learn, telling_entries
 from cloakwork.auditing.output_events import Ranges, joined
 from cloakwork.auditing.report_samples import RUN, Feature, Past, ReportKind
 

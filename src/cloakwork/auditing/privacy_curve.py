@@ -7,7 +7,7 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.auditing.event_search import AuditedClaim, edges_of
 from cloakwork.auditing.features import IDENTITY, VALUE
-from cloakwork.auditing.learning import learn
+from cloakwork.auditing.learned_score import learn
 from cloakwork.auditing.report_samples import Feature, Past, ReportKind, Reports
 from cloakwork.auditing.result import PrivacyCurve
 

@@ -8,7 +8,6 @@ import typer
 
 from cloakwork._checks import percent
 from cloakwork.cli.arguments import Json, PlanFile, Since, SiteFile, Until, no_password
-from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import (
     as_json,
     bar,
@@ -26,6 +25,7 @@ from cloakwork.cli.output import (
     written,
 )
 from cloakwork.cli.planned_noise import planned_noise
+from cloakwork.cli.time_arguments import parse_moment
 from cloakwork.errors import InputError
 from cloakwork.fitting import MOST_FRAMES, CloakedFit, Fitted, WalkFit, fit_cloaked, fit_walk, read_walk, rounded
 from cloakwork.readings import OTHER_PLAN

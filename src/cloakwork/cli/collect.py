@@ -13,8 +13,8 @@ import typer
 
 from cloakwork.cli import DEFAULT_STORE
 from cloakwork.cli.arguments import Authority, PasswordFile, StoreUrl
-from cloakwork.cli.moments import parse_days
 from cloakwork.cli.output import busy, counted, err, note, stop_signal
+from cloakwork.cli.time_arguments import parse_days
 from cloakwork.collect import (
     EmbeddedBroker,
     ListenAddress,

@@ -13,8 +13,8 @@ import numpy as np
 import typer
 
 from cloakwork.cli.arguments import Authority, Json, PasswordFile, no_password
-from cloakwork.cli.moments import parse_moment, parse_span, shown
 from cloakwork.cli.output import as_json, bar, busy, counted, note, note_secretly, say, table
+from cloakwork.cli.time_arguments import parse_moment, parse_span, shown
 from cloakwork.errors import InputError
 from cloakwork.mqtt import Connection, MqttClient, parse_broker
 from cloakwork.series import (

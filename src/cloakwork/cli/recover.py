@@ -12,11 +12,11 @@ import typer
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, no_password
-from cloakwork.cli.moments import parse_moment
 from cloakwork.cli.output import bar, check_picture, is_folder, note, noting_interrupt, refuse_input, written
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.cli.recover_parts import FramesToRecover, recover_parts
 from cloakwork.cli.recover_report import RecoverySummary, report
+from cloakwork.cli.time_arguments import parse_moment
 from cloakwork.errors import InputError
 from cloakwork.privacy import Cloak
 from cloakwork.readings import (

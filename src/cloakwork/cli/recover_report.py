@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.moments import shown
 from cloakwork.cli.output import as_json, counted, left_out, note, say, shown_place, table
+from cloakwork.cli.time_arguments import shown
 from cloakwork.readings import Frame, FrameRecovery, Problems
 from cloakwork.recovery import DOUBTFUL, Fit, PointSources, Source, Status, joint_p_value
 from cloakwork.site import Site

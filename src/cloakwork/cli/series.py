@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from cloakwork.cli.arguments import Json, no_password
-from cloakwork.cli.moments import parse_moment, parse_span
 from cloakwork.cli.output import as_json, bar, busy, note, note_secretly, part_of, refuse_input, refuse_unwritable, say
+from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
 from cloakwork.series import (
     HOUR,

@@ -7,8 +7,8 @@ import typer
 
 from cloakwork.cli import DEFAULT_STORE
 from cloakwork.cli.arguments import Json, StoreUrl
-from cloakwork.cli.moments import shown
 from cloakwork.cli.output import as_json, note, out, say, table
+from cloakwork.cli.time_arguments import shown
 from cloakwork.collect import Role, open_store
 from cloakwork.errors import InputError
 

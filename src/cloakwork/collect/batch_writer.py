@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Condition, Event, Lock, Thread
 
-from cloakwork.collect.problems import ProblemCounter
+from cloakwork.collect.message_problems import ProblemCounter
 from cloakwork.collect.storage import DeviceReport, Reading, ReadingStatus, Store
 from cloakwork.errors import BusyError, CloakworkError
 

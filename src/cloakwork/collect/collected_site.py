@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cloakwork.collect.message_problems import CANNOT_MEASURE, BudgetRules
 from cloakwork.collect.open_frames import enough_agree
-from cloakwork.collect.problems import CANNOT_MEASURE, BudgetRules
 from cloakwork.collect.storage import Store, plan_of
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.privacy import Cloak

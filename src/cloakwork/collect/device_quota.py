@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from cachetools import LRUCache
 
-from cloakwork.collect.problems import BudgetRules
+from cloakwork.collect.message_problems import BudgetRules
 from cloakwork.collect.storage import Reading, Store
 
 OUTBOX = 100_000  # readings that a device on a computer keeps while the broker is away

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from cloakwork.collect.batch_writer import BatchWriter, PendingWrite
 from cloakwork.collect.device_quota import DeviceQuota
-from cloakwork.collect.problems import REPORTED, BudgetCheck, BudgetRules, ProblemCounter, Reason
+from cloakwork.collect.message_problems import REPORTED, BudgetCheck, BudgetRules, ProblemCounter, Reason
 from cloakwork.collect.storage import DeviceReport, PlanPeriod, Reading, ReadingStatus, Store, unix_ms
 from cloakwork.errors import BusyError, InputError
 from cloakwork.sensor.errors import WireError

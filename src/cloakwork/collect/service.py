@@ -18,12 +18,12 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
+from cloakwork.collect.message_problems import CANNOT_MEASURE, CLAIM_BREAKING, Reason
 from cloakwork.collect.physics_watch import fault_text
-from cloakwork.collect.problems import CANNOT_MEASURE, CLAIM_BREAKING, Reason
 from cloakwork.collect.retention import Retention
-from cloakwork.collect.room_presence import in_use
 from cloakwork.collect.storage import Store, Token, unix_ms
 from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
+from cloakwork.collect.zones_in_use import in_use
 from cloakwork.errors import InputError
 from cloakwork.mqtt import AWAY, CLAIM, KEEP_ALIVE, PHYSICS, BrokerAddress, BrokerState, MqttClient, MqttMessage
 from cloakwork.readings import ReadingScale

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, frames
-from cloakwork._kept import kept
+from cloakwork._method_cache import kept
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Metric, Space

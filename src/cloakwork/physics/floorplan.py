@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage, sparse
 
 from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative, points, positive
-from cloakwork._kept import kept
+from cloakwork._method_cache import kept
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, pieces_of
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, steady, unit_rows

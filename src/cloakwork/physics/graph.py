@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative, positive
-from cloakwork._kept import kept
+from cloakwork._method_cache import kept
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.array_sum import moved
 from cloakwork.physics.base import Physics, Slope

@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 
 from cloakwork._checks import FloatArray, not_negative
-from cloakwork._kept import kept
+from cloakwork._method_cache import kept
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope, largest_norm
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.floorplan import FloorPlan
 from cloakwork.physics.graph import Graph
-from cloakwork.physics.later import LaterModels
+from cloakwork.physics.later_readings import LaterModels
 from cloakwork.physics.line import HeatLine, Placement
 from cloakwork.physics.plane import HeatPlane
 

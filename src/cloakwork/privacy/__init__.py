@@ -3,7 +3,6 @@
 from cloakwork.privacy.budget import Budget
 from cloakwork.privacy.bulk_keystream import Keystream, first_offset, keyed_noise, keyed_words
 from cloakwork.privacy.calibration import Allowance, allowed_mu, reading_mu, sensitivity
-from cloakwork.privacy.choice import Chooser, choose
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import LARGE_COST, Explanation
@@ -12,6 +11,7 @@ from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, larges
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
+from cloakwork.privacy.long_stay import Information, OffsetWalk, SlowNoise, Stay
 from cloakwork.privacy.noise_law import NoiseLaw, law_table
 from cloakwork.privacy.noise_table import (
     CUT_BITS,
@@ -23,10 +23,10 @@ from cloakwork.privacy.noise_table import (
     table_ratio,
 )
 from cloakwork.privacy.observer import Scope
+from cloakwork.privacy.private_choice import Chooser, choose
 from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.sensor_choice import SensorChoice, choose_sensors, keep_sensors
 from cloakwork.privacy.shared import SharedNoise
-from cloakwork.privacy.stay import Information, OffsetWalk, SlowNoise, Stay
 from cloakwork.privacy.variance import mean_variance, place_variances
 
 __all__ = [

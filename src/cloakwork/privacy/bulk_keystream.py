@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from cloakwork._checks import IntArray
 from cloakwork._checks import count as whole_number
 from cloakwork.errors import InputError
+from cloakwork.privacy.long_stay import SlowNoise
 from cloakwork.privacy.noise_table import NoiseTable
 from cloakwork.privacy.sampler import noise_from_words, private_words
-from cloakwork.privacy.stay import SlowNoise
 from cloakwork.sensor import WireError, keystream, renewed, whole_steps
 from cloakwork.sensor.wire import LARGEST, topic
 

@@ -18,6 +18,7 @@ from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
+from cloakwork.privacy.long_stay import OffsetWalk, SlowNoise, Stay, stated_slow_noise, stay_mus
 from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw, WindowClaim, law_table, refuse_too_fine
 from cloakwork.privacy.noise_table import table_ratio
 from cloakwork.privacy.observer import Scope, stated_observer
@@ -25,7 +26,6 @@ from cloakwork.privacy.own_noise import per_sensor, stated_own_noise, usual_step
 from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.shared import SharedNoise, checked_covariance
 from cloakwork.privacy.shared_design import shared_levels, with_covariance, with_shared
-from cloakwork.privacy.stay import OffsetWalk, SlowNoise, Stay, stated_slow_noise, stay_mus
 
 SHARED_FINER = 16.0  # how much finer steps are with shared noise, whose columns count in steps
 

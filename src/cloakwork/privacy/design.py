@@ -22,7 +22,7 @@ from cloakwork.physics import (
     column_differences,
     pieces_of,
 )
-from cloakwork.privacy.interior import Optimum, least, lower_bound
+from cloakwork.privacy.interior_point import Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.variance import Moves, precision
 

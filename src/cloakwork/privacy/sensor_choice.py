@@ -15,7 +15,7 @@ from cloakwork.physics import AT_ONCE, Drift, FloorPlan, Graph, HeatLine, HeatPl
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import ENOUGH, ROUGHLY, Design, DesignReport, best_weights, sensors_that_see
 from cloakwork.privacy.gaussian import Calibration
-from cloakwork.privacy.interior import Optimum
+from cloakwork.privacy.interior_point import Optimum
 from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.variance import Moves
 

@@ -13,7 +13,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family, FloorPlan, Steady
 from cloakwork.privacy.design import MOST_SLOPES, Search, SearchResult, best_weights
-from cloakwork.privacy.interior import Optimum, certified_bound
+from cloakwork.privacy.interior_point import Optimum, certified_bound
 from cloakwork.privacy.variance import Moves
 
 MOST_TOGETHER = 1_000  # sensors whose noise is searched for in one piece
@@ -34,7 +34,7 @@ def searched(search: Search) -> SearchResult:
     A steady field fades over its reach. So a tile of the floor with a margin of some reaches has nearly the best
     weights of the whole floor in its middle. Those of all tiles are put together, and reduced at the seams until they
     meet every condition of the whole. The lower bound is that of the whole as well, from prices of its conditions that
-    begin as those of the tiles (see `interior`): any prices prove a bound, and a price grows as long as its sensors are
+    begin as those of the tiles (see `interior_point`): any prices prove a bound, and a price grows as long as its sensors are
     charged too little.
     """
     physics = search.family.physics

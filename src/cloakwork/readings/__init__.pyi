@@ -1,3 +1,5 @@
+from .audit_recordings import Recordings as Recordings
+from .audit_recordings import read_recordings as read_recordings
 from .csv_lines import TextColumn as TextColumn
 from .frame_recovery import FrameRecoverer as FrameRecoverer
 from .frame_recovery import FrameRecovery as FrameRecovery
@@ -16,8 +18,6 @@ from .readings_file import Frame as Frame
 from .readings_file import Problems as Problems
 from .readings_file import ReadingRow as ReadingRow
 from .readings_file import ReadingsFile as ReadingsFile
-from .recordings import Recordings as Recordings
-from .recordings import read_recordings as read_recordings
 from .report_values import ReportForm as ReportForm
 from .report_values import ReportReader as ReportReader
 from .report_values import as_float as as_float

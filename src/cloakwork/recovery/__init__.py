@@ -2,16 +2,16 @@
 
 from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
 from cloakwork.recovery.batch_posterior import BatchPosterior, batch_posterior
+from cloakwork.recovery.bit_presence import presence
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, noticed
 from cloakwork.recovery.fault_detection import Fault, FaultDetector, FaultKind
-from cloakwork.recovery.fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.floor_sources import MOST_SOURCES, samples_locally
 from cloakwork.recovery.floor_tracker import FloorTracker
+from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.path_sampler import WeighedFrame
 from cloakwork.recovery.point_sources import PointSources
-from cloakwork.recovery.presence import presence
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
 from cloakwork.recovery.smoothing import Tracking, smooth, track

@@ -12,7 +12,7 @@ from cloakwork.errors import InputError
 from cloakwork.recovery import active_set
 from cloakwork.recovery.column_generation import patches, pursue
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
-from cloakwork.recovery.fit import Fit
+from cloakwork.recovery.goodness_of_fit import Fit
 from cloakwork.recovery.problem import Problem
 
 _STATUS = {active_set.BEST_FIT: Status.BEST_FIT, active_set.STOPPED: Status.STOPPED, active_set.EMPTY: Status.EMPTY}

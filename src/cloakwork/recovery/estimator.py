@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray
-from cloakwork.recovery.fit import Fit, Misfit
+from cloakwork.recovery.goodness_of_fit import Fit, Misfit
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.vicinity import Source
 

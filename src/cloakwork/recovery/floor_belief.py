@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork._kept import kept
+from cloakwork._method_cache import kept
 from cloakwork.physics import FloorPlan
-from cloakwork.recovery.fit import Misfit
 from cloakwork.recovery.floor_chain import run_floor_chain
 from cloakwork.recovery.floor_motion import MOST_NEAR, MOST_PATCHES, FloorMotion, ball, predict_tracks
+from cloakwork.recovery.goodness_of_fit import Misfit
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.vicinity import Source, position
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
+from cloakwork.recovery.chain_moves import accept
 from cloakwork.recovery.floor_weights import (
     BAND,
     TILE,
@@ -39,7 +40,6 @@ from cloakwork.recovery.floor_weights import (
     scan_core,
     scan_tile,
 )
-from cloakwork.recovery.moves import accept
 
 NEAR = 6  # cells between the two sources of a pair, at most
 HOTTEST = 0.1  # the part of the log likelihood that counts in the first sweep from nothing

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork._kept import kept
+from cloakwork._method_cache import kept
 from cloakwork.physics import FloorPlan
 from cloakwork.recovery.floor_weights import BAND, find
 from cloakwork.recovery.motion import (

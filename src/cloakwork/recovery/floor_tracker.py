@@ -10,10 +10,10 @@ from scipy import sparse
 from cloakwork._checks import FloatArray, count
 from cloakwork.errors import InputError
 from cloakwork.physics import Drift, Nuisance, Physics
-from cloakwork.recovery.fit import DOUBTFUL, Fit
 from cloakwork.recovery.floor_belief import FloorBelief, FloorDraws, FloorPrior, FloorTrack
 from cloakwork.recovery.floor_motion import FloorMotion
 from cloakwork.recovery.floor_sources import checked_field
+from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork._kept import kept
+from cloakwork._method_cache import kept
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Space
 from cloakwork.recovery.problem import Problem

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
-from cloakwork._kept import kept
+from cloakwork._method_cache import kept
 from cloakwork.errors import InputError
 from cloakwork.recovery.path_steps import Beliefs
 

@@ -11,7 +11,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph
 from cloakwork.recovery.estimator import FrameSolution, Status
-from cloakwork.recovery.fit import Misfit
+from cloakwork.recovery.goodness_of_fit import Misfit
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.vicinity import Source, position
 

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric, weighted
-from cloakwork.recovery.fit import Misfit
+from cloakwork.recovery.goodness_of_fit import Misfit
 from cloakwork.recovery.lattice import MOST_COARSE, Lattice, finite_distances
 from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import lattice_for

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import weighted
 from cloakwork.recovery.alignment import Alignment
+from cloakwork.recovery.drifting_offsets import KalmanStep, OffsetLaw
 from cloakwork.recovery.joint_belief import Ties
 from cloakwork.recovery.motion import Transitions
 from cloakwork.recovery.observation import Observer
-from cloakwork.recovery.offsets import KalmanStep, OffsetLaw
 from cloakwork.recovery.path_steps import (
     Beliefs,
     add_facts,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery.strength import draw_strength
+from cloakwork.recovery.source_strength import draw_strength
 
 Beliefs = NDArray[np.float32]
 LEAST = np.float32(1e-6)  # a share of a law this small does not walk

@@ -7,10 +7,10 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Metric
-from cloakwork.recovery.chain import settle
 from cloakwork.recovery.enumeration import enumerate_placements
 from cloakwork.recovery.estimator import FrameSolution, Status
-from cloakwork.recovery.fit import Fit
+from cloakwork.recovery.goodness_of_fit import Fit
+from cloakwork.recovery.jump_chain import settle
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior, sample
 from cloakwork.recovery.summary import centre, quantiles, spread

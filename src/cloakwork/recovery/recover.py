@@ -14,7 +14,7 @@ from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Drift, Nuisance, Physics
 from cloakwork.recovery.basis_pursuit import BasisPursuit
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, fits_of_maps
-from cloakwork.recovery.fit import joint_p_value
+from cloakwork.recovery.goodness_of_fit import joint_p_value
 from cloakwork.recovery.problem import CloakLike, Problem
 from cloakwork.recovery.vicinity import read_off
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.recovery.chain import run_chain
+from cloakwork.recovery.jump_chain import run_chain
 from cloakwork.recovery.lattice import Lattice
 
 WARM = 15  # sweeps at each higher level of noise

@@ -11,7 +11,7 @@ from cloakwork.errors import InputError
 from cloakwork.physics import Drift, Nuisance, Physics
 from cloakwork.recovery.alignment import Alignment, Marks
 from cloakwork.recovery.estimator import Progress
-from cloakwork.recovery.fit import Fit
+from cloakwork.recovery.goodness_of_fit import Fit
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.path_sampler import WeighedFrame
 from cloakwork.recovery.problem import CloakLike

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.recovery.alignment import Marks
 from cloakwork.recovery.estimator import Status
-from cloakwork.recovery.fit import Fit
+from cloakwork.recovery.goodness_of_fit import Fit
 from cloakwork.recovery.observation import Observer
 from cloakwork.recovery.path_steps import Beliefs, add_law, middle
 from cloakwork.recovery.vicinity import Source, expected_map, position

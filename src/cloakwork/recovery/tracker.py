@@ -13,11 +13,11 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics
 from cloakwork.recovery.alignment import Marks
-from cloakwork.recovery.fit import DOUBTFUL, Fit
+from cloakwork.recovery.drifting_offsets import OffsetLaw
 from cloakwork.recovery.floor_sources import MOST_SOURCES
+from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit
 from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer
-from cloakwork.recovery.offsets import OffsetLaw
 from cloakwork.recovery.path_sampler import PathSampler, WeighedFrame
 from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import PointSources

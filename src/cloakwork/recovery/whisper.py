@@ -11,7 +11,7 @@ from scipy import special
 from cloakwork._checks import FloatArray, frozen, instance_of
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph, Physics
-from cloakwork.recovery.presence import FlipLike
+from cloakwork.recovery.bit_presence import FlipLike
 from cloakwork.recovery.whisper_columns import knowing_factor, wide_likelihoods
 
 MOST_PLACES = 10_000  # of a model without edges

@@ -11,7 +11,7 @@ import numpy as np
 
 from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError
-from cloakwork.series.counting import CountedSeries
+from cloakwork.series.count_files import CountedSeries
 from cloakwork.series.series_cloak import Published
 
 with optional_parts():

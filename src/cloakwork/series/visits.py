@@ -9,8 +9,8 @@ from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import InputError
 from cloakwork.recovery import PointSources
 from cloakwork.series.bins import Bins, span_text
-from cloakwork.series.bounded import mean_levels
-from cloakwork.series.counting import CountedSeries
+from cloakwork.series.bounded_series import mean_levels
+from cloakwork.series.count_files import CountedSeries
 from cloakwork.site import Site, Zone
 
 SAMPLED = (

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from cloakwork.collect.intake import REASONS, Intake
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.problems import Reason
+from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import ReadingStatus, Result, Store
 from cloakwork.errors import StoreError
 from cloakwork.mqtt import MqttClient

@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cloakwork.collect.problems import Reason
+from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import Role
 from cloakwork.errors import ApiError, BusyError, StoreAwayError, StoreError
 

@@ -13,11 +13,11 @@ from cloakwork.collect.api.event_hub import WITHHELD
 from cloakwork.collect.api.result_models import ResponseModel
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
 from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.message_problems import CLAIM_BREAKING, BudgetRules, Reason
 from cloakwork.collect.physics_watch import fault_text
-from cloakwork.collect.problems import CLAIM_BREAKING, BudgetRules, Reason
-from cloakwork.collect.room_presence import in_use
 from cloakwork.collect.site_queue import RecoveryState
 from cloakwork.collect.storage import Alarm, DeviceReport, ProblemCount, Role
+from cloakwork.collect.zones_in_use import in_use
 from cloakwork.recovery import FaultKind
 
 FEWEST, FRAMES = 10, 60  # newest frames in which missing sensors are counted: fewer where there are many sensors

@@ -12,8 +12,8 @@ from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRout
 from cloakwork.collect.api.result_models import Moment, ResponseModel
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName, json_response
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.room_presence import room_presence
 from cloakwork.collect.storage import Result
+from cloakwork.collect.zones_in_use import room_presence
 from cloakwork.errors import ApiError
 
 MOST_STEPS = 1000

@@ -23,7 +23,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled_part
-from cloakwork.recovery.strength import draw_strength, gain
+from cloakwork.recovery.source_strength import draw_strength, gain
 from cloakwork.recovery.vectors import add, copy, dot
 
 

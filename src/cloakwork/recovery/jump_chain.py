@@ -1,4 +1,4 @@
-"""A reversible-jump chain over the number, places and strengths of point sources; `moves` describes its moves."""
+"""A reversible-jump chain over the number, places and strengths of point sources; `chain_moves` describes its moves."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery import moves
+from cloakwork.recovery import chain_moves
 from cloakwork.recovery.vectors import add, dot
 
 
@@ -18,18 +18,18 @@ def _move(lattice: Any, state: Any, k: int, low: float, high: float, shared: boo
         lowest = highest = state[1][0]
     for i in range(k):
         if lowest == highest:
-            moves.shift(lattice, state, i)
+            chain_moves.shift(lattice, state, i)
         else:
-            moves.local(lattice, state, i, lowest, highest)
+            chain_moves.local(lattice, state, i, lowest, highest)
         if k > 1:
-            j = moves.other(i, k, state[5])
-            moves.pair(lattice, state, i, j)
+            j = chain_moves.other(i, k, state[5])
+            chain_moves.pair(lattice, state, i, j)
             if low < high and not shared:
-                moves.exchange(lattice, state, i, j, low, high)
+                chain_moves.exchange(lattice, state, i, j, low, high)
     if k > 0:
-        moves.anywhere(lattice, state, moves.below(k, state[5]), lowest, highest)
+        chain_moves.anywhere(lattice, state, chain_moves.below(k, state[5]), lowest, highest)
         if shared:
-            moves.common(lattice, state, k, low, high)
+            chain_moves.common(lattice, state, k, low, high)
 
 
 @compiled_part
@@ -37,15 +37,15 @@ def _jump(lattice: Any, state: Any, k: int, least: int, low: float, high: float,
     """Moves to one source more or less; each of two opposite moves is tried half the time."""
     most, up = len(state[0]), state[5].random() < 0.5
     if up and k < most:
-        k = moves.birth(lattice, state, k, low, high, shared)
+        k = chain_moves.birth(lattice, state, k, low, high, shared)
     elif not up and k > least:
-        k = moves.death(lattice, state, k, low, high, shared)
+        k = chain_moves.death(lattice, state, k, low, high, shared)
     if low < high and not shared:
         up = state[5].random() < 0.5
         if up and 0 < k < most:
-            k = moves.split(lattice, state, k, low, high)
+            k = chain_moves.split(lattice, state, k, low, high)
         elif not up and k > max(least, 1):
-            k = moves.merge(lattice, state, k, low, high)
+            k = chain_moves.merge(lattice, state, k, low, high)
     return k
 
 
@@ -100,10 +100,10 @@ def settle(
         state = (drawn[0][row], drawn[1][row], data.copy(), nothing, nothing, rng)
         k = drawn[2][row]
         for i in range(k):
-            state[0][i] = members[state[0][i], moves.below(members.shape[1], rng)]
+            state[0][i] = members[state[0][i], chain_moves.below(members.shape[1], rng)]
             state[1][i] = strength
             add(state[2], lattice[2][state[0][i]], -strength)
         for _ in range(sweeps):
             for i in range(k):
-                moves.shift(lattice, state, i)
+                chain_moves.shift(lattice, state, i)
         drawn[3][row] = dot(state[2], state[2])

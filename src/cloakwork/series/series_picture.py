@@ -11,7 +11,7 @@ from scipy import signal
 from cloakwork._checks import FloatArray
 from cloakwork._extras import optional_parts
 from cloakwork.series.bins import span_text
-from cloakwork.series.counting import CountedSeries
+from cloakwork.series.count_files import CountedSeries
 from cloakwork.series.filters import Decay, Filter, MovingAverage, PowerDecay, RunningSum, Seasonal, Trend, WindowSum
 from cloakwork.series.published_file import FilterCost, filter_costs
 from cloakwork.series.series_cloak import Published

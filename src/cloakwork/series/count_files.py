@@ -16,7 +16,7 @@ from cloakwork.errors import InputError
 from cloakwork.privacy import choose
 from cloakwork.readings import TIME_FORMS, TableFile, TextColumn, column_numbers, column_texts, column_times
 from cloakwork.series.bins import Bins
-from cloakwork.series.bounded import BoundedSeries, Losses, tally
+from cloakwork.series.bounded_series import BoundedSeries, Losses, tally
 
 _TIME_NAMES = (("time", "timestamp"), ("date", "datetime"))
 _COUNT_NAMES = re.compile(r"^(n|number|total|events|visits|visitors)$|(^|[ _-])counts?$")

@@ -12,8 +12,8 @@ import typer
 
 from cloakwork.cli import DEFAULT_STORE
 from cloakwork.cli.arguments import Since, SiteName, StoreUrl, Until
-from cloakwork.cli.moments import parse_moment, shown
 from cloakwork.cli.output import bar, counted, err, form_of, is_folder, mark_of, note, noting_interrupt, written
+from cloakwork.cli.time_arguments import parse_moment, shown
 from cloakwork.collect import Result, Store, open_store, plan_of, stored_span
 from cloakwork.errors import InputError
 from cloakwork.readings import READING_COLUMNS, Row, table_writer

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork._kept import kept
+from cloakwork._method_cache import kept
 from cloakwork.physics import Nuisance, weighted
 
 SETTLED = 1e-6  # a covariance that changes less, relative to the stationary one, has settled
