@@ -25,7 +25,8 @@ def write_durably(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Replace a file as a whole; `mode` is that of a new file, before the umask.
 
     The file survives a power cut once this returns: its bytes are on disk before its name points to them, and its name
-    before the caller goes on. What an earlier power cut left behind is removed. Of two writers at once one may fail.
+    before the caller goes on. Parts that an earlier power cut left behind are removed. Of two writers at once one may
+    fail.
     """
     target = path.resolve()
     for left in target.parent.glob(f".{escape(target.name)}.*.part"):

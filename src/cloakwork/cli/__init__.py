@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def missing_input(words: Sequence[str]) -> str | None:
-    """What to say of the first file that a command would read and that does not exist.
+    """The message about the first file that a command would read and that does not exist.
 
     These are files among the arguments, and those of options that always name one.
 

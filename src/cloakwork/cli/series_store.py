@@ -81,7 +81,7 @@ class _FramesAlone:
         return {frame.time: frame for frame in StoredFrames(store, self._site, *ends, plan=self._noise.id)}
 
     def recover(self, frame: Frame) -> RecoveredSources:
-        """What is counted in a frame."""
+        """The count of a frame."""
         if self._kept is None:
             return self._recover(frame)
         digest = sha256(self._about + repr(frame.time).encode())
@@ -99,7 +99,7 @@ class _FramesAlone:
 
     @cached_property
     def _about(self) -> bytes:
-        """What a count depends on besides the readings of its frame."""
+        """Everything but the readings of its frame on which a count depends."""
         about = version("cloakwork"), self._site.spec.model_dump_json(), self._noise.digest, self._counting.names
         return repr(about).encode()
 

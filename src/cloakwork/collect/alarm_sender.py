@@ -168,7 +168,7 @@ class LastingReasons:
 
 @dataclass(frozen=True)
 class _Sent:
-    """What a channel last said of an alarm."""
+    """The last message of a channel about an alarm."""
 
     on: bool = False
     reasons: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Who meets whom, from devices that flip each bit: block models, their distance, plans, and communities."""
+"""Contacts between people, from devices that flip each bit: block models, their distance, plans, and communities."""
 
 from cloakwork.contacts.block_distance import BlockDistance, block_distance
 from cloakwork.contacts.blocks import Blocks, Contacts

@@ -59,7 +59,7 @@ class Communities:
 
     @property
     def status(self) -> str:
-        """What was found, in a sentence."""
+        """The result in a sentence."""
         if not self.findable:
             return "No group stands out from the noise: see plan_communities for the people and the epsilon it takes."
         strength = ", ".join(f"{value:.2f}" for value in self.snr)

@@ -27,7 +27,7 @@ MOST_SIGNAL = 1e3  # everyone is put right
 @final
 @dataclass(frozen=True, eq=False)
 class CommunityPlan:
-    """What can be learnt about the groups of n people.
+    """How much can be learnt about the groups of n people.
 
     `snr` is the signal to noise of the difference that shows best. `least_epsilon` and `least_n` are where it passes 1,
     or infinite. `reports` is how many ones all devices together send on average.

@@ -221,7 +221,7 @@ class Agent:
 
 
 def _discoveries(config: dict[str, Any]) -> tuple[tuple[str, bytes], ...]:
-    """What announces each sensor of a device to Home Assistant."""
+    """Messages that announce each sensor of a device to Home Assistant."""
     shared = config.get("shared")
     sensors = [config | sensor for sensor in shared["sensors"]] if shared else [config]
     return tuple(message for sensor in sensors for message in (sensor_discovery(sensor), problem_discovery(sensor)))

@@ -195,7 +195,7 @@ def _others(plan: Plan, sensor: str, *, bench: bool) -> dict[str, SensorNoise]:
 
 
 def _sharing(shared: PlannedShared, sensors: dict[str, SensorNoise]) -> dict[str, Any]:
-    """What a device with several sensors knows of each, and of the draws that they share."""
+    """The facts that a device with several sensors holds of each, and of the draws that they share."""
     described = [
         {
             "sensor": name,

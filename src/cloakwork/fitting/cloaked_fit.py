@@ -140,7 +140,7 @@ class KeptSearch:
         self._digest = digest.hexdigest()
 
     def read(self) -> dict[str, NDArray[Any]]:
-        """What was kept, nothing if there is no file yet; a file of another fit is refused."""
+        """Read the kept arrays, none if there is no file yet; a file of another fit is refused."""
         if not self._path.exists():
             return {}
         try:

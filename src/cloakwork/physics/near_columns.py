@@ -66,7 +66,7 @@ class Jumps:
 
     @property
     def step(self) -> tuple[FloatArray, FloatArray]:
-        """What P moves from each node for the weight 1, and what it leaves there."""
+        """The weight that P moves from each node out of 1, and the weight that it leaves there."""
         return self.scale / self.fastest, 1 - self.rates / self.fastest
 
     def shares(self, tail: float) -> FloatArray:

@@ -222,7 +222,7 @@ class Allowance:
         return (self.alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
 
     def weights(self, sigma: FloatArray) -> FloatArray:
-        """What whitens the noise: 1/sigma (m,), or a matrix (m, m) if sensors share noise."""
+        """The factor that whitens the noise: 1/sigma (m,), or a matrix (m, m) if sensors share noise."""
         return 1 / sigma if self.shared is None else whitener(sigma, self.shared.factor(self.steps(sigma)))
 
     def steps(self, sigma: FloatArray) -> FloatArray:

@@ -80,7 +80,7 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
 
 
 def _tables(cloak: "Cloak") -> tuple[str, ...]:
-    """What a delta of 0 leaves out."""
+    """The guarantees that a delta of 0 leaves out."""
     if cloak.delta:
         return ()
     return (
@@ -190,7 +190,7 @@ def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
 
 
 def _known_shares(cloak: "Cloak") -> list[str]:
-    """What someone learns who knows the shared part of the noise, and what errors of the model cost."""
+    """The gain of someone who knows the shared part of the noise, and the cost of errors of the model."""
     plain = replace(cloak.allowance, shared=None)
     left = Profile(plain.frame_mu(cloak.sigmas), cloak.family.doubt).times(cloak.readings_per_window)
     more = rounded_up(plain.cost(cloak.sigmas, np.zeros_like(cloak.sigmas)) / cloak.frame_mu, 2)
@@ -280,7 +280,7 @@ def _cost(cloak: "Cloak") -> tuple[str, ...]:
 
 
 def _frames(cloak: "Cloak", root: float) -> str:
-    """What it costs to cover several frames."""
+    """The cost of covering several frames."""
     k = cloak.readings_per_window
     if cloak.noise is NoiseLaw.GAUSSIAN:
         return f"Covering {k} frames takes {rounded_up(root, 3)} times the noise of covering one."

@@ -94,7 +94,7 @@ class SlowNoise:
 
     @property
     def fade(self) -> float:
-        """What is left of an offset after one renewal."""
+        """The share of an offset that is left after one renewal."""
         return float(self.carry / 2**CARRY_BITS)
 
     def deviations(self, steps: FloatArray) -> FloatArray:
@@ -214,7 +214,7 @@ class Information:
 
 @dataclass(frozen=True, eq=False)
 class StayCost:
-    """What stays cost a network with fresh noise `sigma` (m,) and steps (m,), whose frames meet an allowance.
+    """The cost of stays for a network with fresh noise `sigma` (m,) and steps (m,), whose frames meet an allowance.
 
     `rounding` (m,) is what the steps of hardware and of sending can add to a shift.
     """

@@ -24,7 +24,7 @@ _SYMMETRIC = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class SharedNoise:
-    """What the sensors of a network add together: `columns` (m, k), in steps, times k discrete Gaussians of `ratio` T.
+    """Noise that the sensors of a network share: `columns` (m, k), in steps, times k discrete Gaussians of `ratio` T.
 
     Notes
     -----

@@ -34,8 +34,8 @@ def searched(search: Search) -> SearchResult:
     A steady field fades over its reach. So a tile of the floor with a margin of some reaches has nearly the best
     weights of the whole floor in its middle. Those of all tiles are put together, and reduced at the seams until they
     meet every condition of the whole. The lower bound is that of the whole as well, from prices of its conditions that
-    begin as those of the tiles (see `interior_point`): any prices prove a bound, and a price grows as long as its sensors are
-    charged too little.
+    begin as those of the tiles (see `interior_point`): any prices prove a bound, and a price grows as long as its
+    sensors are charged too little.
     """
     physics = search.family.physics
     if physics.sensors <= MOST_TOGETHER or not isinstance(physics, FloorPlan) or physics.local is None:

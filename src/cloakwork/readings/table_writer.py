@@ -32,7 +32,7 @@ _YEAR_10000 = 253_402_300_800_000
 
 @dataclass(frozen=True)
 class ReadingScale:
-    """What the steps of each sensor mean: the step and the noise in `unit`, and the id of the plan that has them.
+    """The meaning of the steps of each sensor: the step and the noise in `unit`, and the id of the plan that has them.
 
     Sensors without a noise of their own, which report bits, have no unit.
     """

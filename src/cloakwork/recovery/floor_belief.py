@@ -1,4 +1,4 @@
-"""What is known about many sources on a large floor, from one frame to the next.
+"""The belief about many sources on a large floor, from one frame to the next.
 
 A source that is likely enough is a track: a probability for each place near it, and that it is not there. All others
 together are a Poisson process, of whom only the expected number at each place is known (a Poisson multi-Bernoulli
@@ -79,7 +79,7 @@ class FloorTrack:
 
 @dataclass(frozen=True, eq=False)
 class FloorBelief:
-    """What is known after a frame: tracks, the expected others (2, n) who sit and who walk, and the last draws.
+    """The belief after a frame: tracks, the expected others (2, n) who sit and who walk, and the last draws.
 
     `states` has, for each chain, the place of each track, -1 if absent, and the places of the others.
     """
@@ -109,7 +109,7 @@ class FloorBelief:
 
 @dataclass(frozen=True, eq=False)
 class FloorPrior:
-    """What is expected before a frame: the tracks after an interval, as the chain takes them, and the others (2, n)."""
+    """The belief before a frame: the tracks after an interval, as the chain takes them, and the others (2, n)."""
 
     tracks: tuple[FloorTrack, ...]
     near: Any
@@ -181,7 +181,7 @@ class FloorDraws:
     states: tuple[tuple[IntArray, IntArray], ...]
 
     def updated(self, prior: FloorPrior, motion: FloorMotion) -> FloorBelief:
-        """What is known after the frame: likely others become tracks, and unlikely tracks become others."""
+        """The belief after the frame: likely others become tracks, and unlikely tracks become others."""
         sitting = prior.others[0] / np.maximum(prior.others.sum(axis=0), 1e-300)
         others = self.others.mean(axis=0)
         drawn = np.concatenate([np.zeros((0, 2), dtype=np.int64), *self.far])

@@ -65,7 +65,7 @@ class Noise:
 
 
 class SharedDraws:
-    """What the sensors of one device add together: `columns`, a row of whole numbers for each, times as many draws.
+    """Noise that the sensors of one device share: `columns`, a row of whole numbers for each, times as many draws.
 
     Draw j takes its words from the stream of sensor j, after those of that sensor's own noise.
     """
@@ -79,7 +79,7 @@ class SharedDraws:
         return self._noise.words if sensor < len(self._columns[0]) else 0
 
     def add(self, words: list[list[int]]) -> list[int]:
-        """What each sensor adds, in steps; `words` are those of each draw."""
+        """The noise of each sensor, in steps; `words` are those of each draw."""
         drawn = [self._noise.draw(words[k]) for k in range(len(self._columns[0]))]
         return [sum([row[k] * drawn[k] for k in range(len(drawn))]) for row in self._columns]
 

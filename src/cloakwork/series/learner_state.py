@@ -12,7 +12,7 @@ from cloakwork.errors import BudgetError, InputError
 
 @dataclass
 class LearnerProgress:
-    """What a learner has published so far.
+    """The progress of a learner.
 
     Of the `spent` rounds, those that are not `learned` were lost in a crash. `totals` are the estimated losses of the
     experts, without what they have in common, and `variance` is that of each coordinate of the release. Only `used` is

@@ -102,7 +102,7 @@ class Site:
 
     @cached_property
     def flip(self) -> Flip | None:
-        """What hides the bits of the binary sensors, over the same window; None if the site has none."""
+        """The randomised response of the binary sensors, over the same window; None if the site has none."""
         stated = self.spec.privacy.binary
         if stated is None or not self.spec.binary:
             return None

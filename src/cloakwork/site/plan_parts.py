@@ -94,7 +94,7 @@ class PlannedStay:
 
 @dataclass(frozen=True)
 class PlannedShared:
-    """What the sensors add together, in steps: `columns`, one row a sensor, times discrete Gaussians of `ratio`.
+    """Noise that the sensors share, in steps: `columns`, one row a sensor, times discrete Gaussians of `ratio`.
 
     `table` is the digest of the table of each draw.
     """
@@ -122,7 +122,7 @@ class PlannedShared:
 
 @dataclass(frozen=True)
 class SensorNoise:
-    """What a device does to a reading: it counts steps, and adds a draw from a table; modulo `values` unless that is 0.
+    """How a device cloaks a reading: it counts steps, and adds a draw from a table; modulo `values` unless that is 0.
 
     `fallback` is what it takes in place of a reading that fails, in steps. `slow` is what it does to its offset, of the
     one sensor; None if it has none. `factors` are those of the sensor on the draws that it shares with others.

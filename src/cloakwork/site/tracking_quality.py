@@ -165,7 +165,7 @@ class ZoneNumbers:
     number: IntArray
     names: tuple[str, ...]
     kind: str
-    """What a zone is called: room, zone, or place where the site has no zones."""
+    """The word for a zone: room, zone, or place where the site has no zones."""
 
     @classmethod
     def of(cls, site: Site) -> "ZoneNumbers":

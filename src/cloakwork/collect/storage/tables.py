@@ -61,7 +61,7 @@ class _Json(sa.TypeDecorator[Any]):
 
 
 def _plain(value: Any) -> object:
-    """What JSON has instead of a dataclass, or of a number of NumPy's."""
+    """The JSON form of a dataclass, or of a number of NumPy's."""
     return vars(value) if is_dataclass(value) else float(value)
 
 
