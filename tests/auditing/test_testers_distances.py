@@ -92,7 +92,7 @@ def test_what_is_no_distribution_is_refused(zero: list[float], one: list[float],
 
 
 def test_other_inputs_and_hopeless_claims_are_refused() -> None:
-    with pytest.raises(InputError, match="database=2: a pair answers on inputs 0 and 1 only"):
+    with pytest.raises(InputError, match="database=2"):
         ONE_WAY.of(2)
     with pytest.raises(InputError, match="promises nothing"):
         ONE_WAY.delta(1000.0)

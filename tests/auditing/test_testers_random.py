@@ -92,7 +92,7 @@ def test_a_majority_of_real_tests() -> None:
 
 
 def test_a_guess_cannot_be_amplified() -> None:
-    with pytest.raises(InputError, match="a majority helps above 1/2 only"):
+    with pytest.raises(InputError, match="1/2"):
         Amplified(Erring(0.5))
     with pytest.raises(InputError, match="confidence=1"):
         Amplified(Erring(), 1.0)
@@ -160,7 +160,7 @@ def test_a_real_family_with_a_real_test() -> None:
 
 @pytest.mark.parametrize(("gamma", "slack"), [(-0.1, 0.1), (0.1, 0.0), (0.8, 0.3), (math.nan, 0.1)])
 def test_impossible_shares_are_refused(gamma: float, slack: float) -> None:
-    with pytest.raises(InputError, match="give shares of pairs"):
+    with pytest.raises(InputError, match="shares"):
         RandomPrivacy(UnknownPair(2, 1.0), lambda _: (0, 1), gamma, slack)
 
 

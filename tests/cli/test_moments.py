@@ -9,13 +9,13 @@ from cloakwork.series import span_text
 
 @pytest.mark.parametrize("text", ["1900-01-01", "1969-12-31T23:59:59.999", "1970-01-01T00:00+01:00", "0001-01-01"])
 def test_times_before_1970_are_refused_as_such(text: str) -> None:
-    with pytest.raises(InputError, match=r"--from .*: times before 1970 cannot be used"):
+    with pytest.raises(InputError, match=r"--from .*1970"):
         parse_moment("--from", text)
 
 
 @pytest.mark.parametrize("text", ["then", "-5", "", "253402300800000", "10000-01-01"])
 def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(InputError, match="give a date such as 2026-11-15"):
+    with pytest.raises(InputError, match="2026-11-15"):
         parse_moment("--from", text)
 
 

@@ -326,12 +326,12 @@ def test_tables_that_this_version_does_not_make_are_refused(party: Party, monkey
 
 def test_a_file_without_any_reading_that_can_be_unveiled_is_refused(party: Party) -> None:
     for rows in ([], [(0, "s2", 1, 1)]):
-        with pytest.raises(ReadingError, match=f"no usable reading in {len(rows)} rows"):
+        with pytest.raises(ReadingError, match=f"{len(rows)} rows"):
             party.unveils(rows)
 
 
 def test_a_pipe_is_refused_since_it_cannot_be_read_twice(party: Party) -> None:
-    with pytest.raises(ReadingError, match="not a plain file, and it is read twice"):
+    with pytest.raises(ReadingError, match="plain file"):
         Unveiling("/dev/null", PLAN, party.ring)
     with pytest.raises(ReadingError, match="Is a directory"):
         list(Unveiling(party.folder, PLAN, party.ring))

@@ -188,14 +188,14 @@ def test_results_are_not_replaced_by_their_own_report(two: Cup, tmp_path: Path) 
 def test_what_no_report_wrote_is_not_replaced(lab: Path, docs: Path) -> None:
     (docs / "results" / "notes.txt").write_text("mine")
     before = contents(docs)
-    with pytest.raises(InputError, match=r"has notes\.txt, which no report wrote"):
+    with pytest.raises(InputError, match=r"notes\.txt"):
         report.write_report(lab, docs, progress=silent)
     assert contents(docs) == before
 
 
 def test_a_file_in_the_way_is_not_replaced(lab: Path, tmp_path: Path) -> None:
     (tmp_path / "results").write_text("mine")
-    with pytest.raises(InputError, match="results is a file, which no report wrote"):
+    with pytest.raises(InputError, match="is a file"):
         report.write_report(lab, tmp_path, progress=silent)
     assert (tmp_path / "results").read_text(encoding="utf-8") == "mine"
 

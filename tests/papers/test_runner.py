@@ -149,7 +149,7 @@ def test_a_parallel_run_gives_the_same_and_a_failure_is_raised_at_the_end(tmp_pa
     chosen = [EXPERIMENTS["sensitivity"], Experiment("nowhere", "", Dice, DICE.work, minutes=9.0)]
     seen: dict[str, float] = {}
     records = run_all(chosen, tmp_path, quick=True, seed=2, jobs=2, progress=lambda *now: seen.update([now]))
-    with pytest.raises(CloakworkError, match=r"nowhere failed.*is not an experiment"):
+    with pytest.raises(CloakworkError, match="nowhere"):
         list(records)
     assert names(tmp_path) == ["sensitivity.json", "sensitivity.png"]
     assert seen.get("nowhere", 0.0) < 1

@@ -59,7 +59,7 @@ def test_tables_in_memory_are_read_as_files_are(tmp_path: Path, library: str) ->
     first, second = (LIBRARIES[library](pyarrow.csv.read_csv(path)) for path in files(tmp_path, *texts))
     assert both(read_recordings((first, second))) == [[7, 8]] * 2
     assert both(read_recordings((first, tmp_path / "b.csv"))) == [[7, 8]] * 2
-    with pytest.raises(ReadingError, match="the table is given twice"):
+    with pytest.raises(ReadingError, match="twice"):
         read_recordings((first, first))
     with pytest.raises(InputError) as refused:
         read_recordings((first, [7, 8]))
@@ -70,7 +70,7 @@ def test_readings_made_under_two_plans_are_refused(tmp_path: Path) -> None:
     rows = {plan: f"time,sensor,seq,steps,plan\n10,s1,{number},7,{plan}\n" for number, plan in enumerate("ab", 1)}
     assert both(read_recordings(files(tmp_path, rows["a"], rows["a"].replace(",1,7", ",3,8")))) == [[7], [8]]
     for pair in ((rows["a"], rows["b"]), (rows["a"] + "20,s1,3,8,b\n", rows["a"])):
-        with pytest.raises(ReadingError, match="under the plan 'b', others under 'a'"):
+        with pytest.raises(ReadingError, match=r"'b'.*'a'"):
             read_recordings(files(tmp_path, *pair))
 
 

@@ -189,11 +189,11 @@ def test_a_newer_provisioning_or_a_forged_number_far_ahead_stops_the_device(make
 def test_a_running_copy_stops_the_device_and_forged_numbers_cannot_exhaust_it(make: Make) -> None:
     bench = make()
     bench.reading()
-    with pytest.raises(StateError, match="copy of this device"):
+    with pytest.raises(StateError, match="copy"):
         bench.device.heard(write_reading(sequence(GENERATION, 5), 0, 0), False, 150)
     assert bench.device.heard(write_reading(sequence(GENERATION, 5), 0, 0), True, 150)
     assert not bench.device.heard(write_reading(sequence(GENERATION, 2), 0, 0), True, 150)
-    with pytest.raises(StateError, match="copy of this device"):
+    with pytest.raises(StateError, match="copy"):
         bench.device.heard(write_reading(sequence(GENERATION, 9), 0, 0), True, 150)
 
 
@@ -268,9 +268,9 @@ def test_a_state_of_another_device_is_refused(tmp_path: Path) -> None:
         (tmp_path / "b" / name).write_bytes((tmp_path / "a" / name).read_bytes())
     with pytest.raises(StateError, match="does not belong"):
         Device(config, Folder(str(tmp_path / "b")))
-    with pytest.raises(StateError, match="Provision this device again"):
+    with pytest.raises(StateError, match="Provision"):
         Device(config | {"generation": GENERATION + 1}, Folder(str(tmp_path / "b")))
-    with pytest.raises(StateError, match="belongs to this device"):  # two sensors may have the same generation
+    with pytest.raises(StateError, match="belongs"):  # two sensors may have the same generation
         Device(config | {"sensor": "s08", "keyed": False}, Folder(str(tmp_path / "b")))
 
 

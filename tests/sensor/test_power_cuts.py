@@ -119,7 +119,7 @@ def test_a_device_without_a_readable_copy_refuses_to_start(tmp_path: Path) -> No
     flash = Flash(device_config, 2.5, random.Random(1))
     for damage in (b"", flash.files["state.0"][:-9], b"{}\n\n"):
         flash.files = {"state.0": damage, "state.1": damage}
-        with pytest.raises(StateError, match="Provision this device again"):
+        with pytest.raises(StateError, match="Provision"):
             Device(device_config, flash)  # type: ignore[arg-type]
 
 

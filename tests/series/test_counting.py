@@ -47,7 +47,7 @@ def test_tables_in_memory_are_counted_as_files_are(tmp_path: Path, library: str)
         assert counted.series.values.tolist() == [by_hour(0, 47), by_hour(0, 1)]
     table = LIBRARIES[library](pyarrow.csv.read_csv(path))
     assert read_counts(table, "n", 4).series.values.tolist() == [[1, 1, 1, 1]]
-    with pytest.raises(InputError, match="the table does not have 5 rows"):
+    with pytest.raises(InputError, match="5 rows"):
         read_counts(table, "n", 5)
     with pytest.raises(InputError) as refused:
         count_events({"time": [1]}, BINS)
