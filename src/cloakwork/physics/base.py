@@ -168,7 +168,8 @@ class Physics(ABC):
         if displacement == 0:
             return self._outward(self.pair_slopes(weights), largest * self.move_error)
         moved = self._displaced(displacement)
-        slopes = np.sqrt((_scaled(moved.values, weights) ** 2).sum(axis=0)) / self.space.lengths
+        factors = None if weights is None else np.abs(weights)  # the values bound moves of either sign
+        slopes = np.sqrt((_scaled(moved.values, factors) ** 2).sum(axis=0)) / self.space.lengths
         return self._outward(slopes, largest * moved.error * math.sqrt(2 * self.sensors))
 
     def some_slope(self, observed: int, weights: FloatArray | None = None) -> Slope:
@@ -273,9 +274,9 @@ def _scaled(columns: FloatArray, weights: FloatArray | None) -> FloatArray:
     return weights @ columns if weights.ndim == 2 else columns * weights[:, None]
 
 
-def pieces_of(rows: int, width: int, most: int = CHUNK) -> Iterator[slice]:
-    """Cut rows into pieces of at most so many numbers in memory."""
-    step = max(1, most // max(1, width))
+def pieces_of(rows: int, width: int, most: int | None = None) -> Iterator[slice]:
+    """Cut rows into pieces of at most so many numbers in memory, usually `CHUNK`."""
+    step = max(1, (most or CHUNK) // max(1, width))
     return (slice(start, start + step) for start in range(0, rows, step))
 
 
