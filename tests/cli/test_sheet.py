@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scipy import special
 
-from cloakwork.cli.tenants_sheet import TEXTS, _duration
+from cloakwork.cli.sheet import TEXTS, _duration
 from cloakwork.privacy import Flip
 from cloakwork.site import load_site
 from tests.cli.conftest import SITE, Run

@@ -274,7 +274,7 @@ def test_an_export_that_fails_leaves_no_file_and_one_that_is_there_alone(
         raise StoreAwayError("the store went away")
 
     monkeypatch.setattr(ReadingTable, "iterate", breaks)
-    monkeypatch.setattr("cloakwork.cli.erase_and_export.GROUP", 1)
+    monkeypatch.setattr("cloakwork.cli.export.GROUP", 1)
     new, old = case.site.with_name(f"new.{form}"), case.site.with_name(f"old.{form}")
     old.write_text("precious")
     before = set(case.site.parent.iterdir())

@@ -39,7 +39,6 @@ COMMANDS = {
     "learn": "Find the schedule that suits the people best, from private counts, and play it live.",
     "audit": "Test a privacy claim from outside: a program, two recordings, or a device on the bench.",
 }
-_MODULES = {"erase": "stored", "export": "stored"}
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,
     "add_completion": False,
@@ -57,7 +56,7 @@ class _LazyCommands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"cloakwork.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        module = import_module(f"cloakwork.cli.{cmd_name}")
         command = getattr(module, cmd_name)
         if isinstance(command, typer.Typer):
             group = typer.main.get_group(command)

@@ -1,0 +1,55 @@
+"""`cloakwork erase`: remove what a collector has stored."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from cloakwork.cli import DEFAULT_STORE
+from cloakwork.cli.arguments import Since, SiteName, StoreUrl, Until
+from cloakwork.cli.output import counted, err, note
+from cloakwork.cli.time_arguments import parse_moment, shown
+from cloakwork.collect import open_store
+from cloakwork.errors import InputError
+
+
+def erase(
+    site: SiteName,
+    sensor: Annotated[str | None, typer.Option("--id", help="Only readings of this sensor.")] = None,
+    since: Since = None,
+    until: Until = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Remove stored readings and the results of their frames."""
+    start, end = parse_moment("--since", since), parse_moment("--until", until)
+    if start is not None and end is not None and start >= end:
+        raise InputError(f"--since {since} --until {until}: the period ends before it begins.")
+    with open_store(store, make=False) as opened:
+        known = opened.sites()
+        if site not in known:
+            raise InputError(f"{site[:64]}: the store has nothing of it. It has: {', '.join(known) or 'no site'}.")
+        what = f"everything stored{'' if sensor is None else f' of sensor {sensor}'} of {site}{_period(start, end)}"
+        _confirm(what, sure=yes)
+        erased = opened.erase(site, sensor, start, end)
+        server = not opened.is_file
+    counts = [counted(erased.readings, "reading"), counted(erased.results, "result"), counted(erased.reports, "report")]
+    note(f"erased {', '.join(counts)} of {site}")
+    if sensor is not None and not (erased.readings or erased.reports):
+        note(f"nothing was stored of sensor {sensor[:64]} in this period: check the name")
+    later = "; PostgreSQL forgets with its next vacuum" if server else ""
+    note(f"Backups and exports still have what they had{later}.")
+
+
+def _confirm(what: str, *, sure: bool) -> None:
+    if sure:
+        return
+    if not (sys.stdin.isatty() and err.is_terminal):
+        raise InputError(f"this erases {what}, for ever. If that is meant, say --yes.")
+    if err.input(f"Erase {what}, for ever? Type yes: ").strip().lower() != "yes":
+        raise InputError("nothing was erased.")
+
+
+def _period(since: int | None, until: int | None) -> str:
+    start = "" if since is None else f" from {shown(since)}"
+    return start + ("" if until is None else f" until {shown(until)}")
