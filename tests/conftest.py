@@ -1,5 +1,6 @@
 """What all tests share: the README's example, compiled once, and a word about parts that are missing."""
 
+import gc
 from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -34,6 +35,12 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     compile_together(session.config)
+
+
+def pytest_collection_finish() -> None:
+    """Take what importing and collecting made out of the reach of the garbage collector: it costs tests a tenth of their time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

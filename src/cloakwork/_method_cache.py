@@ -7,12 +7,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
+_MISSING = object()
 
 
 def kept(most: int) -> Callable[[F], F]:
-    """Keep the results of a method for the `most` last arguments that differ; an array counts by its bytes.
+    """Keep the results of a method for the `most` last arguments that differ; an array counts by its content.
 
-    Threads may compute the same result twice.
+    The method takes its arguments by position. Threads may compute the same result twice.
     """
 
     def decorate(method: F) -> F:
@@ -23,15 +24,19 @@ def kept(most: int) -> Callable[[F], F]:
         def once(self: Any, *given: Any) -> Any:
             results = self.__dict__.setdefault(name, {})
             values = given + defaults[len(defaults) + len(given) - most_given :]
-            key = tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
-            if key in results:
-                return results[key]
-            result = method(self, *given)
-            while len(results) >= most:
-                results.pop(next(iter(results), None), None)
-            results[key] = result
+            key = tuple(_content(value) if isinstance(value, np.ndarray) else value for value in values)
+            result = results.get(key, _MISSING)
+            if result is _MISSING:
+                result = method(self, *given)
+                for oldest in list(results)[: len(results) - most + 1]:
+                    results.pop(oldest, None)  # unless another thread has removed it
+                results[key] = result
             return result
 
         return once  # type: ignore[return-value]
 
     return decorate
+
+
+def _content(array: np.ndarray[Any, Any]) -> tuple[object, ...]:
+    return array.tobytes(), array.shape, array.dtype.str

@@ -149,8 +149,9 @@ class Service:
             retention = Retention(store, sensors, keep_days, clock=clock, steady=steady)
             self._repeated.append(_RepeatedCall("cloakwork retention", RETENTION_S, retention.check))
         if alarms is not None:
+            # not at once: a collector that starts again and again would send all alarms each time
             sender = AlarmSender(alarms, sites, self._alarms, page_url=page_url)
-            self._repeated.append(_RepeatedCall("cloakwork alarms", ALARMS_S, sender.look))
+            self._repeated.append(_RepeatedCall("cloakwork alarms", ALARMS_S, sender.look, after=ALARMS_S))
         self._socket: socket.socket | None = None
         self._thread: Thread | None = None
 
@@ -232,17 +233,18 @@ class Service:
 
 
 class _RepeatedCall(Thread):
-    """Calls something every so many seconds, from `start` to `stop`."""
+    """Calls something every so many seconds, from `after` seconds after `start` until `stop`."""
 
-    def __init__(self, name: str, seconds: float, call: Callable[[], None]) -> None:
+    def __init__(self, name: str, seconds: float, call: Callable[[], None], *, after: float = 0.0) -> None:
         super().__init__(daemon=True, name=name)
-        self._seconds, self._call = seconds, call
+        self._seconds, self._call, self._after = seconds, call, after
         self._stopping = Event()
 
     def run(self) -> None:
-        while not self._stopping.is_set():
+        wait = self._after
+        while not self._stopping.wait(wait):
             self._call()
-            self._stopping.wait(self._seconds)
+            wait = self._seconds
 
     def stop(self) -> None:
         """Stop, and wait for the current call."""

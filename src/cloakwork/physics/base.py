@@ -124,7 +124,7 @@ class Physics(ABC):
         return np.asarray(frames("readings", readings, self.sensors) @ self.matrix)
 
     @kept(MOST_RANGES)
-    def range(self, weights: FloatArray | None = None) -> NumericalRange:
+    def range(self, weights: FloatArray | None = None, /) -> NumericalRange:
         """The numerical range of M, of diag(weights) M or, with a matrix (m, m), of weights M; cached per `weights`."""
         return NumericalRange.of_matrix(_scaled(self.matrix, weights))
 
@@ -162,7 +162,7 @@ class Physics(ABC):
         """The steepest change of all readings together, in the l2 norm, rounded up.
 
         `weights` scales the sensors first (1/sigma if they differ), or whitens them, as a matrix; `displacement` is the
-        largest distance of a sensor from its modelled position, for weights that scale.
+        largest distance of a sensor from its modelled position.
         """
         largest = 1.0 if weights is None else float(np.linalg.norm(weights, 2) if weights.ndim == 2 else weights.max())
         if displacement == 0:
@@ -173,7 +173,9 @@ class Physics(ABC):
         return self._outward(slopes, largest * moved.error * math.sqrt(2 * self.sensors))
 
     def some_slope(self, observed: int, weights: FloatArray | None = None) -> Slope:
-        """The steepest change of any `observed` sensors together, in the l2 norm, rounded up."""
+        """The steepest change of any `observed` sensors together, in the l2 norm, rounded up; `weights` scale each."""
+        if weights is not None and weights.ndim != 1:
+            raise PhysicsError(f"weights has shape {weights.shape}: any few sensors take a factor for each.")
         slopes = np.empty(len(self.space.pairs))
         for which, columns in self.pair_columns():
             slopes[which] = largest_norm(_scaled(columns, weights), observed) / self.space.lengths[which]

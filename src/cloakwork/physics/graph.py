@@ -277,7 +277,7 @@ class Graph(Physics):
         return self._edge_slopes[key]
 
     @kept(1)
-    def column_norms(self, weights: FloatArray | None = None) -> FloatArray:
+    def column_norms(self, weights: FloatArray | None = None, /) -> FloatArray:
         """||diag(weights) M_v|| of each node without the matrix, to three digits or, with hubs, estimated; (n,)."""
         known = self._edge_slopes.get(None if weights is None else weights.tobytes())
         norms = self._network(weights).norms() if known is None or known.norms is None else known.norms

@@ -103,8 +103,8 @@ class Budget:
 
     def claim(self, epsilon: float, delta: float, *, times: int = 1) -> "Budget":
         """Add releases of which no more is known than their claim."""
-        lost = _either(self.lost, _repeated(checked_delta(delta), times))
-        return replace(self.choice(epsilon, times=times), lost=lost)
+        more = self.choice(epsilon, times=times)
+        return replace(more, lost=_either(self.lost, _repeated(checked_delta(delta), times)))
 
     def times(self, k: int) -> "Budget":
         """All of this, k times: so many days, say."""

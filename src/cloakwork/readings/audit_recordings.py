@@ -137,7 +137,7 @@ def _one_file(sources: list[object]) -> bool:
 class _Recording:
     """The reports of one file as texts; `left` counts down how many are still wanted.
 
-    Rows before a bad one are given first, and what follows the last report that is wanted is never judged.
+    Rows that follow the last report that is wanted are never judged.
     """
 
     def __init__(

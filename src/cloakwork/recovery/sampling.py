@@ -102,6 +102,8 @@ class _Sampler:
     def run(self, state: _State, into: Draws, before: int, factor: int = 1) -> None:
         """Continue from a state for `before` sweeps, then fill `into`."""
         prior, lattice = self.prior, self.lattice
+        if len(state.at) != prior.most or state.at.min() < 0 or state.at.max() >= len(lattice.fine):
+            raise IndexError("the state belongs to another lattice")  # compiled loops do not check
         sweeps = factor * min(SWEEPS, max(2, SWEEPS * QUICK // max(1, lattice.coarse.size)))
         terms, arrays = (prior.low, prior.high, prior.shared), lattice.arrays
         sources = (state.at, state.strength, state.k)

@@ -24,7 +24,7 @@ from cloakwork.collect.api.route_context import (
     json_response,
     page_response,
 )
-from cloakwork.collect.attack import Span
+from cloakwork.collect.attack import Attack, Span
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Page, Result
@@ -101,7 +101,11 @@ async def attack(
         found = await context.workers.heavy(context.attacks.attack_until, watched, time, span)
     if found is None:
         raise ApiError(404, "no-readings", "The span up to this time has no readings.")
-    return await context.workers.read(lambda: json_response(attack_body(found, span)))
+    return await context.workers.read(_combined, found, span)
+
+
+def _combined(found: Attack, span: Span) -> Response:
+    return json_response(attack_body(found, span))
 
 
 def _whole(result: Result) -> Response:
