@@ -38,7 +38,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take what importing and collecting made out of the reach of the garbage collector: it costs tests a tenth of their time."""
+    """Hide from the garbage collector what importing and collecting made: it costs a tenth of the time of tests."""
     gc.collect()
     gc.freeze()
 

@@ -108,9 +108,7 @@ def test_sensors_moved_within_the_displacement_never_exceed_its_slope(regime: Pu
     rng = np.random.default_rng(4)
     at = np.array([[0.95, 1.2], [2.6, 1.05], [1.45, 0.6]])
     stated = FloorPlan(FLAT, [(float(x), float(y)) for x, y in at], regime)
-    whitener = np.linalg.cholesky(
-        np.linalg.inv(0.02 * np.eye(3) + 1)
-    ).T  # it has entries of both signs
+    whitener = np.linalg.cholesky(np.linalg.inv(0.02 * np.eye(3) + 1)).T  # it has entries of both signs
     for distance in (0.1, 0.3, 0.75):
         slope, alone = stated.joint_slope(displacement=distance).value, stated.sensor_slopes(displacement=distance)
         whitened = stated.joint_slope(whitener, displacement=distance).value
