@@ -18,4 +18,4 @@ def test_a_change_in_any_file_of_the_folder_shows(tmp_path: Path) -> None:
 
 def test_the_cache_of_a_loop_knows_all_files_of_its_folder() -> None:
     stamp = run_chain._cache._cache_file._source_stamp  # type: ignore[attr-defined]  # noqa: SLF001
-    assert {"chain.py", "moves.py", "strength.py"} <= {name for name, _, _ in stamp[1]}
+    assert {"jump_chain.py", "chain_moves.py", "source_strength.py"} <= {name for name, _, _ in stamp[1]}
