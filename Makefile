@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 # without the parts of the tests, which are as large again; it compiles what it needs as it goes
-$(DEMO): extras := collect,plot
+$(DEMO): extras := collect,parquet,plot
 $(DEMO): pyproject.toml constraints.txt
 	$(install)
 	@touch $(DEMO)

@@ -1,5 +1,7 @@
 """Optional parts: which extra of the package brings a library that is not installed."""
 
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,8 +26,9 @@ def optional_parts() -> Iterator[None]:
         library = (problem.name or "").partition(".")[0]
         for extra, libraries in _EXTRAS.items():
             if library in libraries:
+                python = shlex.quote(sys.executable)
                 raise MissingExtraError(
-                    f"This needs {library}, which is not installed: pip install 'cloakwork[{extra}]'.",
+                    f"This needs {library}, which is not installed: {python} -m pip install 'cloakwork[{extra}]'.",
                     library=library,
                     extra=extra,
                 ) from None

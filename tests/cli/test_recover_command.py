@@ -274,3 +274,12 @@ def test_a_recovery_that_is_interrupted_leaves_nothing_and_says_how_to_go_on(
     assert done.code == 130
     assert "--out with the name of a folder" in done.err
     assert set(case.site.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["found.parquet", "found.arrow", "found.jsonl"])
+def test_a_name_of_another_form_gets_no_csv(name: str, run: Run, case: Case) -> None:
+    out = case.site.with_name(name)
+    done = run("recover", case.site, case.readings, "--out", out)
+    assert done.code == 2
+    assert "--out" in done.err
+    assert not out.exists()

@@ -34,7 +34,7 @@ COMMANDS = {
     "collect": "Receive cloaked readings, store them, recover sources live and show them on a page.",
     "token": "Create, list and revoke the tokens that give access to a collector.",
     "export": "Write stored readings, or the sources recovered from them, to a file.",
-    "erase": "Remove readings, and everything derived from them, from a store; backups and exports keep theirs.",
+    "erase": "Remove all readings of a site, or of a sensor or period, and what was derived; exports keep theirs.",
     "series": "Publish a private series of events or counts, smoothed or summed.",
     "learn": "Find the schedule that suits the people best, from private counts, and play it live.",
     "audit": "Test a privacy claim from outside: a program, two recordings, or a device on the bench.",

@@ -36,7 +36,20 @@ from cloakwork.cli.planned_accuracy import (
     window_limits,
 )
 from cloakwork.cli.planned_noise import planning, write_plan
-from cloakwork.cli.sweep import Frames, Kept, List, Needs, Plot, Sweep, SweepOptions, sweep
+from cloakwork.cli.sweep import (
+    Alphas,
+    Epsilons,
+    Frames,
+    Kept,
+    Needs,
+    Plot,
+    Readings,
+    Resolutions,
+    Sensors,
+    Sweep,
+    SweepOptions,
+    sweep,
+)
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Nuisance, Physics
 from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, Scope, SensorChoice
@@ -52,11 +65,11 @@ def plan(
         int | None, typer.Option(min=1, metavar="N", help="Instead, show which N of the sensors to keep.")
     ] = None,
     compare: Sweep = False,
-    alpha: List = None,
-    epsilon: List = None,
-    readings: List = None,
-    sensors: List = None,
-    resolution: List = None,
+    alpha: Alphas = None,
+    epsilon: Epsilons = None,
+    readings: Readings = None,
+    sensors: Sensors = None,
+    resolution: Resolutions = None,
     need: Needs = None,
     frames: Frames = None,
     scheduler: Scheduler = None,

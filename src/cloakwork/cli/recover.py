@@ -12,7 +12,7 @@ import typer
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, no_password
-from cloakwork.cli.output import bar, check_picture, is_folder, note, noting_interrupt, refuse_input, written
+from cloakwork.cli.output import bar, check_picture, form_of, is_folder, note, noting_interrupt, refuse_input, written
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.cli.recover_parts import FramesToRecover, recover_parts
 from cloakwork.cli.recover_report import RecoverySummary, report
@@ -68,10 +68,7 @@ def recover(
     if plot is not None:
         check_picture(plot)
     in_parts = out is not None and is_folder(out)
-    if scheduler is not None and not in_parts:
-        raise InputError("--scheduler needs --out with the name of a folder, for the results of each stretch of time.")
-    if in_parts and plot is not None:
-        raise InputError("--plot needs a CSV file as --out: the results of a folder are not drawn.")
+    _check_output(out, plot, scheduler, in_parts=in_parts)
     _check_source(readings, from_store, since, until)
     site = load_site(path)
     if site.binary_ids:
@@ -99,6 +96,18 @@ def recover(
         _draw(plot, site, summary, summary.total / summary.frames)
         note(f"wrote the picture to {plot}")
     report(summary, frames.source, out, plan=noise.digest, json=json)
+
+
+def _check_output(out: Path | None, plot: Path | None, scheduler: str | None, *, in_parts: bool) -> None:
+    if scheduler is not None and not in_parts:
+        raise InputError("--scheduler needs --out with the name of a folder, for the results of each stretch of time.")
+    if in_parts and plot is not None:
+        raise InputError("--plot needs a CSV file as --out: the results of a folder are not drawn.")
+    if out is not None and not in_parts and form_of(out) in {".parquet", ".arrow", ".jsonl"}:
+        raise InputError(
+            f"--out {out}: sources are written as CSV, or as Parquet files into a folder. Give a name that ends in "
+            ".csv, or that of a folder."
+        )
 
 
 def _check_source(readings: list[Path] | None, from_store: str | None, since: str | None, until: str | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,12 +31,22 @@ PEOPLE = (
     "who walk sit 10 to 60 seconds."
 )
 Sweep = Annotated[bool, typer.Option("--sweep", help="Instead, simulate people at many settings and compare.")]
-List = Annotated[str | None, typer.Option(metavar="LIST", help="With --sweep: values to compare, such as 1,2,4.")]
+
+
+def _compared(what: str, example: str) -> Any:
+    return typer.Option(metavar="LIST", help=f"With --sweep: {what} to compare, such as {example}.")
+
+
+Alphas = Annotated[str | None, _compared("moves to hide, in the unit of the site,", "0.1,0.3")]
+Epsilons = Annotated[str | None, _compared("epsilons of a window", "1,2,4")]
+Readings = Annotated[str | None, _compared("numbers of readings in a window", "1,10")]
+Sensors = Annotated[str | None, _compared("numbers of sensors", "20,40,80")]
+Resolutions = Annotated[str | None, _compared("steps of the hardware, in the unit of a reading,", "0.01,0.1")]
 Needs = Annotated[
     list[str] | None,
     typer.Option("--need", metavar="TEXT", help='With --sweep: what for, such as "room 95%" or "count 90% live".'),
 ]
-Frames = Annotated[int | None, typer.Option(min=1, help="With --sweep: frames of each simulation.")]
+Frames = Annotated[int | None, typer.Option(min=1, help="With --sweep: frames of each simulation, at least 24.")]
 Kept = Annotated[
     Path | None,
     typer.Option("--kept", metavar="FILE", help="With --sweep: file of finished simulations, to stop and go on."),
