@@ -137,17 +137,23 @@ def test_retention_of_nothing_is_refused(store: Store, days: float) -> None:
         store.erase_older(SITE, days)
 
 
-def test_erasing_succeeds_although_the_file_cannot_shrink_now(tmp_path: Path) -> None:
-    """Someone reads an old state of the file all the time: its log has to stay."""
+def test_an_erasure_reports_that_the_files_still_hold_the_rows_while_someone_reads(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    with open_store(str(path), wait_s=5) as store, closing(sqlite3.connect(path, isolation_level=None)) as reader:
-        store.readings.add(frames(1500))
-        reader.execute("BEGIN")
-        assert reader.execute("SELECT count(*) FROM readings").fetchone() == (4500,)
-        assert store.erase(SITE).readings == 4500
-        assert reader.execute("SELECT count(*) FROM readings").fetchone() == (4500,)
-        reader.execute("COMMIT")
+    with open_store(str(path), wait_s=5) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        store.readings.add([reading("unforgettable", k) for k in range(1500)])
+        other.execute("BEGIN")
+        assert other.execute("SELECT count(*) FROM readings").fetchone() == (1500,)
+        assert store.erase(SITE) == Erased(1500, 0, 0, in_files=True)
+        assert other.execute("SELECT count(*) FROM readings").fetchone() == (1500,)
+        assert _is_in_files(b"unforgettable", tmp_path)
+        other.execute("COMMIT")
+        assert store.erase(SITE) == Erased(0, 0, 0)
+        assert not _is_in_files(b"unforgettable", tmp_path)
         assert store.readings.add(frames(1)) == [ReadingStatus.NEW] * 3
+
+
+def _is_in_files(value: bytes, folder: Path) -> bool:
+    return any(value in file.read_bytes() for file in folder.iterdir())
 
 
 def test_erasing_succeeds_although_someone_writes_when_the_file_is_to_shrink(
@@ -158,14 +164,15 @@ def test_erasing_succeeds_although_someone_writes_when_the_file_is_to_shrink(
         store.readings.add(frames(1500))
         shrink = Database.shrink
 
-        def while_another_writes(database: Database) -> None:
+        def while_another_writes(database: Database) -> bool:
             writer.execute("BEGIN IMMEDIATE")
-            shrink(database)
+            emptied = shrink(database)
             writer.execute("COMMIT")
+            return emptied
 
         monkeypatch.setattr(Database, "shrink", while_another_writes)
         before = store.size()
-        assert store.erase(SITE).readings == 4500
+        assert store.erase(SITE) == Erased(4500, 0, 0, in_files=True)
         monkeypatch.undo()
         store.erase(SITE)
         assert store.size() < before / 4
@@ -179,8 +186,7 @@ def test_a_file_shrinks_after_erasing_and_forgets(tmp_path: Path) -> None:
         before = store.size()
         store.erase(SITE, "unforgettable")
         assert store.size() < before / 4
-        left = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert b"unforgettable" not in left
+        assert not _is_in_files(b"unforgettable", tmp_path)
 
 
 def test_a_result_that_was_begun_before_an_erasure_is_not_kept(store: Store) -> None:

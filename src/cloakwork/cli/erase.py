@@ -37,6 +37,11 @@ def erase(
     note(f"erased {', '.join(counts)} of {site}")
     if sensor is not None and not (erased.readings or erased.reports):
         note(f"nothing was stored of sensor {sensor[:64]} in this period: check the name")
+    if erased.in_files:
+        note(
+            "The files of the store still hold what was erased: another program has it open. Close what reads it, a "
+            "backup or a database browser, and run the same command again."
+        )
     later = "; PostgreSQL forgets with its next vacuum" if server else ""
     note(f"Backups and exports still have what they had{later}.")
 

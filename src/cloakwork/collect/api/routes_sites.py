@@ -178,6 +178,8 @@ async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: Call
     erased = await context.workers.write(context.store.erase, site, body.sensor, body.since, body.until)
     what = "a sensor that the site no longer has" if not known else body.sensor or "all sensors"
     log.warning("token %s erased data of %s: %s, %d readings", caller.token.id, site, what, erased.readings)
+    if erased.in_files:
+        log.warning("the files of the store still hold what was erased: another program has it open; erase again")
     return erased
 
 

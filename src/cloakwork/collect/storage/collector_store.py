@@ -86,10 +86,10 @@ class Store:
         """
         erased = self._erase(site, sensor, since, until)
         self.checks.forget(site)
-        if not erased.readings:
-            return erased
-        around = self._database.write(lambda connection: _erase_around(connection, site, since, until))
-        return replace(erased, results=erased.results + around)
+        around = 0
+        if erased.readings:
+            around = self._database.write(lambda connection: _erase_around(connection, site, since, until))
+        return replace(erased, results=erased.results + around, in_files=not self._database.shrink())
 
     def _erase(self, site: str, sensor: str | None, since: int | None, until: int | None) -> Erased:
         table = tables.readings.c
@@ -109,7 +109,6 @@ class Store:
                 reports = self._erase_rows(other, [*conditions, *slots_within(since, until)])
             else:
                 self._erase_rows(other, conditions)
-        self._database.shrink()
         return Erased(sum(step.rows for step in steps), sum(step.results for step in steps), reports)
 
     def erase_older(self, site: str, days: float) -> Erased:
@@ -120,7 +119,8 @@ class Store:
         """
         if not days > 0:
             raise InputError(f"days={days}: a store keeps more than 0 days; `erase` removes everything.", days=days)
-        return self._erase(site, None, None, self._now() - round(days * DAY_MS))
+        erased = self._erase(site, None, None, self._now() - round(days * DAY_MS))
+        return replace(erased, in_files=not self._database.shrink())
 
     def erasures(self, site: str) -> int:
         """Count the erasures at a site; ask before reading what a result is computed from."""

@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ Value = TypeVar("Value")
 ATTEMPTS = 5  # at a transaction that PostgreSQL aborts because two waited for each other
 SHORT_WAIT_MS = 100
 FIRST_ANALYSIS = 1000  # rows
+LOG_PAUSES_S = (0.0, 0.1, 0.3, 0.6)  # before each attempt to empty the log
 VACUUM_PAGES = 500  # returned to the disk in one transaction
 log = logging.getLogger(__name__)
 
@@ -106,19 +108,24 @@ class Database:
         except StoreError as problem:
             log.warning("the statistics of the store are out of date: %s", problem)
 
-    def shrink(self) -> None:
+    def shrink(self) -> bool:
         """Shrink an SQLite file and empty its log after rows were deleted; PostgreSQL does so on its own.
 
-        Does not wait long for others: the next call catches up.
+        Returns whether it succeeded: a reader or writer that is busy for longer than a second prevents it, and deleted
+        rows stay in the files until a later call.
         """
         if not self.is_sqlite:
-            return
+            return True
         try:
             while self._outside_transaction(_free_pages):
                 pass
-            self._outside_transaction(_empty_log)
+            for pause in LOG_PAUSES_S:
+                time.sleep(pause)
+                if self._outside_transaction(_empty_log):
+                    return True
         except StoreAwayError as problem:
             log.info("the file of the store did not shrink: %s", problem)
+        return False
 
     def close(self) -> None:
         """Close all connections; those in use close when their call ends."""
@@ -175,6 +182,7 @@ def _free_pages(cursor: sqlite3.Cursor) -> bool:
     return bool(0 < after < before)
 
 
-def _empty_log(cursor: sqlite3.Cursor) -> None:
-    """Write the log into the database and truncate it, as far as readers allow."""
-    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+def _empty_log(cursor: sqlite3.Cursor) -> bool:
+    """Write the log into the database and truncate it; returns False where a reader still uses it."""
+    busy: int = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    return busy == 0

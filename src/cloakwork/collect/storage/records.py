@@ -235,8 +235,12 @@ class Page(Generic[Item]):
 
 @dataclass(frozen=True)
 class Erased:
-    """The numbers of rows that an erasure removed."""
+    """The numbers of rows that an erasure removed.
+
+    `in_files` says that an SQLite store's files still hold them, because another program has the store open to read.
+    """
 
     readings: int
     results: int
     reports: int
+    in_files: bool = False
