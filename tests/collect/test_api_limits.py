@@ -181,6 +181,16 @@ def test_a_body_that_grows_too_large_is_refused_while_it_is_read(tmp_path: Path)
         assert answer.startswith(b"HTTP/1.1 413")
 
 
+def test_a_request_with_two_lengths_is_refused_and_its_connection_closed(tmp_path: Path) -> None:
+    with served(tmp_path) as (made, address):
+        host = urlsplit(address)
+        with socket.create_connection((host.hostname, host.port), timeout=PATIENCE) as link:
+            link.sendall(_head(made, "Content-Length: 5\r\nTransfer-Encoding: chunked") + b"0\r\n\r\n")
+            answer = _answer(link)
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert b"connection: close" in answer.lower()
+
+
 def test_a_body_that_does_not_arrive_times_out(tmp_path: Path) -> None:
     with served(tmp_path, ApiSettings(body_s=0.2)) as (made, address):
         host = urlsplit(address)

@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cloakwork.collect.api.api_settings import ApiSettings
+from cloakwork.collect.api.error_responses import error_response
 from cloakwork.errors import ApiError
 
 BODY_LIMIT = "cloakwork.body"  # in a scope: the largest body of this request
@@ -83,7 +84,13 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        declared = Headers(scope=scope).get("content-length", "0")
+        headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # a proxy might read one request where we read two
+            text = "The request has both Content-Length and Transfer-Encoding. Send one of them."
+            await error_response(400, "invalid", text, {"Connection": "close"})(scope, receive, send)
+            return
+        declared = headers.get("content-length", "0")
         end = time.monotonic() + self._seconds
         size, complete = 0, False
 
