@@ -14,10 +14,9 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from cloakwork.collect.alarm_sender import LASTING_S, LastingReasons
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import Reading, Store
-from cloakwork.collect.zone_publisher import ZonePublisher
+from cloakwork.collect.zone_publisher import LASTING_S, LastingReasons, ZonePublisher
 from cloakwork.collect.zones_in_use import in_use
 from cloakwork.errors import InputError
 from cloakwork.mqtt import ALARMS, AWAY, BrokerAddress

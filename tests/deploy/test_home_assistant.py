@@ -23,7 +23,7 @@ from urllib.request import Request, urlopen
 import pytest
 import yaml
 
-from cloakwork.collect import ListenAddress, Service, alarm_sender, open_store
+from cloakwork.collect import ListenAddress, Service, open_store, zone_publisher
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.mqtt import BrokerAddress, problem_discovery, sensor_discovery
 from cloakwork.sensor.wire import topic, write_reading, write_status
@@ -265,7 +265,7 @@ def cards() -> list[str]:
 def test_a_noisy_reading_is_diagnostic_and_a_lost_sensor_a_problem(
     home: HomeAssistant, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alarm_sender, "LASTING_S", {})
+    monkeypatch.setattr(zone_publisher, "LASTING_S", {})
     sensor = house.watched.ids[0]
     problem, away = f"binary_sensor.cloakwork_flat_{sensor}_problem", "binary_sensor.cloakwork_flat_sensors_away"
     noisy = f"sensor.cloakwork_flat_{sensor}_noisy"

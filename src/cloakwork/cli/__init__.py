@@ -27,7 +27,7 @@ _INPUTS = {
 # options of every command that name a file to read, and how to get one
 _STORE_HINT = " Name the store that the collector created."
 _INPUT_OPTIONS = {
-    **dict.fromkeys(("--walk", "--alarms", "--password-file", "--ca", "--certificate", "--private-key"), ""),
+    **dict.fromkeys(("--walk", "--password-file", "--ca", "--certificate", "--private-key"), ""),
     "--plan": " Write the plan with: cloakwork plan SITE --out FILE",
     "--keys": " Create it with: cloakwork keys new",
     "--from-store": _STORE_HINT,

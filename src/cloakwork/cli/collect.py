@@ -21,7 +21,6 @@ from cloakwork.collect import (
     Role,
     Service,
     Store,
-    load_alarms,
     load_collected_sites,
     open_store,
 )
@@ -57,9 +56,8 @@ def collect(
         bool, typer.Option("--home-assistant", help="Publish zones and alarms to Home Assistant.")
     ] = False,
     page_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of the page, for links in Home Assistant and alarms.")
+        str | None, typer.Option(metavar="URL", help="Address of the page, for links in Home Assistant.")
     ] = None,
-    alarms: Annotated[Path | None, typer.Option(help="File that says where alarms go: a webhook, mail.")] = None,
 ) -> None:
     """Collect until stopped."""
     host, port = parse_listen(listen)
@@ -86,7 +84,6 @@ def collect(
             keep_days=keep_days,
             home_assistant=home_assistant,
             page_url=page_url,
-            alarms=None if alarms is None else load_alarms(alarms),
         )
         stopping = stop_signal()
         service.start()

@@ -1,4 +1,3 @@
-from .alarm_sender import load_alarms as load_alarms
 from .api import Truth as Truth
 from .collected_site import CollectedSite as CollectedSite
 from .collected_site import StoredFrames as StoredFrames

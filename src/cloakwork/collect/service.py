@@ -12,7 +12,6 @@ from threading import Event, Thread
 
 import uvicorn
 
-from cloakwork.collect.alarm_sender import AlarmSender, AlarmSettings, LastingReasons
 from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app, timed_protocol
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
@@ -22,7 +21,7 @@ from cloakwork.collect.message_problems import CANNOT_MEASURE, CLAIM_BREAKING, R
 from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.retention import Retention
 from cloakwork.collect.storage import Store, Token, unix_ms
-from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
+from cloakwork.collect.zone_publisher import LastingReasons, ZonePublisher, zone_broker
 from cloakwork.collect.zones_in_use import in_use
 from cloakwork.errors import InputError
 from cloakwork.mqtt import AWAY, CLAIM, KEEP_ALIVE, PHYSICS, BrokerAddress, BrokerState, MqttClient, MqttMessage
@@ -31,7 +30,6 @@ from cloakwork.readings import ReadingScale
 START_S = 20.0  # for the server to listen
 STOP_S = 15.0
 RETENTION_S = 60.0  # between two looks for old data
-ALARMS_S = 30.0  # between two looks for alarms to send
 RECENT_MS = 3_600_000
 GRACE_S = 5  # that a current request may take to end
 NAME = "cloakwork-collector"
@@ -68,8 +66,8 @@ class Service:
 
     Devices publish at `broker`; without one, readings arrive by HTTP only. `group` and `name` are as for
     `make_subscriber`. Data older than `keep_days` is removed every hour, as long as the clock is trusted. With
-    `home_assistant`, the occupied zones and the alarms go there through the broker, with a link to `page_url`; `alarms`
-    sends them by webhook or mail. `simulation` has the positions of simulated sources, for a demonstration.
+    `home_assistant`, the occupied zones and the alarms go there through the broker, with a link to `page_url`.
+    `simulation` has the positions of simulated sources, for a demonstration.
 
     `clock` is the time at the sites in Unix milliseconds, which runs `speed` times faster than real time. Everything
     about readings follows it: frames, quotas, health and retention. The network and sign-in stay in real time.
@@ -87,7 +85,6 @@ class Service:
         keep_days: float | None = None,
         home_assistant: bool = False,
         page_url: str | None = None,
-        alarms: AlarmSettings | None = None,
         settings: ApiSettings | None = None,
         simulation: Simulation | None = None,
         clock: Callable[[], int] = unix_ms,
@@ -148,10 +145,6 @@ class Service:
         if keep_days is not None:
             retention = Retention(store, sensors, keep_days, clock=clock, steady=steady)
             self._repeated.append(_RepeatedCall("cloakwork retention", RETENTION_S, retention.check))
-        if alarms is not None:
-            # not at once: a collector that starts again and again would send all alarms each time
-            sender = AlarmSender(alarms, sites, self._alarms, page_url=page_url)
-            self._repeated.append(_RepeatedCall("cloakwork alarms", ALARMS_S, sender.look, after=ALARMS_S))
         self._socket: socket.socket | None = None
         self._thread: Thread | None = None
 
@@ -233,15 +226,15 @@ class Service:
 
 
 class _RepeatedCall(Thread):
-    """Calls something every so many seconds, from `after` seconds after `start` until `stop`."""
+    """Calls something at `start`, then every so many seconds until `stop`."""
 
-    def __init__(self, name: str, seconds: float, call: Callable[[], None], *, after: float = 0.0) -> None:
+    def __init__(self, name: str, seconds: float, call: Callable[[], None]) -> None:
         super().__init__(daemon=True, name=name)
-        self._seconds, self._call, self._after = seconds, call, after
+        self._seconds, self._call = seconds, call
         self._stopping = Event()
 
     def run(self) -> None:
-        wait = self._after
+        wait = 0.0
         while not self._stopping.wait(wait):
             self._call()
             wait = self._seconds
