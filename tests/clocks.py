@@ -14,12 +14,11 @@ from typing import Any
 from benchmarks.timing import Recorder
 from cloakwork.privacy import keyed_noise, noise_table
 from cloakwork.sensor.device import Device
-from cloakwork.sensor.keystream import device_key
 from cloakwork.sensor.outbox import Outbox
 from cloakwork.sensor.sntp import NetworkTime
 from cloakwork.sensor.station import Station
 from cloakwork.sensor.wire import read_reading
-from tests.devices import MASTER, config, first_state
+from tests.devices import KEY, config, first_state
 
 EPOCH = 2_208_988_800  # seconds from 1900 to 1970
 Answer = Callable[[bytes, int], bytes | None]
@@ -203,8 +202,7 @@ class VirtualBoard:
         """Those that were sent: a late reading is replaced by a constant."""
         stamps = [read_reading(payload) for payload in self.line.payloads]
         names = self.config["site"], self.config["sensor"]
-        key = device_key(MASTER, *names, self.config["generation"])
-        noise = keyed_noise(noise_table(2.5), key, *names, [seq for seq, _, _ in stamps])
+        noise = keyed_noise(noise_table(2.5), KEY, *names, [seq for seq, _, _ in stamps])
         found = zip(self._taken, stamps, noise, strict=False)
         return [Measurement(*taken, frame) for taken, (_, frame, value), drawn in found if value - drawn == 85]
 

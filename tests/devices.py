@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from cloakwork.privacy import noise_table
-from cloakwork.sensor.keystream import device_key
 from cloakwork.sensor.state import State
 
-MASTER = bytes(range(32))
+KEY = bytes(range(32))
 SITE, SENSOR, GENERATION = "flat", "s07", 41
 
 
@@ -56,10 +55,6 @@ def make_folder(path: Path, **changed: Any) -> dict[str, Any]:
 
 def first_state(device_config: dict[str, Any]) -> dict[str, bytes]:
     """Both copies of the state of a new device."""
-    key = (
-        device_key(MASTER, device_config["site"], device_config["sensor"], device_config["generation"])
-        if device_config["keyed"]
-        else None
-    )
+    key = KEY if device_config["keyed"] else None
     packed = State(device_config["site"], device_config["sensor"], device_config["generation"], key).pack()
     return {"state.0": packed, "state.1": packed}

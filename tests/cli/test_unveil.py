@@ -180,7 +180,7 @@ def test_no_true_reading_and_no_key_appears_in_any_message(house: House) -> None
     said = done.out + done.err
     assert str(secret) not in said
     assert opened.key.hex() not in said
-    assert load_keys(house.keys).masters[0].key.hex() not in said
+    assert load_keys(house.keys).generations("s1")[0].key.hex() not in said
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ from cloakwork.device import Agent, ReadingSource
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import keyed_noise, noise_table
-from cloakwork.sensor.keystream import device_key
 from cloakwork.sensor.wire import read_reading, read_status
 from tests.broker import Broker
-from tests.devices import MASTER
+from tests.devices import KEY
 from tests.waiting import PATIENCE
 
 RATIO = 40.0
@@ -93,9 +92,8 @@ def working(folder: Path, broker: Broker, source: ReadingSource, **options: Any)
 
 
 def unveiled(readings: dict[int, int], told: dict[str, Any]) -> list[int]:
-    key = device_key(MASTER, told["site"], told["sensor"], told["generation"])
     seqs = sorted(readings)
-    drawn = keyed_noise(noise_table(RATIO), key, told["site"], told["sensor"], seqs)
+    drawn = keyed_noise(noise_table(RATIO), KEY, told["site"], told["sensor"], seqs)
     return [readings[seq] - int(noise) for seq, noise in zip(seqs, drawn, strict=True)]
 
 

@@ -124,7 +124,7 @@ def test_a_board_draws_the_same_flips(plan: Plan, keys: Path, tmp_path: Path) ->
     made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=keys, resolution=1.0)
     generation = made.generation
     seqs = np.array([sequence(generation, counter) for counter in range(1500)])
-    key = load_keys(keys).device_key("door", generation)
+    key = load_keys(keys).generations("door")[-1].key
     drawn = keyed_noise(plan.noise("door").table, key, "hall", "door", seqs)
     host = hashlib.sha256(b"".join(b"%d\n" % value for value in drawn.tolist())).hexdigest()
     micropython.copy_sensor(made.folder)

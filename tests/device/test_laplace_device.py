@@ -54,7 +54,7 @@ def test_a_plan_a_board_and_a_key_holder_agree_on_laplace_noise(
     made = provision(plan, "s1", tmp_path / "s1", broker=BrokerAddress(), keys=keys, resolution=0.1)
     seqs = np.array([sequence(made.generation, counter) for counter in range(1500)])
     table = plan.noise("s1").table
-    drawn = keyed_noise(table, load_keys(keys).device_key("s1", made.generation), "tank", "s1", seqs)
+    drawn = keyed_noise(table, load_keys(keys).generations("s1")[-1].key, "tank", "s1", seqs)
     assert abs(drawn).mean() * 2**0.5 == pytest.approx(table.ratio, rel=0.1)
     micropython.copy_sensor(made.folder)
     board = micropython.run(micropython.PROGRAMS / "draws.py", folder=made.folder, timeout=600)

@@ -106,7 +106,7 @@ def test_an_offset_moves_on_past_readings_of_a_backup(plan: Plan, keys: Path, tm
     assert state.counter == 701
     noise = plan.noise("a")
     assert noise.slow is not None
-    stream = Keystream(load_keys(keys).device_key("a", made.generation), "hut", "a", made.generation)
+    stream = Keystream(load_keys(keys).generations("a")[-1].key, "hut", "a", made.generation)
     known = stream.offsets(noise.slow, [sequence(made.generation, 700)], after=len(noise.table.levels))
     assert known[0] == (state.offset + 128) // 256
 
@@ -122,7 +122,7 @@ def test_offsets_are_the_same_on_a_board_and_on_a_computer(plan: Plan, keys: Pat
     drawn = json.loads(ours)
     assert drawn == json.loads(board.stdout)
     noise, number = plan.noise("b"), made.generation
-    stream = Keystream(load_keys(keys).device_key("b", number), "hut", "b", number)
+    stream = Keystream(load_keys(keys).generations("b")[-1].key, "hut", "b", number)
     assert noise.slow is not None
     seqs = np.array([sequence(number, counter) for counter in range(len(drawn))])
     offsets = stream.offsets(noise.slow, seqs, after=len(noise.table.levels))

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from cloakwork._checks import IntArray
-from cloakwork.keys.unveil import KeyCheck, KeyVerdict, evidence
+from cloakwork.keys.evidence import KeyCheck, KeyVerdict, evidence
 
 READINGS: dict[str, Callable[[int, np.random.Generator], IntArray]] = {
     "still": lambda n, _: np.full(n, 80_000),

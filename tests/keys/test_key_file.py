@@ -14,15 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import KeyFileError
-from cloakwork.keys import key_file as keyfile
 from cloakwork.keys import (
+    DeviceKind,
+    Generation,
+    KeyRing,
     load_keys,
-    load_unveiling_keys,
     new_keys,
     open_generation,
-    rotate,
+    revoke,
     save_keys,
 )
+from cloakwork.keys import key_file as keyfile
 from tests.keys.conftest import NOW, PLAN
 
 
@@ -55,7 +57,7 @@ def test_a_file_of_keys_is_for_its_owner_alone_from_the_first_byte(
         assert seen == ["600", "name", "folder"]
         seen.clear()
         open_generation(path, "s07", PLAN, "reading", NOW)
-        assert seen == ["600", "600", "name", "folder"]  # the lock's memory comes first
+        assert seen == ["600", "name", "folder"]
         save_keys(load_keys(path).export("s07"), tmp_path / "s07.key.json")
     finally:
         os.umask(before)
@@ -74,7 +76,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(keys: Path, monkeyp
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        rotate(keys, NOW)
+        open_generation(keys, "s07", PLAN, "reading", NOW)
     assert keys.read_bytes() == before
     assert {file.name for file in keys.parent.iterdir()} == {"keys.json", "keys.json.lock"}
 
@@ -83,8 +85,8 @@ def test_what_a_power_cut_left_behind_is_in_nobodys_way(keys: Path) -> None:
     left = keys.with_name(f".keys.json.{'0' * 16}.part")
     left.write_text("half")
     os.utime(left, (0, 0))
-    rotate(keys, NOW)
-    assert len(load_keys(keys).masters) == 2
+    open_generation(keys, "s07", PLAN, "reading", NOW)
+    assert load_keys(keys).sensors == ("s07",)
     assert not left.exists()
 
 
@@ -99,7 +101,7 @@ def test_a_link_to_the_file_stays_a_link(keys: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("rights", [0o640, 0o604, 0o660, 0o644, 0o666, 0o601])
 def test_a_file_that_others_can_get_at_is_refused(keys: Path, rights: int) -> None:
     keys.chmod(rights)
-    for refused in (load_keys, rotate):
+    for refused in (load_keys, lambda path: revoke(path, "s07")):
         with pytest.raises(KeyFileError) as problem:
             refused(keys)
         assert problem.value.values == {"path": str(keys), "mode": rights}
@@ -147,52 +149,52 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize(
     ("where", "value", "key"),
     [
-        ("v", 2, "v"),
+        ("v", 1, "v"),
         ("v", True, "v"),
         ("v", None, "v"),
         ("site", "a b", "site"),
         ("site", 7, "site"),
         ("site", None, "the file"),
-        ("masters", [], "masters"),
-        ("masters", {}, "masters"),
-        ("masters.0", 5, "masters, entry 1"),
-        ("masters.0.from", 3, "masters"),
-        ("masters.0.from", -1, "from"),
-        ("masters.0.from", 0.0, "from"),
-        ("masters.0.from", True, "from"),
-        ("masters.0.key", "zz" * 32, "key"),
-        ("masters.0.key", "AB" * 32, "key"),
-        ("masters.0.key", "ab" * 31, "key"),
-        ("masters.0.key", "ab" * 33, "key"),
-        ("masters.0.key", 7, "key"),
-        ("masters.0.extra", 1, "masters, entry 1"),
-        ("extra", 1, "the file"),
+        ("exported", 1, "exported"),
+        ("exported", None, "the file"),
+        ("masters", [], "the file"),
         ("devices", [], "devices"),
         ("devices.s 7", [], "sensor"),
-        ("devices.s08", [], "devices"),
+        ("devices.s08", [], "devices, s08"),
         ("devices.s07", 1, "devices, s07"),
+        ("devices.s07.0", 5, "devices, s07, entry 1"),
         ("devices.s07.0.generation", 2**25, "generation"),
+        ("devices.s07.0.generation", -1, "generation"),
+        ("devices.s07.0.generation", 0.0, "generation"),
+        ("devices.s07.0.generation", True, "generation"),
         ("devices.s07.0.generation", 400_001, "devices"),
         ("devices.s07.0.plan", "ab", "plan"),
         ("devices.s07.0.kind", "other", "kind"),
         ("devices.s07.0.kind", [], "kind"),
         ("devices.s07.0.made", -5, "made"),
+        ("devices.s07.0.made", None, "devices, s07, entry 1"),
         ("devices.s07.0.revoked", "now", "revoked"),
         ("devices.s07.0.revoked", None, "devices, s07, entry 1"),
-        ("devices.s07.0.key", "ab" * 32, "devices, s07, entry 1"),
+        ("devices.s07.1.key", "zz" * 32, "key"),
+        ("devices.s07.1.key", "AB" * 32, "key"),
+        ("devices.s07.1.key", "ab" * 31, "key"),
+        ("devices.s07.1.key", "ab" * 33, "key"),
+        ("devices.s07.1.key", 7, "key"),
+        ("devices.s07.1.key", None, "devices, s07, entry 2"),
+        ("devices.s07.1.extra", 1, "devices, s07, entry 2"),
     ],
 )
 def test_a_file_with_a_wrong_entry_is_refused_without_showing_a_key(
     keys: Path, whole: str, where: str, value: object, key: str
 ) -> None:
     content = json.loads(whole)
-    secret = content["masters"][0]["key"]
+    secrets = [known["key"] for known in content["devices"]["s07"]]
     change(where, value)(content)
     keys.write_text(json.dumps(content))
     with pytest.raises(KeyFileError) as refused:
         load_keys(keys)
     assert refused.value.values == {"path": str(keys), "key": key}
-    assert secret[:8] not in str(refused.value)
+    assert not any(secret[:8] in str(refused.value) for secret in secrets)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,7 @@ def test_a_file_that_is_no_json_object_is_refused(keys: Path, content: bytes) ->
 
 def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     for path, errno_expected in ((tmp_path / "none.json", errno.ENOENT), (tmp_path, errno.EISDIR)):
-        for refused in (load_keys, rotate):
+        for refused in (load_keys, lambda path: revoke(path, "s07")):
             with pytest.raises(KeyFileError) as problem:
                 refused(path)
             assert problem.value.values == {"path": str(path), "errno": errno_expected}
@@ -217,10 +219,10 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_very_large_file_is_refused(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyfile, "LARGEST_FILE", 100)
+    monkeypatch.setattr(keyfile, "LARGEST_FILE", 50)
     with pytest.raises(KeyFileError) as problem:
         load_keys(keys)
-    assert problem.value.values["largest"] == 100
+    assert problem.value.values["largest"] == 50
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -228,7 +230,7 @@ def test_a_very_large_file_is_refused(keys: Path, monkeypatch: pytest.MonkeyPatc
 def test_no_damage_at_all_breaks_the_reader(tmp_path: Path, junk: bytes, place: int, length: int) -> None:
     path = tmp_path / "damaged.json"
     path.touch(0o600)
-    whole = DAMAGED.to_json().encode()
+    whole = json.dumps(DAMAGED.as_dict()).encode()
     path.write_bytes(whole[:place] + junk + whole[place + length :])
     try:
         ring = load_keys(path)
@@ -237,7 +239,7 @@ def test_no_damage_at_all_breaks_the_reader(tmp_path: Path, junk: bytes, place: 
     assert re.fullmatch("[A-Za-z0-9_-]{1,64}", ring.site)
 
 
-DAMAGED = new_keys("flat")
+DAMAGED = KeyRing("flat", {"s07": (Generation(1, PLAN, DeviceKind.READING, NOW, None, bytes(32)),)})
 
 
 def test_an_export_is_not_taken_for_the_keys_of_the_site(keys: Path, tmp_path: Path) -> None:
@@ -249,16 +251,15 @@ def test_an_export_is_not_taken_for_the_keys_of_the_site(keys: Path, tmp_path: P
     assert problem.value.values["sensor"] == "s07"
     whole = json.loads(path.read_text())
     for where, value, key in (
-        ("generations", [], "generations"),
-        ("generations.0.key", "ab", "key"),
-        ("generations.0.made", 5, "generations, entry 1"),
-        ("sensor", "", "sensor"),
+        ("devices", {}, "devices"),
+        ("devices.s08", whole["devices"]["s07"], "devices"),
+        ("devices.s07.0.key", "ab", "key"),
     ):
         damaged = json.loads(json.dumps(whole))
         change(where, value)(damaged)
         path.write_text(json.dumps(damaged))
         with pytest.raises(KeyFileError) as problem:
-            load_unveiling_keys(path)
+            load_keys(path, exported=True)
         assert problem.value.values["key"] == key
 
 
@@ -269,3 +270,19 @@ def test_another_file_is_called_that_and_not_a_key_file_that_others_can_access(t
     with pytest.raises(KeyFileError) as caught:
         load_keys(other)
     assert "mode" not in caught.value.values
+
+
+def test_a_file_of_the_first_version_is_refused_with_what_to_do(keys: Path) -> None:
+    keys.write_text(json.dumps({"v": 1, "site": "flat", "masters": [{"from": 0, "key": "ab" * 32}], "devices": {}}))
+    with pytest.raises(KeyFileError, match=r"reads 2.*create new keys") as refused:
+        load_keys(keys)
+    assert refused.value.values == {"path": str(keys), "key": "v"}
+    assert "abab" not in str(refused.value)
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    short = Generation(1, PLAN, DeviceKind.READING, NOW, None, b"short")
+    with pytest.raises(KeyFileError) as refused:
+        save_keys(KeyRing("flat", {"s07": (short,)}), tmp_path / "keys.json")
+    assert refused.value.values["key"] == "key"
+    assert not (tmp_path / "keys.json").exists()

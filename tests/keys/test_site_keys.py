@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +15,26 @@ from hypothesis import strategies as st
 from cloakwork.errors import KeyFileError
 from cloakwork.keys import (
     DeviceKind,
-    KeyRing,
-    SensorKeys,
     bench_name,
     load_keys,
-    load_unveiling_keys,
     new_keys,
     open_generation,
     revoke,
-    rotate,
     save_keys,
     wire_site,
 )
-from cloakwork.sensor import keystream
 from tests.forking import python
 from tests.keys.conftest import NOW, PLAN
 
 
-def test_a_device_key_is_the_one_that_the_device_has(keys: Path) -> None:
-    opened = open_generation(keys, "s07", PLAN, "reading", NOW)
-    ring = load_keys(keys)
-    expected = keystream.device_key(ring.masters[0].key, "flat", "s07", opened.number)
-    assert opened.key == expected == ring.device_key("s07", opened.number)
-    assert [one.key for one in ring.keyed("s07")] == [expected]
+def test_each_provisioning_has_a_key_of_its_own(keys: Path) -> None:
+    opened = [open_generation(keys, sensor, PLAN, "reading", NOW) for sensor in ("s07", "s07", "s08")]
+    assert len({known.key for known in opened}) == 3
+    assert {len(known.key) for known in opened} == {32}
+    assert load_keys(keys).devices == {"s07": tuple(opened[:2]), "s08": tuple(opened[2:])}
 
 
-def test_a_bench_device_has_a_site_name_of_its_own_in_its_key(keys: Path) -> None:
-    opened = open_generation(keys, "s07", PLAN, DeviceKind.BENCH, NOW)
-    master = load_keys(keys).masters[0].key
-    assert opened.key == keystream.device_key(master, "flat-bench", "s07", opened.number)
+def test_a_bench_device_has_a_site_name_of_its_own() -> None:
     assert wire_site("flat", DeviceKind.BENCH) == "flat-bench"
     assert wire_site("flat", DeviceKind.READING) == "flat"
 
@@ -56,24 +49,24 @@ def test_the_bench_name_of_a_site_is_another_name(name: str) -> None:
 
 def test_what_was_written_is_read_back(keys: Path) -> None:
     first = open_generation(keys, "s07", PLAN, "reading", NOW)
-    rotate(keys, NOW + 60)
-    open_generation(keys, "s08", PLAN, "bench", NOW + 120)
+    second = open_generation(keys, "s08", PLAN, "bench", NOW + 120)
     revoke(keys, "s07", NOW + 180)
-    ring = load_keys(keys)
     assert json.loads(keys.read_text()) == {
-        "v": 1,
+        "v": 2,
         "site": "flat",
-        "masters": [{"from": master.start, "key": master.key.hex()} for master in ring.masters],
+        "exported": False,
         "devices": {
             "s07": [
-                {"generation": 400_000, "plan": PLAN, "kind": "reading", "made": NOW, "revoked": NOW + 180},
+                {"generation": 400_000, "plan": PLAN, "kind": "reading", "made": NOW, "revoked": NOW + 180}
+                | {"key": first.key.hex()},
             ],
             "s08": [
-                {"generation": 400_002, "plan": PLAN, "kind": "bench", "made": NOW + 120, "revoked": None},
+                {"generation": 400_002, "plan": PLAN, "kind": "bench", "made": NOW + 120, "revoked": None}
+                | {"key": second.key.hex()},
             ],
         },
     }
-    assert ring.device_key("s07", first.number) == first.key
+    assert load_keys(keys).generations("s07") == (replace(first, revoked=NOW + 180),)
 
 
 def test_the_generation_is_the_minute(keys: Path) -> None:
@@ -87,26 +80,23 @@ def test_a_generation_is_larger_than_all_before_when_the_clock_goes_back(keys: P
     assert numbers == [400_000, 400_001, 400_002, 400_003]
 
 
-def test_a_backup_brings_no_generation_back(keys: Path) -> None:
-    backup = keys.read_bytes()
-    numbers = []
-    for _ in range(5):
-        numbers.append(open_generation(keys, "s07", PLAN, "reading", NOW).number)
-        keys.write_bytes(backup)
-    assert len(set(numbers)) == 5
-
-
-def test_a_backup_of_the_whole_folder_brings_no_generation_back_a_minute_later(keys: Path) -> None:
-    backup = keys.read_bytes()
-    first = open_generation(keys, "s07", PLAN, "reading", NOW)
-    keys.write_bytes(backup)
-    keys.with_name("keys.json.lock").unlink()
-    assert open_generation(keys, "s07", PLAN, "reading", NOW + 60).number > first.number
+def test_copies_of_a_key_file_never_issue_the_same_key(keys: Path) -> None:
+    """Five provisionings run the numbers ahead of the clock; a copy, 70 s later, repeats numbers and no key."""
+    copy = keys.with_name("copy.json")
+    for k in range(5):
+        open_generation(keys, "s1", PLAN, "reading", NOW)
+        if k == 1:
+            shutil.copy(keys, copy)
+    for _ in range(4):
+        open_generation(copy, "s1", PLAN, "reading", NOW + 70)
+    ours, theirs = (load_keys(path).generations("s1")[2:] for path in (keys, copy))
+    assert {known.number for known in ours} & {known.number for known in theirs}
+    assert len({known.key for known in (*ours, *theirs)}) == len(ours) + len(theirs)
 
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["open", "open", "open", "back up", "restore", "rotate", "tear"]),
+        st.sampled_from(["open", "open", "open", "back up", "restore"]),
         st.sampled_from(["s1", "s2"]),
         st.integers(-300, 300),
     ),
@@ -116,30 +106,24 @@ STEPS = st.lists(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
-def test_no_generation_comes_twice_and_each_has_a_key_of_its_own(tmp_path: Path, steps: list[Any]) -> None:
-    """Whatever the order of clocks that jump, restored files, torn lines and new masters."""
+def test_no_key_comes_twice_and_generations_grow(tmp_path: Path, steps: list[Any]) -> None:
+    """Whatever the order of clocks that jump and restored files."""
     path = tmp_path / "k.json"
     path.unlink(missing_ok=True)
-    path.with_name("k.json.lock").unlink(missing_ok=True)
     save_keys(new_keys("flat"), path)
-    backup, now = path.read_bytes(), NOW
-    seen: dict[tuple[str, int], bytes] = {}
+    backup, now, seen = path.read_bytes(), NOW, []
     for what, sensor, jump in steps:
         now += jump
         if what == "back up":
             backup = path.read_bytes()
         elif what == "restore":
             path.write_bytes(backup)
-        elif what == "rotate":
-            rotate(path, now)
-        elif what == "tear":
-            with path.with_name("k.json.lock").open("ab") as lock:
-                lock.write(b"\ns1 4")
         else:
+            before = load_keys(path).devices.get(sensor, ())
             opened = open_generation(path, sensor, PLAN, "reading", now)
-            assert (sensor, opened.number) not in seen
-            seen[sensor, opened.number] = opened.key
-    assert len(set(seen.values())) == len(seen)
+            assert all(opened.number > known.number for known in before)
+            seen.append(opened.key)
+    assert len(set(seen)) == len(seen)
 
 
 OPENER = """
@@ -221,25 +205,6 @@ def test_an_impossible_clock_is_refused(keys: Path, now: int) -> None:
     assert problem.value.values["now"] == now
 
 
-def test_a_new_master_is_for_all_that_comes_after_and_the_old_one_for_all_before(keys: Path) -> None:
-    """Even for a sensor whose own generations lag behind those of another."""
-    ahead = open_generation(keys, "s1", PLAN, "reading", NOW + 60_000)
-    behind = open_generation(keys, "s2", PLAN, "reading", NOW)
-    start = rotate(keys, NOW).masters[-1].start
-    after = [open_generation(keys, sensor, PLAN, "reading", NOW) for sensor in ("s1", "s2", "s3")]
-    ring = load_keys(keys)
-    old, new = (master.key for master in ring.masters)
-    assert ahead.number < start <= min(one.number for one in after)
-    assert ring.device_key("s1", ahead.number) == ahead.key
-    assert ahead.key == keystream.device_key(old, "flat", "s1", ahead.number)
-    assert behind.key == keystream.device_key(old, "flat", "s2", behind.number)
-    for sensor, one in zip(("s1", "s2", "s3"), after, strict=True):
-        assert one.key == ring.device_key(sensor, one.number)
-        assert one.key == keystream.device_key(new, "flat", sensor, one.number)
-    starts = [rotate(keys, NOW).masters[-1].start for _ in range(3)]
-    assert starts == sorted(set(starts))
-
-
 def test_revoking_marks_what_is_there_and_not_what_comes_after(keys: Path) -> None:
     open_generation(keys, "s07", PLAN, "reading", NOW)
     revoke(keys, "s07", NOW + 100)
@@ -264,26 +229,14 @@ def test_a_generation_is_in_use_until_another_of_its_kind_or_its_end(keys: Path)
 def test_an_export_has_the_keys_of_one_sensor_and_nothing_of_another(keys: Path, tmp_path: Path) -> None:
     own = [open_generation(keys, "s07", PLAN, kind, NOW) for kind in ("reading", "bench")]
     other = open_generation(keys, "s08", PLAN, "reading", NOW)
-    revoke(keys, "s07", NOW + 5)
-    ring = load_keys(keys)
+    ring = revoke(keys, "s07", NOW + 5)
     path = tmp_path / "s07.key.json"
     save_keys(ring.export("s07"), path)
-    text = path.read_text()
-    assert json.loads(text) == {
-        "v": 1,
-        "site": "flat",
-        "sensor": "s07",
-        "generations": [
-            {"generation": one.number, "plan": PLAN, "kind": kind, "revoked": NOW + 5, "key": one.key.hex()}
-            for one, kind in zip(own, ("reading", "bench"), strict=True)
-        ],
-    }
-    for secret in (ring.masters[0].key.hex(), other.key.hex()):
-        assert secret not in text
-    found = load_unveiling_keys(path)
-    assert isinstance(found, SensorKeys)
-    assert found.keyed("s07") == ring.keyed("s07")
-    assert (found.keyed("s08"), found.sensors) == ((), ("s07",))
+    assert "s08" not in path.read_text()
+    assert other.key.hex() not in path.read_text()
+    found = load_keys(path, exported=True)
+    assert found.devices == {"s07": tuple(replace(known, revoked=NOW + 5) for known in own)}
+    assert (found.site, found.sensors, found.exported) == ("flat", ("s07",), True)
     with pytest.raises(KeyFileError, match="exists"):
         save_keys(ring.export("s07"), path)
 
@@ -291,23 +244,13 @@ def test_an_export_has_the_keys_of_one_sensor_and_nothing_of_another(keys: Path,
 def test_no_text_of_any_object_shows_a_key(keys: Path) -> None:
     opened = open_generation(keys, "s07", PLAN, "reading", NOW)
     ring = load_keys(keys)
-    shown = f"{opened!r} {opened} {ring!r} {ring.masters[0]!r} {ring.keyed('s07')!r} {ring.export('s07')!r}"
-    for secret in (opened.key, ring.masters[0].key):
-        assert repr(secret)[2:10] not in shown
-        assert secret.hex()[:8] not in shown
-    assert "number=400000" in repr(opened)
+    shown = f"{opened!r} {opened} {ring!r} {ring.export('s07')!r}"
+    assert repr(opened.key)[2:10] not in shown
+    assert opened.key.hex()[:8] not in shown
+    assert "number=400000" in shown
 
 
-def test_two_sites_have_different_masters_and_a_name_is_checked() -> None:
-    assert new_keys("flat").masters[0].key != new_keys("flat").masters[0].key
-    assert isinstance(new_keys("flat"), KeyRing)
+def test_the_name_of_a_site_is_checked() -> None:
     with pytest.raises(KeyFileError) as problem:
         new_keys("my flat")
     assert problem.value.values["key"] == "site"
-
-
-def test_a_generation_that_was_not_opened_has_no_key(keys: Path) -> None:
-    open_generation(keys, "s07", PLAN, "reading", NOW)
-    with pytest.raises(KeyFileError) as problem:
-        load_keys(keys).device_key("s07", 5)
-    assert problem.value.values == {"sensor": "s07", "generation": 5}

@@ -18,7 +18,6 @@ from cloakwork.keys import (
     DeviceKind,
     Generation,
     KeyRing,
-    SensorKeys,
     TrueRows,
     Unveiling,
     load_keys,
@@ -171,7 +170,7 @@ def test_unveiling_is_exact_for_every_number_that_the_wire_can_carry(
     tmp_path: Path, true: list[int], sensor: str, first: int, generation: int, time: int, kind: DeviceKind
 ) -> None:
     """Every sensor, generation, counter, time and kind; large counters with the bulk noise, not the device's own."""
-    one = Generation(generation, PLAN.digest, kind, key=bytes(range(32)))
+    one = Generation(generation, PLAN.digest, kind, NOW, None, bytes(range(32)))
     site = wire_site("flat", kind)
     if first < 5000:
         rows = cloaked(one, sensor, true, site=site, first=first, time=time)
@@ -181,7 +180,7 @@ def test_unveiling_is_exact_for_every_number_that_the_wire_can_carry(
         rows = [Sent(time + k, sensor, int(seqs[k]), true[k] + noise[k]) for k in range(len(true))]
     path = tmp_path / "r.csv"
     path.write_text(HEADER + "".join(f"{row.time},{row.sensor},{row.seq},{row.value}\n" for row in rows))
-    found = true_rows(Unveiling(path, PLAN, SensorKeys("flat", sensor, (one,))))
+    found = true_rows(Unveiling(path, PLAN, KeyRing("flat", {sensor: (one,)})))
     assert [row.value for row in found] == true
     assert [row[:3] for row in found] == [row[:3] for row in rows]
 

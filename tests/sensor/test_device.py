@@ -15,12 +15,12 @@ from cloakwork.privacy import noise_table
 from cloakwork.sensor import noise as device_noise
 from cloakwork.sensor.device import FARTHEST, MOST_STEPS, SPENT, TAKE, WAIT, Device
 from cloakwork.sensor.errors import RandomError, StateError, TableError
-from cloakwork.sensor.keystream import EPOCH, device_key, ratchet, sequence, split, stream_key, words
+from cloakwork.sensor.keystream import EPOCH, ratchet, sequence, split, stream_key, words
 from cloakwork.sensor.state import COPIES, unpack
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.table import look_up
 from cloakwork.sensor.wire import read_reading, read_status, write_reading
-from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
+from tests.devices import GENERATION, KEY, SENSOR, SITE, make_folder
 
 
 class Bench:
@@ -61,12 +61,12 @@ def make(tmp_path: Path) -> Iterator[Make]:
         bench.device.close()
 
 
-def expected_noise(counter: int, ratio: float = 2.5, sensor: str = SENSOR) -> int:
+def expected_noise(counter: int, ratio: float = 2.5) -> int:
     """The noise of a number, computed from the published parts."""
-    key = device_key(MASTER, SITE, sensor, GENERATION)
+    key = KEY
     for _ in range(counter // EPOCH):
         key = ratchet(key)
-    stream = stream_key(key, SITE, sensor, GENERATION, counter // EPOCH)
+    stream = stream_key(key, SITE, SENSOR, GENERATION, counter // EPOCH)
     table = noise_table(ratio)
     drawn = words(stream, sequence(GENERATION, counter), len(table.levels))
     return sum(level.factor * look_up(level.cuts, word) for level, word in zip(table.levels, drawn, strict=True))
@@ -139,7 +139,7 @@ def test_powered_time_continues_after_a_power_cut_and_rebooting_gains_no_reading
 
 def test_the_storage_never_holds_the_key_of_a_past_epoch(make: Make) -> None:
     bench = make(schedule={"allowed": 0, "block": 5})
-    key = device_key(MASTER, SITE, SENSOR, GENERATION)
+    key = KEY
     for counter in range(2 * EPOCH + 3):
         if counter % EPOCH == 0 and counter:
             past, key = key, ratchet(key)

@@ -11,13 +11,12 @@ import pytest
 from scipy import stats
 
 from cloakwork.privacy import keyed_noise, noise_table
-from cloakwork.sensor.keystream import device_key, sequence
+from cloakwork.sensor.keystream import sequence
 from tests import micropython
-from tests.devices import GENERATION, MASTER, SENSOR, SITE, make_folder
+from tests.devices import GENERATION, KEY, SENSOR, SITE, make_folder
 
 PROGRAM = micropython.PROGRAMS / "draws.py"
 COUNT = 1_500
-KEY = device_key(MASTER, SITE, SENSOR, GENERATION)
 SEQS = np.array([sequence(GENERATION, counter) for counter in range(COUNT)])
 
 

@@ -17,7 +17,7 @@ _ANY = 1000
 # how many words after a command name files that it reads
 _INPUTS = {
     **dict.fromkeys(("plan", "calibrate", "simulate", "provision", "sensor", "series", "sheet"), 1),
-    **dict.fromkeys(("keys new", "keys list", "keys export", "keys rotate", "keys revoke", "audit mqtt"), 1),
+    **dict.fromkeys(("keys new", "keys list", "keys export", "keys revoke", "audit mqtt"), 1),
     "unveil": 2,
     "audit readings": 2,
     "learn": 2,

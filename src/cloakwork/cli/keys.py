@@ -1,4 +1,4 @@
-"""`cloakwork keys new | list | export | rotate | revoke`."""
+"""`cloakwork keys new | list | export | revoke`."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,8 @@ def new(
     note(f"wrote the keys of {name} to {out}")
     note(
         "Anyone with this file can remove the noise from every reading of the site. Store it where only the trusted "
-        "party has access, never beside the readings, and keep a backup: without it no one can remove the noise."
+        "party has access, never beside the readings, and back it up each time you provision: only this file has a "
+        "device's key."
     )
 
 
@@ -47,11 +48,10 @@ def list_devices(file: KeyFile, json: Json = False) -> None:
                 "made": _iso_time(key.made),
                 "state": state,
                 "revoked": None if key.revoked is None else _iso_time(key.revoked),
-                "old_master": ring.has_old_master(key),
             }
             for sensor, key, state in devices
         ]
-        as_json({"site": ring.site, "masters": len(ring.masters), "devices": rows})
+        as_json({"site": ring.site, "devices": rows})
         return
     if not devices:
         say(f"{ring.site}: no device has been provisioned with these keys yet")
@@ -63,7 +63,7 @@ def list_devices(file: KeyFile, json: Json = False) -> None:
             str(key.kind),
             key.plan[:SHORT],
             _iso_time(key.made)[:16].replace("T", " "),
-            "old master" if state == "in use" and ring.has_old_master(key) else state,
+            state,
         )
         for sensor, key, state in devices
     ]
@@ -76,20 +76,9 @@ def export(file: KeyFile, sensor: SensorId, out: Annotated[Path, typer.Option("-
     refuse_input(out, file)
     exported = load_keys(file).export(sensor)
     key_store.save_keys(exported, out)
-    numbers = ", ".join(str(key.number) for key in exported.keys)
+    numbers = ", ".join(str(key.number) for key in exported.generations(sensor))
     note(f"wrote the keys of {sensor}, generations {numbers}, to {out}")
     note(f"Anyone with this file can remove the noise from the readings of {sensor}, and of no other sensor.")
-
-
-@keys.command()
-def rotate(file: KeyFile) -> None:
-    """Create a new master key for all devices provisioned from now on."""
-    ring = key_store.rotate(file)
-    start = ring.masters[-1].start
-    note(f"{file}: new master for generations from {start} on; old masters are kept, for readings made before")
-    outdated = [sensor for sensor in ring.sensors if any(ring.in_use(sensor, key) for key in ring.generations(sensor))]
-    if outdated:
-        say("Provision these devices again; until then they use a key of an old master: " + ", ".join(outdated))
 
 
 @keys.command()

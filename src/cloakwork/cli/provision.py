@@ -9,7 +9,7 @@ import typer
 
 from cloakwork.cli.arguments import Authority, BrokerUrl, Json, PasswordFile, PlanFile, SiteFile
 from cloakwork.cli.output import as_json, note, say
-from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device, devices_of
+from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
@@ -61,7 +61,7 @@ def provision(
         raise InputError("--broker: only {id} stands for something, the id of each sensor.")
     folders = {
         sensor: out or path.parent / "devices" / (f"{sensor}-bench" if bench else sensor)
-        for sensor in (devices_of(frozen) if every else sensors or ())
+        for sensor in (frozen.ids if every else sensors or ())
     }
     if every:
         _check_new(folders)
@@ -74,7 +74,7 @@ def provision(
         for sensor in folders
     }
     for sensor, folder in folders.items():  # before the first is written
-        check_device(frozen, sensor, folder, bench=bench)
+        check_device(frozen, sensor, folder)
     made = []
     for sensor, folder in folders.items():
         device = provision_device(
@@ -156,5 +156,4 @@ def _say_next(
     else:
         note(f"on a computer: edit measure.py, then {runs}")
         note(f"on a board: edit measure.py, copy the folder onto it, import check, reset{after}")
-        if site.spec.privacy.design != "shared":  # a check looks at one sensor
-            note("before it starts, check it at rest: give --check to cloakwork sensor, or run check.py in the folder")
+        note("before it starts, check it at rest: give --check to cloakwork sensor, or run check.py in the folder")

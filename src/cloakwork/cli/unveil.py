@@ -14,7 +14,7 @@ import typer
 from cloakwork.cli.arguments import PlanFile, SiteFile
 from cloakwork.cli.output import bar, counted, form_of, is_folder, left_out, mark_of, note, noting_interrupt, written
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.keys import BATCH, PRIVATE, Evidence, TrueRows, Unveiling, load_unveiling_keys
+from cloakwork.keys import BATCH, PRIVATE, Evidence, TrueRows, Unveiling, load_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, table_writer
 from cloakwork.site import Plan, load_plan, load_site, plan_beside
 
@@ -40,7 +40,7 @@ def unveil(
     if is_folder(out):
         about |= {"plan": found.digest, "unit": loaded.unit, "version": version("cloakwork"), "part": PART}
         about |= {"readings": _digest(readings), "keys": [keys.stat().st_size, keys.stat().st_mtime_ns]}
-    held = load_unveiling_keys(keys)
+    held = load_keys(keys, exported=True)
     scale = ReadingScale.of(found, loaded.unit)
     scale = replace(scale, sigmas=dict.fromkeys(scale.sigmas, 0.0))
     target = _Target(out, about, scale, (site, readings, keys, chosen))

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
@@ -19,15 +19,15 @@ from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import NoiseTable, first_offset
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.state import COPIES, State
-from cloakwork.site import SHORTEST_MS, Plan, PlannedShared, Schedule, SensorNoise, make_schedule
+from cloakwork.site import SHORTEST_MS, Plan, make_schedule
 
 LONGEST_MS = 86_400_000
 TIME_SERVER = "pool.ntp.org"
-BOARD_FILES = "main.py", "measure.py", "check.py", "README.md"
-C_FILES = "cloakwork.h", "cloakwork.c"
-C_EXAMPLE = "main.c", "Makefile", "README.md"
-ESPHOME_FILES = "__init__.py", "sensor.py", "cloakwork_sensor.h", "cloakwork_sensor.cpp"
 NVS = b"key,type,encoding,value\ncloakwork,namespace,,\nstate.0,file,binary,state.0\nstate.1,file,binary,state.1\n"
+_BOARD = "main.py", "measure.py", "check.py", "README.md"
+_C, _C_EXAMPLE = ("cloakwork.h", "cloakwork.c"), ("main.c", "Makefile", "README.md")
+_ESPHOME = "__init__.py", "sensor.py", "cloakwork_sensor.h", "cloakwork_sensor.cpp"
+_Files = dict[str, bytes]
 
 
 class Target(StrEnum):
@@ -49,16 +49,17 @@ class Provisioned:
     code: int
 
 
-def devices_of(plan: Plan) -> tuple[str, ...]:
-    """The sensors that have a device of their own: all, or the first of those that share noise, and the binary ones."""
-    measured = [sensor.id for sensor in plan.sensors]
-    return (*(measured if plan.shared is None else measured[:1]), *plan.binary_ids)
-
-
-def check_device(plan: Plan, sensor: str, folder: Path, *, bench: bool) -> None:
-    """Refuse a sensor that the plan has no device for, one whose baseline no device can send, and a folder in use."""
-    for name, noise in {sensor: plan.noise(sensor), **_others(plan, sensor, bench=bench)}.items():
-        _check_fallback(name, noise)
+def check_device(plan: Plan, sensor: str, folder: Path) -> None:
+    """Refuse a sensor that the plan does not have, one whose baseline no device can send, and a folder in use."""
+    if plan.shared is not None:
+        raise InputError(f"{sensor} shares its noise with other sensors, and no device can. Choose another design.")
+    steps = plan.noise(sensor).fallback
+    if abs(steps) > MOST_STEPS:
+        raise InputError(
+            f"the baseline of {sensor} is more than {MOST_STEPS:,} steps: give a coarser resolution.",
+            sensor=sensor,
+            steps=steps,
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
             f"{folder} exists already, and a device's folder is never overwritten. Stop that device and move its "
@@ -83,8 +84,6 @@ def provision(
 ) -> Provisioned:
     """Write the folder of one device, which must not exist yet.
 
-    Where sensors share noise, one device measures all of them: `sensor` is then the first of the plan.
-
     Parameters
     ----------
     keys
@@ -102,12 +101,9 @@ def provision(
     target
         The program that the folder is for. A gateway needs none; a board in C gets its plan as a header.
     """
-    check_device(plan, sensor, folder, bench=bench)
+    check_device(plan, sensor, folder)
     noise = plan.noise(sensor)
-    if bench:
-        noise = replace(noise, slow=None)
-    others = _others(plan, sensor, bench=bench)
-    schedule = plan.schedule if period is None else _bench_schedule(period, bench=bench)
+    slow = None if bench else noise.slow
     certificates = None if broker.authority is None else _read_certificates(broker.authority)
     kind = DeviceKind.BENCH if bench else DeviceKind.READING
     config: dict[str, Any] = {
@@ -127,8 +123,7 @@ def provision(
         "keyed": keys is not None,
         "noise": _described(noise.table),
         "slow": None,
-        "shared": None,
-        "schedule": asdict(schedule) | ({"allowed": 0} if bench else {}),
+        "schedule": _schedule(plan, period, bench=bench),
         "broker": {
             "host": broker.host,
             "port": broker.port,
@@ -140,84 +135,39 @@ def provision(
         "time": parse_time_server(time_server),
     }
     tables = {"noise.tab": noise.table.cuts}
-    if noise.slow is not None:
-        [slow] = noise.slow.tables()
-        config["slow"] = _described(slow) | {"renew": noise.slow.renew, "carry": noise.slow.carry}
-        tables["slow.tab"] = slow.cuts
-    if plan.shared is not None and others:
-        config["shared"] = _sharing(plan.shared, {sensor: noise, **others})
-        tables |= {f"noise.{k}.tab": other.table.cuts for k, other in enumerate(others.values(), start=1)}
-        tables["shared.tab"] = plan.shared.noise.table.cuts
+    if slow is not None:
+        [table] = slow.tables()
+        config["slow"] = _described(table) | {"renew": slow.renew, "carry": slow.carry}
+        tables["slow.tab"] = table.cuts
     _files(target, config, tables, certificates)  # refuses what a board cannot hold, before a generation is open
     key, blocked = None, 0
-    if keys is None:
-        generation = max(1, (int(time.time()) - FIRST_SECOND) // 60)
-    else:
-        opened = open_generation(keys, sensor, plan.digest, kind, site=plan.site, others=tuple(others))
-        generation, key = opened.number, opened.key
-        ring = load_keys(keys)
-        known = [g for name in (sensor, *others) for g in ring.generations(name)]
-        if not bench and any(g.kind is DeviceKind.READING and g.number < generation for g in known):
+    config["generation"] = max(1, (int(time.time()) - FIRST_SECOND) // 60)
+    if keys is not None:
+        opened = open_generation(keys, sensor, plan.digest, kind, site=plan.site)
+        config["generation"], key = opened.number, opened.key
+        earlier = load_keys(keys).generations(sensor)
+        if not bench and any(known.kind is kind and known.number < opened.number for known in earlier):
             blocked = plan.schedule.window_slots + 1  # an earlier device may have used the window that begins now
-    config["generation"] = generation
     configuration, code = _files(target, config, tables, certificates)
-    offset = None if noise.slow is None else first_offset(noise.slow, key)
-    state = State(config["site"], sensor, generation, key, blocked=blocked, offset=offset)
+    offset = None if slow is None else first_offset(slow, key)
+    state = State(config["site"], sensor, config["generation"], key, blocked=blocked, offset=offset)
     configuration |= dict.fromkeys(COPIES, state.pack())
     if certificates is not None:
         configuration["ca.pem"] = certificates
     _write(folder, configuration | code)
-    return Provisioned(folder, generation, sum(map(len, configuration.values())), sum(map(len, code.values())))
+    return Provisioned(
+        folder, config["generation"], sum(map(len, configuration.values())), sum(map(len, code.values()))
+    )
 
 
 def _described(table: NoiseTable) -> dict[str, Any]:
     return {"digest": table.digest, "levels": [[level.factor, level.count] for level in table.levels]}
 
 
-def _others(plan: Plan, sensor: str, *, bench: bool) -> dict[str, SensorNoise]:
-    """The noise of the other sensors of a device; none for one that has its own noise."""
-    if plan.shared is None or sensor in plan.binary_ids:
-        return {}
-    first, *others = (planned.id for planned in plan.sensors)
-    if sensor != first:
-        raise InputError(
-            f"{sensor} shares its noise with other sensors, and one device measures all of them. Provision that of "
-            f"{first}.",
-            sensor=sensor,
-            first=first,
-        )
-    if bench:
-        raise InputError(
-            "a bench tests the noise of one sensor, and here sensors share noise: there is no bench for them.",
-            sensor=sensor,
-        )
-    return {other: plan.noise(other) for other in others}
-
-
-def _sharing(shared: PlannedShared, sensors: dict[str, SensorNoise]) -> dict[str, Any]:
-    """The facts that a device with several sensors holds of each, and of the draws that they share."""
-    described = [
-        {
-            "sensor": name,
-            "step": list(noise.step.as_integer_ratio()),
-            "fallback": noise.fallback,
-            "noise": _described(noise.table),
-        }
-        for name, noise in sensors.items()
-    ]
-    return _described(shared.noise.table) | {"columns": [list(row) for row in shared.columns], "sensors": described}
-
-
-def _check_fallback(sensor: str, noise: SensorNoise) -> None:
-    if abs(noise.fallback) > MOST_STEPS:
-        raise InputError(
-            f"the baseline of {sensor} is more than {MOST_STEPS:,} steps: give a coarser resolution.",
-            sensor=sensor,
-            steps=noise.fallback,
-        )
-
-
-def _bench_schedule(period: float, *, bench: bool) -> Schedule:
+def _schedule(plan: Plan, period: float | None, *, bench: bool) -> dict[str, Any]:
+    """The times at which a device measures; a bench device has no budget."""
+    if period is None:
+        return asdict(plan.schedule) | ({"allowed": 0} if bench else {})
     if not bench:
         raise InputError(
             f"period={period:g}: only a bench device takes a period. The site file says how often other devices read.",
@@ -227,7 +177,7 @@ def _bench_schedule(period: float, *, bench: bool) -> Schedule:
         raise InputError(
             f"period={period:g}: give seconds from {SHORTEST_MS / 1000:g} to {LONGEST_MS / 1000:g}.", period=period
         )
-    return make_schedule(window=period, allowed=1, period=period)
+    return asdict(make_schedule(window=period, allowed=1, period=period)) | {"allowed": 0}
 
 
 def _read_certificates(path: Path) -> bytes:
@@ -240,46 +190,41 @@ def _read_certificates(path: Path) -> bytes:
     return content
 
 
-def _files(
-    target: Target, config: dict[str, Any], tables: dict[str, bytes], certificates: bytes | None
-) -> tuple[dict[str, bytes], dict[str, bytes]]:
+def _files(target: Target, config: dict[str, Any], tables: _Files, certificates: bytes | None) -> tuple[_Files, _Files]:
     """The configuration without the state, and the programs, by their names in the folder."""
-    if target in {Target.C, Target.ESPHOME}:
-        if config["slow"] is not None:
-            raise InputError("a device in C has no slow offset: use another target, or leave out [privacy.stay].")
-        if config["shared"] is not None:
-            raise InputError("a device in C has one sensor, and here sensors share noise: use another target.")
-        header, code = plan_header(config, tables["noise.tab"]), _template("c", *C_FILES)
-        if target is Target.C:
-            return {"plan.h": header, "nvs.csv": NVS}, code | _template("c", *C_EXAMPLE)
-        if config["broker"]["tls"] and certificates is None:
-            raise InputError(
-                "ESPHome encrypts the link to a broker only with a certificate to trust, and would send the password "
-                "in clear text without one: give the certificate of the broker's authority."
-            )
-        component = code | _template("esphome/cloakwork", *ESPHOME_FILES) | {"plan.h": header}
-        code = {f"components/cloakwork/{name}": data for name, data in component.items()}
-        package = {"cloakwork.yaml": esphome_package(config, certificates), "nvs.csv": NVS}
-        return package, code | _template("esphome", "device.yaml", "README.md")
     configuration = {"device.json": json.dumps(config, indent=1).encode(), **tables}
     if target is Target.GATEWAY:
         return configuration, {}
-    code = _template("board", *BOARD_FILES)
-    if config["values"]:
-        code |= {"measure.py": _template("board", "measure_bit.py")["measure_bit.py"]}
-    code["lib/cloakwork/__init__.py"] = b""
-    for file in files("cloakwork.sensor").iterdir():
-        if file.name.endswith(".py") and file.name != "__main__.py":  # a folder has its own main.py
-            code[f"lib/cloakwork/sensor/{file.name}"] = file.read_bytes()
-    return configuration, code
+    if target is Target.MICROPYTHON:
+        code = _template("board", *_BOARD)
+        if config["values"]:
+            code["measure.py"] = _template("board", "measure_bit.py")["measure_bit.py"]
+        code["lib/cloakwork/__init__.py"] = b""
+        library = (file for file in files("cloakwork.sensor").iterdir() if file.name.endswith(".py"))
+        own = {f"lib/cloakwork/sensor/{file.name}": file.read_bytes() for file in library if file.name != "__main__.py"}
+        return configuration, code | own
+    if config["slow"] is not None:
+        raise InputError("a device in C has no slow offset: use another target, or leave out [privacy.stay].")
+    header, code = plan_header(config, tables["noise.tab"]), _template("c", *_C)
+    if target is Target.C:
+        return {"plan.h": header, "nvs.csv": NVS}, code | _template("c", *_C_EXAMPLE)
+    if config["broker"]["tls"] and certificates is None:
+        raise InputError(
+            "ESPHome encrypts the link to a broker only with a certificate to trust, and would send the password "
+            "in clear text without one: give the certificate of the broker's authority."
+        )
+    component = code | _template("esphome/cloakwork", *_ESPHOME) | {"plan.h": header}
+    code = {f"components/cloakwork/{name}": data for name, data in component.items()}
+    package = {"cloakwork.yaml": esphome_package(config, certificates), "nvs.csv": NVS}
+    return package, code | _template("esphome", "device.yaml", "README.md")
 
 
-def _template(folder: str, *names: str) -> dict[str, bytes]:
+def _template(folder: str, *names: str) -> _Files:
     template = files("cloakwork.device").joinpath(folder)
     return {name: template.joinpath(name).read_bytes() for name in names}
 
 
-def _write(folder: Path, contents: dict[str, bytes]) -> None:
+def _write(folder: Path, contents: _Files) -> None:
     """Write all files, readable by their owner alone; the folder gets its name only when it is complete."""
     target = folder.absolute()
     part = target.with_name(f".{target.name}.{os.getpid()}.part")

@@ -3,7 +3,7 @@
 A sequence number is `generation << COUNTER_BITS | counter`. Each time a device is provisioned it gets a new generation,
 with its own key; the counter counts its readings.
 
-    device key      = HMAC(master, "cloakwork/v1/device" 0 site sensor generation)       the key of epoch 0
+    device key      = the key of epoch 0: random, made when the device is provisioned
     next epoch's    = HMAC(this epoch's key, "cloakwork/v1/ratchet" 0)                   after EPOCH counters
     stream key      = HMAC(epoch's key, "cloakwork/v1/noise" 0 site sensor generation epoch)
     block b         = HMAC(stream key, sequence number, b)
@@ -35,11 +35,6 @@ def hmac(key: bytes, message: bytes) -> bytes:
     outer = hashlib.sha256((padded ^ _OUTER).to_bytes(64, "big"))
     outer.update(inner.digest())
     return outer.digest()
-
-
-def device_key(master: bytes, site: str, sensor: str, generation: int) -> bytes:
-    """The first key of a device in one generation."""
-    return hmac(master, b"cloakwork/v1/device\0" + _name(site) + _name(sensor) + _number(generation))
 
 
 def ratchet(key: bytes) -> bytes:
