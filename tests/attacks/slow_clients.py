@@ -2,6 +2,7 @@
 
 import select
 import socket
+import ssl
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,9 +17,12 @@ PAUSE_S = 0.1  # the attack is to hold connections, not to keep this machine bus
 class SlowClients:
     """Holds connections from several addresses of this machine, and replaces each that the server ends."""
 
-    def __init__(self, port: int, addresses: Sequence[str], said: Sequence[bytes]) -> None:
+    def __init__(
+        self, port: int, addresses: Sequence[str], said: Sequence[bytes], trusted: ssl.SSLContext | None = None
+    ) -> None:
         self._port = port
         self._said = said
+        self._trusted = trusted
         self._ending = threading.Event()
         self._threads = [threading.Thread(target=self._work, args=(address,), daemon=True) for address in addresses]
         self.opened = 0
@@ -55,6 +59,9 @@ class SlowClients:
     def _open(self, address: str) -> socket.socket | None:
         try:
             link = socket.create_connection(("127.0.0.1", self._port), timeout=20, source_address=(address, 0))
+            if self._trusted is not None:
+                link = self._trusted.wrap_socket(link, server_hostname="localhost")
+                link.settimeout(PAUSE_S)  # a message of TLS itself may be all that there is to read
         except OSError:
             return None
         self.opened += 1
@@ -66,5 +73,7 @@ class SlowClients:
 def _has_ended(link: socket.socket) -> bool:
     try:
         return not link.recv(65536)
+    except TimeoutError:
+        return False
     except OSError:
         return True

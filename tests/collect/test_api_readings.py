@@ -267,7 +267,7 @@ def test_erasing_needs_a_part_or_an_explicit_everything(made: Bench) -> None:
     assert erase()[0] == 422
     assert erase(everything=True, sensor="s1")[0] == 422
     assert erase(since=5, until=5)[0] == 422
-    assert erase(sensor="s1") == (200, {"readings": 1, "results": 0, "reports": 0})
+    assert erase(sensor="s1") == (200, {"readings": 1, "results": 0, "reports": 0, "in_files": False})
     assert erase(since=NOW, until=NOW + 2)[1]["readings"] == 1
     assert erase(everything=True)[1]["readings"] == 1
 

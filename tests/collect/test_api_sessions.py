@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from cloakwork.collect.api import ApiSettings
-from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import SessionTable, TokenCache
+from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.storage import Role, Token
 from cloakwork.collect.storage.token_table import TokenTable
 from cloakwork.errors import StoreAwayError
@@ -217,7 +217,7 @@ class Slow(TokenTable):
 
 
 def tokens_of(tokens: Slow) -> TokenCache:
-    workers = WorkerThreads(writes=1, reads=4, on_call=lambda *_: None)
+    workers = WorkerThreads(lambda *_: None)
     return TokenCache(SimpleNamespace(tokens=tokens), workers, seconds=30.0)  # type: ignore[arg-type]
 
 
@@ -253,8 +253,10 @@ def test_good_tokens_are_looked_up_once_and_the_memory_for_them_is_bounded(monke
     assert store.asked == 1
     many = [f"cw_{k:042d}B" for k in range(50)]
     asyncio.run(ask(*many))
-    assert not tokens.knows("cw_" + 43 * "A")
-    assert tokens.knows(many[-1])
+    asyncio.run(ask(many[-1]))
+    assert store.asked == 51
+    asyncio.run(ask("cw_" + 43 * "A"))
+    assert store.asked == 52, "the least recently used token was forgotten"
 
 
 def test_simultaneous_validity_checks_share_one_lookup() -> None:

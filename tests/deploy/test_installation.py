@@ -18,6 +18,7 @@ from cloakwork.cli.collect import session_name
 from cloakwork.collect.storage import Reading, Role, open_store
 from tests.collect.api_kit import SITE
 from tests.deploy.installation import Site, prepare, running_site
+from tests.deploy.proxy import running_proxy
 from tests.forking import cloakwork
 from tests.parts import needs, postgresql
 from tests.ports import free_port
@@ -63,9 +64,7 @@ def test_a_reading_comes_from_a_device_through_the_shipped_broker_to_https(tmp_p
     with running_site(tmp_path, rules=zones) as site:
         told = ("--ca", str(site.authority), "--broker")
         run(tmp_path, "provision", "hall.toml", "--id", "s1", *_as(site, "hall.s1"), *told, _broker(site, "hall.s1"))
-        secrets = site.made / "secrets"
-        certificate = ("--certificate", str(secrets / "server.pem"), "--private-key", str(secrets / "server.key"))
-        listen = ("--listen", f"127.0.0.1:{port}", *certificate, "--store", "hall.db", "--keep", "90d")
+        listen = ("--listen", f"127.0.0.1:{port}", "--proxied", "--store", "hall.db", "--keep", "90d")
         collect = ("collect", "hall.toml", *_as(site, "collector"), *told, _broker(site, "collector"), *listen)
         home = site.enter("second")
         home.listen("cloakwork/zones/#")
@@ -76,9 +75,13 @@ def test_a_reading_comes_from_a_device_through_the_shipped_broker_to_https(tmp_p
         try:
             with open_store(str(tmp_path / "hall.db")) as store:
                 secret = store.tokens.create(Role.ANALYST).secret
-            readings = eventually(lambda: ask(port, site.authority, secret, "readings")["items"])
+            with running_proxy(tmp_path, port, site.made / "secrets" / "server.pem", site.authority) as (
+                secure,
+                trusted,
+            ):
+                readings = eventually(lambda: ask(secure, trusted, secret, "readings")["items"])
+                health = ask(secure, trusted, secret, "health")
             assert {one["sensor"] for one in readings} == {"s1"}
-            health = ask(port, site.authority, secret, "health")
             assert health["broker"]["state"] == health["store"]["state"] == "ok"
             assert working[0].poll() is None
             assert home.hears(f"cloakwork/zones/{session_name(port)}-zones")
@@ -99,10 +102,9 @@ def _as(site: Site, user: str) -> tuple[str, str]:
     return "--password-file", str(site.password_file(user))
 
 
-def ask(port: int, authority: Path, secret: str, what: str) -> Any:
+def ask(port: int, trusted: ssl.SSLContext, secret: str, what: str) -> Any:
     address = f"https://localhost:{port}/v1/sites/hall/{what}"
     request = urllib.request.Request(address, headers={"Authorization": f"Bearer {secret}"})
-    trusted = ssl.create_default_context(cafile=str(authority))
     with urllib.request.urlopen(request, timeout=PATIENCE, context=trusted) as answer:  # noqa: S310
         return json.load(answer)
 

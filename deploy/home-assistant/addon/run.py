@@ -10,7 +10,7 @@ ROOT = Path(os.environ.get("ADDON_ROOT", "/"))
 DATA, CONFIG = ROOT / "data", ROOT / "config"
 NAME = os.environ.get("HOSTNAME", "local-cloakwork").replace("-", "_")  # of the add-on, as in its address
 # the port is not published: Home Assistant's proxy reaches it, asks for an account, and has the certificate if any
-SERVED = ["--listen", "0.0.0.0:8080", "--insecure"]
+SERVED = ["--listen", "0.0.0.0:8080", "--private-network"]
 LINKED = ["--home-assistant", "--page-url", f"homeassistant://hassio/ingress/{NAME}"]
 
 

@@ -27,7 +27,7 @@ _INPUTS = {
 # options of every command that name a file to read, and how to get one
 _STORE_HINT = " Name the store that the collector created."
 _INPUT_OPTIONS = {
-    **dict.fromkeys(("--walk", "--password-file", "--ca", "--certificate", "--private-key"), ""),
+    **dict.fromkeys(("--walk", "--password-file", "--ca"), ""),
     "--plan": " Write the plan with: cloakwork plan SITE --out FILE",
     "--keys": " Create it with: cloakwork keys new",
     "--from-store": _STORE_HINT,
@@ -42,7 +42,16 @@ _OPTIONS_OF = {
 FLAGS = frozenset(
     (
         *("--all", "--alone", "--bench", "--browser", "--building", "--check", "--compare", "--continue", "--fullest"),
-        *("--help", "--home-assistant", "--insecure", "--json", "--no-browser", "--once", "--proxied", "--results"),
+        *(
+            "--help",
+            "--home-assistant",
+            "--private-network",
+            "--json",
+            "--no-browser",
+            "--once",
+            "--proxied",
+            "--results",
+        ),
         *("--sweep", "--version", "--write", "--yes"),
     )
 )

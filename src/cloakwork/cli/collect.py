@@ -43,11 +43,9 @@ def collect(
     ca: Authority = None,
     store: StoreUrl = DEFAULT_STORE,
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the page and API.")] = "127.0.0.1:8080",
-    certificate: Annotated[Path | None, typer.Option(help="Certificate for https, in PEM form.")] = None,
-    private_key: Annotated[Path | None, typer.Option(help="Private key of the certificate.")] = None,
     proxied: Annotated[bool, typer.Option("--proxied", help="A proxy on this machine serves https.")] = False,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Listen beyond this machine although nothing is encrypted.")
+    private_network: Annotated[
+        bool, typer.Option("--private-network", help="Listen on another address, without encryption.")
     ] = False,
     group: Annotated[str | None, typer.Option(help="Share the readings with other collectors of this group.")] = None,
     name: Annotated[str | None, typer.Option(help="Session name at the broker, unique.")] = None,
@@ -61,8 +59,8 @@ def collect(
 ) -> None:
     """Collect until stopped."""
     host, port = parse_listen(listen)
-    address = ListenAddress(host, port, certificate, private_key, proxied)
-    _require_encryption(address, insecure)
+    address = ListenAddress(host, port, proxied)
+    _require_private(address, private_network)
     keep_days = parse_days("--keep", keep)
     with busy("reading the site files"):
         watched = load_collected_sites(sites)
@@ -170,18 +168,20 @@ def _greet(store: Store, service: Service) -> None:
         note(f"the page is at {url}/; to sign in, create a token with: cloakwork token new --role operator")
 
 
-def _require_encryption(listen: ListenAddress, insecure: bool) -> None:
-    """Refuse to serve others without encryption, unless that is stated."""
-    if listen.certificate is not None or _is_loopback(listen.host):
+def _require_private(listen: ListenAddress, private_network: bool) -> None:
+    """Refuse to listen beyond this machine, unless the caller says that a proxy or a private network is there."""
+    if _is_loopback(listen.host):
         return
-    if not insecure:
+    if not private_network:
         raise InputError(
-            f"--listen {listen.host} without a certificate: tokens and results would cross the network unencrypted. "
-            "Give --certificate and --private-key, or listen on 127.0.0.1 behind a proxy with --proxied. To accept the "
-            "risk, add --insecure.",
+            f"--listen {listen.host}: the collector serves http, so tokens and results would cross the network "
+            "unencrypted. Put a proxy with https in front of it, as deploy/Caddyfile does:\n"
+            f"  cloakwork collect ... --listen 127.0.0.1:{listen.port} --proxied\n"
+            "Or, where everyone on the network may read along (a VPN, containers of one machine):\n"
+            f"  cloakwork collect ... --listen {listen.host}:{listen.port} --private-network",
             host=listen.host,
         )
-    note("warning: tokens and results cross the network unencrypted")
+    note("warning: tokens and results cross this network unencrypted")
 
 
 def _is_loopback(host: str) -> bool:

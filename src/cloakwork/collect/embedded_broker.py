@@ -18,7 +18,6 @@ from amqtt.broker import Broker as AmqttBroker
 from amqtt.contexts import BrokerConfig, ListenerConfig
 from amqtt.errors import AMQTTError, BrokerError
 
-from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 
@@ -26,7 +25,6 @@ HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds to start or to stop
 CONNECT_S = 10.0  # for a client to say who it is
 SILENT_S = 120.0  # that a client may send nothing: twice the keep-alive of devices and the collector
-CONNECTIONS, PER_ADDRESS = 1000, 400
 BACKLOG = 2048
 PLUGINS: dict[str, Any] = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
 log = logging.getLogger(__name__)
@@ -61,8 +59,7 @@ class _Broker(AmqttBroker):  # type: ignore[misc]
     def __init__(self, config: BrokerConfig, listening: socket.socket) -> None:
         super().__init__(config)
         self._subscriptions = _Subscriptions()
-        self._connections = ConnectionTable(most=CONNECTIONS, per_address=PER_ADDRESS)
-        self._listening = LimitedListener(listening, self._connections)
+        self._listening = listening
 
     async def stream_connected(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str
@@ -76,7 +73,7 @@ class _Broker(AmqttBroker):  # type: ignore[misc]
     async def _create_server_instance(
         self, listener_name: str, _kind: object, _address: str, _port: int, _context: object
     ) -> asyncio.Server:
-        """Listen with a limited number of connections."""
+        """Listen on the socket that is bound already."""
         serve = partial(self.stream_connected, listener_name=listener_name)
         return await asyncio.start_server(serve, sock=self._listening, backlog=BACKLOG)
 
@@ -86,11 +83,9 @@ class _Broker(AmqttBroker):  # type: ignore[misc]
         """The session that a client asks for in time."""
         opening = super()._initialize_client_session(reader, writer, remote_address, remote_port)
         try:
-            session = await asyncio.wait_for(opening, CONNECT_S)
+            return await asyncio.wait_for(opening, CONNECT_S)
         except TimeoutError:
             raise AMQTTError("no CONNECT in time") from None
-        self._connections.prove((remote_address, remote_port), by_secret=False)
-        return session
 
 
 class EmbeddedBroker:

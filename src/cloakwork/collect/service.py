@@ -2,19 +2,16 @@
 
 import logging
 import socket
-import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Event, Thread
 
 import uvicorn
 
-from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app, timed_protocol
+from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.connection_limits import ConnectionTable, LimitedListener
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.message_problems import CANNOT_MEASURE, CLAIM_BREAKING, Reason
@@ -33,32 +30,19 @@ RETENTION_S = 60.0  # between two looks for old data
 RECENT_MS = 3_600_000
 GRACE_S = 5  # that a current request may take to end
 NAME = "cloakwork-collector"
-DEFAULT_OPEN_FILES = 4096
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class ListenAddress:
-    """The address at which people and devices reach the collector; with a certificate, by https.
+    """The address at which the collector listens, unencrypted: for this machine, a private network or a proxy.
 
-    `proxied` says that a proxy on this machine terminates https: its forwarded client address is trusted.
+    `proxied` says that a proxy on this machine serves https: cookies need it, and its client address is trusted.
     """
 
     host: str = "127.0.0.1"
     port: int = 8080
-    certificate: Path | None = None
-    private_key: Path | None = None
     proxied: bool = False
-
-    def __post_init__(self) -> None:
-        if (self.certificate is None) != (self.private_key is None):
-            raise InputError("a certificate and its private key go together: give both, or neither.")
-        if self.certificate is not None and self.proxied:
-            raise InputError("behind a proxy, the proxy has the certificate: give a certificate, or proxied, not both.")
-
-    @property
-    def encrypted(self) -> bool:
-        return self.certificate is not None or self.proxied
 
 
 class Service:
@@ -93,8 +77,7 @@ class Service:
         if home_assistant and broker is None:
             raise InputError("zones reach Home Assistant through the broker of the devices: give a broker.")
         self._listen = listen or ListenAddress()
-        self._settings = replace(settings or ApiSettings(), tls=self._listen.encrypted)
-        self._connections = _table(self._listen, self._settings)
+        self._settings = replace(settings or ApiSettings(), tls=self._listen.proxied)
         self.store, self._sites, self._clock = store, sites, clock
         self._hub = EventHub()
         self._zones = None
@@ -134,13 +117,12 @@ class Service:
             self._hub,
             broker=self.subscriber,
             settings=self._settings,
-            connections=self._connections,
             simulation=simulation,
             clock=clock,
             speed=speed,
         )
         self._codes = context.access.codes
-        self._server = uvicorn.Server(_config(make_app(context), self._listen, self._settings))
+        self._server = uvicorn.Server(_config(make_app(context), self._listen))
         self._repeated: list[_RepeatedCall] = []
         if keep_days is not None:
             retention = Retention(store, sensors, keep_days, clock=clock, steady=steady)
@@ -166,7 +148,7 @@ class Service:
             raise RuntimeError("not started")
         host, port = self._socket.getsockname()[:2]
         shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-        return f"{'https' if self._listen.certificate else 'http'}://{shown}:{port}"
+        return f"http://{shown}:{port}"
 
     def invite(self, token: Token) -> str:
         """Return a link that signs a browser in with this token; it works once, for a few minutes."""
@@ -179,7 +161,7 @@ class Service:
 
     def start(self) -> None:
         """Start; raises an error for settings that cannot work."""
-        self._socket = _bound(self._listen, self._connections)
+        self._socket = _bound(self._listen)
         try:
             for name, site in self._sites.items():
                 scale = ReadingScale.of(site.plan, site.site.unit)
@@ -246,12 +228,11 @@ class _RepeatedCall(Thread):
             self.join(STOP_S)
 
 
-def _config(app: object, listen: ListenAddress, settings: ApiSettings) -> uvicorn.Config:
-    config = uvicorn.Config(
+def _config(app: object, listen: ListenAddress) -> uvicorn.Config:
+    return uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=timed_protocol(settings),
+        http="h11",
         ws="none",
-        loop="asyncio",  # it accepts from our socket; other loops bypass it
         log_config=None,
         log_level=logging.ERROR,  # it warns about each request that is not HTTP: anyone could fill the log
         access_log=False,
@@ -259,30 +240,13 @@ def _config(app: object, listen: ListenAddress, settings: ApiSettings) -> uvicor
         timeout_graceful_shutdown=GRACE_S,
         proxy_headers=listen.proxied,
         forwarded_allow_ips="127.0.0.1,::1",
-        ssl_certfile=listen.certificate,
-        ssl_keyfile=listen.private_key,
     )
-    try:
-        config.load()
-    except (OSError, ssl.SSLError) as problem:
-        raise InputError(
-            f"{listen.certificate}, {listen.private_key}: not a certificate with its key in PEM form "
-            f"({getattr(problem, 'strerror', None) or type(problem).__name__})."
-        ) from None
-    return config
 
 
-def _table(listen: ListenAddress, settings: ApiSettings) -> ConnectionTable:
-    most = min(settings.connections, _open_files() // 2)
-    per_address = most if listen.proxied else min(settings.connections_per_address, most)
-    return ConnectionTable(most=most, per_address=per_address)
-
-
-def _bound(listen: ListenAddress, connections: ConnectionTable) -> socket.socket:
+def _bound(listen: ListenAddress) -> socket.socket:
     try:
         family = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM)[0][0]
-        bound = socket.create_server((listen.host, listen.port), family=family, backlog=2048)
-        return LimitedListener(bound, connections)
+        return socket.create_server((listen.host, listen.port), family=family, backlog=2048)
     except (OSError, OverflowError) as problem:
         reason = str(getattr(problem, "strerror", None) or problem).split(" (", 1)[0]
         raise InputError(
@@ -291,15 +255,6 @@ def _bound(listen: ListenAddress, connections: ConnectionTable) -> socket.socket
             host=listen.host,
             port=listen.port,
         ) from None
-
-
-def _open_files() -> int:
-    try:
-        import resource  # noqa: PLC0415 - not on every system
-    except ImportError:
-        return DEFAULT_OPEN_FILES
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return DEFAULT_OPEN_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def make_subscriber(

@@ -3,7 +3,6 @@
 from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.collect.api.application import make_app
 from cloakwork.collect.api.event_hub import EventHub
-from cloakwork.collect.api.http_limits import timed_protocol
 from cloakwork.collect.api.route_context import ApiContext, Simulation, Truth
 
 __all__ = [
@@ -13,5 +12,4 @@ __all__ = [
     "Simulation",
     "Truth",
     "make_app",
-    "timed_protocol",
 ]

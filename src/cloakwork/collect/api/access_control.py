@@ -6,7 +6,6 @@ open by mistake.
 
 import re
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Annotated, Any
 
 from fastapi import Depends
@@ -15,11 +14,10 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.capacity import ConcurrencyLimiter, KeyedLocks, RateLimiter, WorkerThreads
 from cloakwork.collect.api.credentials import Caller, OneTimeCodes, SessionTable, TokenCache
 from cloakwork.collect.api.error_responses import documented_errors
 from cloakwork.collect.api.http_limits import BODY_LIMIT
-from cloakwork.collect.connection_limits import ConnectionTable, address_of
+from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.storage import Role, Store
 from cloakwork.errors import ApiError
 
@@ -28,14 +26,13 @@ ROLES = "x-roles"
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 CSRF_HEADER = "x-cloakwork"
 INGRESS = re.compile(r"(/[\w-]+)+", re.ASCII)  # where Home Assistant's proxy shows the page
-READING_BYTES = 128  # of a body, for each reading; larger bodies count as more readings
-BODY_ERRORS = (408, 413, 415, 422)
+BODY_ERRORS = (400, 413, 415, 422)
 
 
 def guarded(roles: tuple[Role, ...], *errors: int) -> dict[str, Any]:
     """Keywords of a route for these roles; `errors` are the statuses it may answer with besides the usual ones."""
     extra = {ROLES: [role.value for role in roles], "security": [{"token": []}, {"session": []}]}
-    return {"openapi_extra": extra, "responses": documented_errors(401, 403, *errors, 429, 503)}
+    return {"openapi_extra": extra, "responses": documented_errors(401, 403, *errors, 503)}
 
 
 def public(*errors: int) -> dict[str, Any]:
@@ -60,42 +57,24 @@ class GuardedRoute(APIRoute):
             if Role.DEVICE not in roles:
                 request.scope[BODY_LIMIT] = access.settings.small_bytes
             if not roles:
-                _require_json(request, takes_json)
-                if takes_json:
-                    access.charge_stranger(request)
-                    await request.body()
+                await _require_json(request, takes_json)
                 return await serve(request)
             caller = await access.admit(request, roles)
-            _require_json(request, takes_json)
             request.state.caller = caller
-            with access.at_once(caller):
-                if takes_json:
-                    size = len(await request.body())
-                    if caller.role is Role.DEVICE:  # charged before its content is parsed, which takes time too
-                        request.state.paid = access.charge_body(caller, size)
-                return await serve(request)
+            await _require_json(request, takes_json)
+            return await serve(request)
 
         return checked
 
 
 class AccessControl:
-    """Identifies callers, limits their rates and checks their roles; notes in `connections` who has a valid token."""
+    """Identifies callers and checks their roles."""
 
-    def __init__(
-        self, store: Store, workers: WorkerThreads, settings: ApiSettings, connections: ConnectionTable | None
-    ) -> None:
+    def __init__(self, store: Store, workers: WorkerThreads, settings: ApiSettings) -> None:
         self.settings = settings
-        self._connections = connections
         self.tokens = TokenCache(store, workers, seconds=settings.token_s)
         self.codes = OneTimeCodes(seconds=settings.code_s)
         self.sessions = SessionTable(settings.sessions, settings.sessions_per_token, settings.session_s)
-        self._failures = RateLimiter(rate=settings.failure_rate, burst=settings.failure_burst)
-        self._strangers = RateLimiter(rate=settings.sign_in_rate, burst=settings.sign_in_burst)
-        self._at_once = ConcurrencyLimiter()
-        self._locks = KeyedLocks()
-        readers = RateLimiter(rate=settings.reader_rate, burst=settings.reader_burst)
-        devices = RateLimiter(rate=settings.device_rate, burst=settings.device_burst)
-        self._rates = {Role.DEVICE: devices, Role.ANALYST: readers, Role.OPERATOR: readers}
 
     @property
     def cookie(self) -> str:
@@ -110,9 +89,6 @@ class AccessControl:
     async def admit(self, request: Request, roles: frozenset[Role]) -> Caller:
         """The caller of a request, if its role is allowed."""
         caller = await self._identify(request)
-        if self._connections is not None and request.client is not None:
-            self._connections.prove(request.client, by_secret=True)
-        self.charge(caller, 1.0)
         if caller.role not in roles:
             allowed = " or ".join(sorted(roles))
             message = f"This request needs a token of role {allowed}; yours has role {caller.role}."
@@ -121,60 +97,19 @@ class AccessControl:
             _refuse_forged(request)
         return caller
 
-    def charge(self, caller: Caller, amount: float) -> None:
-        """Count requests of a token; refused above its rate."""
-        wait = self._rates[caller.role].take(caller.token.id, amount)
-        if wait > 0:
-            message = "This token makes more requests than allowed. Wait as long as the header Retry-After says."
-            raise ApiError(429, "too-many", message, retry_s=wait)
-
-    def charge_body(self, caller: Caller, size: int) -> float:
-        """Count a body by its length, and return the number of requests it counts for."""
-        amount = max(1.0, size / (READING_BYTES * self.settings.readings_per_request))
-        self.charge(caller, amount - 1.0)
-        return amount
-
-    def charge_stranger(self, request: Request) -> None:
-        """Count a request with a body and without a token for its address; refused above the rate."""
-        wait = self._strangers.take(address_of(request.client))
-        if wait > 0:
-            message = "Too many attempts to sign in from this address. Wait as long as the header Retry-After says."
-            raise ApiError(429, "too-many", message, retry_s=wait)
-
-    def at_once(self, caller: Caller) -> AbstractContextManager[None]:
-        """Count a request as under way while the block runs."""
-        device = caller.role is Role.DEVICE
-        most = self.settings.device_at_once if device else self.settings.reader_at_once
-        return self._at_once.hold(caller.token.id, most)
-
-    def one_at_a_time(self, caller: Caller, what: str) -> AbstractAsyncContextManager[None]:
-        """Wait until no other request of this token does the same, so that one token cannot occupy all threads."""
-        return self._locks.hold(f"{caller.token.id} {what}")
-
-    async def log_in(self, request: Request, secret: str) -> Caller:
-        """The caller with this secret; failures count against the client's address.
-
-        A valid secret is accepted however many wrong ones came from there: others may share the address.
-        """
-        suspect = self._failures.wait(address_of(request.client)) > 0 and not self.tokens.knows(secret)
-        token = await self.tokens.find(secret, suspect=suspect)
+    async def log_in(self, secret: str) -> Caller:
+        """The caller with this secret."""
+        token = await self.tokens.find(secret)
         if token is None:
-            raise self._failure(request, "This token is unknown or was revoked. Ask the operator for one.")
+            raise _no_token("This token is unknown or was revoked. Ask the operator for one.")
         return Caller(token)
 
-    async def redeem(self, request: Request, code: str) -> Caller:
+    async def redeem(self, code: str) -> Caller:
         """The caller for whom this one-time code was made."""
         token = self.codes.redeem(code)
         if token is None or not await self.tokens.is_valid(token):
-            raise self._failure(request, "This address has been used or has expired. Sign in with a token.")
+            raise _no_token("This address has been used or has expired. Sign in with a token.")
         return Caller(token)
-
-    def _failure(self, request: Request, message: str) -> ApiError:
-        wait = self._failures.take(address_of(request.client))
-        if wait > 0:
-            text = "Too many wrong tokens from this address. Wait as long as the header Retry-After says."
-            return ApiError(429, "too-many-failures", text, retry_s=wait)
-        return _no_token(message)
 
     async def _identify(self, request: Request) -> Caller:
         header = request.headers.get("authorization")
@@ -182,7 +117,7 @@ class AccessControl:
             scheme, _, secret = header.partition(" ")
             if scheme.lower() != "bearer":
                 raise _no_token("The header Authorization does not have the form: Bearer cw_...")
-            return await self.log_in(request, secret.strip())
+            return await self.log_in(secret.strip())
         cookie = request.cookies.get(self.cookie)
         if cookie is None:
             raise _no_token("No token. Send Authorization: Bearer cw_..., or log in with POST /v1/session.")
@@ -207,10 +142,14 @@ def _no_token(message: str) -> ApiError:
     return ApiError(401, "no-token", message, headers={"WWW-Authenticate": 'Bearer realm="cloakwork"'})
 
 
-def _require_json(request: Request, takes_json: bool) -> None:
+async def _require_json(request: Request, takes_json: bool) -> None:
+    """Refuse a body of another kind, and one that is too large, which FastAPI would call malformed."""
+    if not takes_json:
+        return
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if takes_json and kind != "application/json":
+    if kind != "application/json":
         raise ApiError(415, "not-json", "The body is not declared as JSON. Send Content-Type: application/json.")
+    await request.body()
 
 
 def _caller(connection: HTTPConnection) -> Caller:

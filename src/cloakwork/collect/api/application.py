@@ -86,7 +86,7 @@ def make_app(context: ApiContext) -> FastAPI:
         routers.append(routes_results.truth_router(context.simulation))
     app.router.routes += [route for router in routers for route in router.routes]
     install_error_handlers(app)
-    app.add_middleware(BodyLimitMiddleware, most=context.settings.body_bytes, seconds=context.settings.body_s)
+    app.add_middleware(BodyLimitMiddleware, most=context.settings.body_bytes)
     app.add_middleware(ResponseMiddleware, tls=context.settings.tls, on_response=context.metrics.count_request)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app

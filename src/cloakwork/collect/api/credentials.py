@@ -12,7 +12,7 @@ from threading import Lock
 
 from cachetools import LRUCache, TTLCache
 
-from cloakwork.collect.api.capacity import WorkerThreads
+from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.storage import Role, Store, Token
 
 MOST_CACHED = 4096
@@ -53,12 +53,8 @@ class TokenCache:
         self._listing: asyncio.Task[None] | None = None
         self._changes = 0
 
-    def knows(self, secret: str) -> bool:
-        """Whether this secret was valid recently, so that it is worth a lookup even from a suspect address."""
-        return _digest(secret) in self._checked
-
-    async def find(self, secret: str, *, suspect: bool = False) -> Token | None:
-        """The token of a secret, or None if there is none or it is revoked. Suspects only delay each other."""
+    async def find(self, secret: str) -> Token | None:
+        """The token of a secret, or None if there is none or it is revoked."""
         if not _SECRET(secret):
             return None
         key = _digest(secret)
@@ -66,8 +62,7 @@ class TokenCache:
         if token is not None and self._clock() - checked_at < self._seconds:
             return token
         began, changes = self._clock(), self._changes
-        run = self._workers.suspect if suspect else self._workers.read
-        token = await run(self._store.tokens.check, secret)
+        token = await self._workers.run(self._store.tokens.check, secret)
         if token is None:
             self._checked.pop(key, None)
         elif changes == self._changes:  # not if one was revoked meanwhile: it may be this one
@@ -94,7 +89,7 @@ class TokenCache:
         changes = -1
         while changes != self._changes:  # again if one was revoked meanwhile: the list may still have it
             began, changes = self._clock(), self._changes
-            tokens = await self._workers.read(self._store.tokens.list_all)
+            tokens = await self._workers.run(self._store.tokens.list_all)
         self._valid = frozenset(token.id for token in tokens if token.revoked is None)
         self._listed_at = began
 

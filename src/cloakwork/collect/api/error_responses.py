@@ -44,11 +44,11 @@ HEADERS = {
 TLS_HEADERS = {"Strict-Transport-Security": "max-age=31536000"}
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 DEFAULTS = {
+    400: ("invalid", "The request has both Content-Length and Transfer-Encoding. Send one of them."),
     401: ("no-token", "No valid token. Send Authorization: Bearer cw_..., or log in with POST /v1/session."),
     403: ("forbidden", "The role of this token does not allow this request."),
     404: ("not-found", "Nothing exists at this address."),
     405: ("wrong-method", "This address does not support this method. The header Allow lists those that it supports."),
-    408: ("too-slow", "The body did not arrive in time. Send it again, in smaller parts."),
     413: ("too-large", "The body is too large. Send it in smaller parts."),
     415: ("not-json", "The body is not declared as JSON. Send Content-Type: application/json."),
     422: ("invalid", "Something in the request is not allowed; the message says what is."),

@@ -19,9 +19,9 @@ from cachetools import LRUCache
 
 from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.result_models import result_body
+from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.site_queue import RecoveryState
@@ -296,7 +296,7 @@ class StorePoller:
             try:
                 await self._poll()
                 failing = False
-            except (StoreError, ApiError) as problem:  # ApiError: too many others use the store
+            except StoreError as problem:
                 if not failing:
                     log.warning("no news from the store: %s", type(problem).__name__)
                 failing = True
@@ -311,13 +311,13 @@ class StorePoller:
             self._check_lag(site)
 
     async def _poll_results(self, site: str, *, silently: bool = False) -> None:
-        page = await self._workers.read(self._store.results.page, site, limit=POLLED, newest_first=True)
+        page = await self._workers.run(self._store.results.page, site, limit=POLLED, newest_first=True)
         self._hub.publish_stored(page.items, silently=silently)
 
     async def _poll_reports(self, site: str, *, silently: bool = False) -> None:
-        faults = await self._workers.read(self._store.checks.faults, site)
-        reports = await self._workers.read(self._store.reports.latest, site)
-        problems = await self._workers.read(self._store.problems.counts, site)
+        faults = await self._workers.run(self._store.checks.faults, site)
+        reports = await self._workers.run(self._store.reports.latest, site)
+        problems = await self._workers.run(self._store.problems.counts, site)
         new_faults = self._new(EventKind.FAULT, site, faults)
         new_reports = self._new(EventKind.REPORT, site, reports)
         new_problems = self._new(EventKind.PROBLEM, site, problems)

@@ -14,13 +14,12 @@ from starlette.responses import Response
 from cloakwork.collect.api.access_control import AccessControl
 from cloakwork.collect.api.api_metrics import ApiMetrics, PartsCollector
 from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.capacity import WorkerThreads
 from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.event_hub import EventHub, StorePoller
 from cloakwork.collect.api.result_models import Moment, Name
+from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.attack import AttackCache
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.connection_limits import ConnectionTable
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.storage import Page, Store, unix_ms
@@ -47,9 +46,8 @@ _CURSOR = re.compile(r"[A-Za-z0-9_.-]{1,120}").fullmatch
 class ApiContext:
     """Everything that the routes of one app work with.
 
-    `broker` is None where readings arrive by HTTP only. `connections` are those of the server: clients with a valid
-    token are noted there. Only a demonstration has a `simulation`, whose truth clients may ask for, and a `clock` of
-    its own (Unix milliseconds) that runs at another `speed` than real time.
+    `broker` is None where readings arrive by HTTP only. Only a demonstration has a `simulation`, whose truth clients
+    may ask for, and a `clock` of its own (Unix milliseconds) that runs at another `speed` than real time.
     """
 
     def __init__(
@@ -62,7 +60,6 @@ class ApiContext:
         *,
         broker: MqttClient | None = None,
         settings: ApiSettings | None = None,
-        connections: ConnectionTable | None = None,
         simulation: Simulation | None = None,
         clock: Callable[[], int] = unix_ms,
         speed: float = 1.0,
@@ -73,8 +70,8 @@ class ApiContext:
         self.metrics = metrics = ApiMetrics()
         metrics.registry.register(PartsCollector(list(sites), store, intake, live, broker))
         hub.on_result, hub.on_drop = metrics.count_result, metrics.dropped.inc
-        self.workers = WorkerThreads(settings.writes_at_once, settings.reads_at_once, metrics.count_store_call)
-        self.access = AccessControl(store, self.workers, settings, connections)
+        self.workers = WorkerThreads(metrics.count_store_call)
+        self.access = AccessControl(store, self.workers, settings)
         self.attacks = AttackCache(store, clock=clock)
         self.poller = StorePoller(store, self.workers, hub, live, every_s=settings.follow_s)
 
@@ -121,21 +118,18 @@ def json_response(body: BaseModel) -> Response:
 
 async def page_response(
     context: ApiContext,
-    caller: Caller,
     query: PageQuery,
     read: Callable[..., Page[Item]],
     to_body: Callable[[Page[Item]], BaseModel],
 ) -> Response:
-    """A page from the store, newest first; it counts by its length, and each token gets one at a time."""
+    """A page from the store, newest first."""
     arguments = query.store_arguments()
-    context.access.charge(caller, max(0.0, query.limit / context.settings.rows_per_request - 1.0))
 
     def page() -> Response:
         return json_response(to_body(read(newest_first=True, **arguments)))
 
     try:
-        async with context.access.one_at_a_time(caller, "page"):
-            return await context.workers.read(page)
+        return await context.workers.run(page)
     except InputError:
         raise _bad_cursor() from None
 

@@ -97,7 +97,7 @@ async def make_token(body: TokenIn, context: ContextDep, caller: CallerDep) -> N
             message = "The site has no sensor of this name. GET /v1/sites/{site} lists them."
             raise ApiError(422, "unknown-sensor", message)
     make = context.store.tokens.create
-    token, secret = await context.workers.read(make, Role(body.role), body.site, body.sensor, body.label)
+    token, secret = await context.workers.run(make, Role(body.role), body.site, body.sensor, body.label)
     context.access.tokens.refresh()
     log.info("token %s made token %s of role %s", caller.token.id, token.id, token.role)
     return NewTokenBody(**asdict(token), secret=secret)
@@ -112,7 +112,7 @@ async def revoke_token(
     """Revoke a token: it opens nothing from now on, and its sessions and streams end."""
     if token not in {managed.id for managed in await _managed(context, caller)}:
         raise ApiError(404, "not-found", "No token has this id. GET /v1/tokens lists them.")
-    await context.workers.read(context.store.tokens.revoke, token)
+    await context.workers.run(context.store.tokens.revoke, token)
     context.access.tokens.forget(token)
     context.access.sessions.forget(token)
     context.hub.end(StreamEnd.REVOKED, token=token)
@@ -120,22 +120,21 @@ async def revoke_token(
 
 
 async def _managed(context: ApiContext, caller: Caller) -> list[Token]:
-    tokens = await context.workers.read(context.store.tokens.list_all)
+    tokens = await context.workers.run(context.store.tokens.list_all)
     return [token for token in tokens if caller.token.site in {None, token.site}]
 
 
-@router.post("/v1/session", tags=["session"], **public(401, 403, *BODY_ERRORS, 429, 503))
+@router.post("/v1/session", tags=["session"], **public(401, 403, *BODY_ERRORS, 503))
 async def log_in(body: SessionIn, request: Request, response: Response, context: ContextDep) -> SessionBody:
     """Begin a session: the response sets a cookie that stands for the token until it is revoked, or for half a day."""
     access = context.access
     if body.code is not None:
-        caller = await access.redeem(request, body.code)
+        caller = await access.redeem(body.code)
     else:
-        caller = await access.log_in(request, body.token or "")
+        caller = await access.log_in(body.token or "")
     if caller.role is Role.DEVICE:
         message = "The token of a device opens no session: it can only send readings."
         raise ApiError(403, "forbidden", message)
-    access.charge(caller, 1.0)
     cookie = request.cookies.get(access.cookie)
     before = None if cookie is None else access.sessions.find(cookie)
     if before is not None:

@@ -147,7 +147,7 @@ async def events(
 async def _newest(context: ApiContext, sites: frozenset[str]) -> dict[str, int]:
     times = {}
     for site in sorted(sites):
-        page = await context.workers.read(context.store.results.page, site, limit=1, newest_first=True)
+        page = await context.workers.run(context.store.results.page, site, limit=1, newest_first=True)
         if page.items:
             times[site] = page.items[0].time
     return times
@@ -157,6 +157,6 @@ async def _missed(context: ApiContext, sites: frozenset[str], after: int) -> lis
     events: list[ApiEvent] = []
     for site in sorted(sites):
         read = context.store.results.page
-        page = await context.workers.read(read, site, since=after + 1, limit=REPLAYED, newest_first=True)
+        page = await context.workers.run(read, site, since=after + 1, limit=REPLAYED, newest_first=True)
         events += [result_event(result, missed=True) for result in reversed(page.items)]
     return events

@@ -118,7 +118,7 @@ class HealthBody(ResponseModel):
 async def health(site: SiteName, context: ContextDep, caller: CallerDep) -> HealthBody:
     """The health of a site: sensors, recovery, broker, store, problems, alarms and faults of the physics."""
     watched = context.site(site, caller)
-    return await context.workers.read(_health, context, site, watched, caller.role is Role.OPERATOR)
+    return await context.workers.run(_health, context, site, watched, caller.role is Role.OPERATOR)
 
 
 def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: bool) -> HealthBody:

@@ -124,11 +124,7 @@ async def timeline(
 ) -> Response:
     """Return the occupancy of each zone over a period, in at most `steps` steps."""
     zones = [zone.id for zone in context.site(site, caller).site.zones]
-    context.access.charge(caller, max(0.0, query.steps / context.settings.rows_per_request - 1.0))
-    async with context.access.one_at_a_time(caller, "history"):
-        return await context.workers.read(
-            lambda: json_response(_timeline(_period(context, site, query, "tracks"), zones))
-        )
+    return await context.workers.run(lambda: json_response(_timeline(_period(context, site, query, "tracks"), zones)))
 
 
 @router.get("/tracks", response_model=TracksBody, **_READ)
@@ -137,11 +133,7 @@ async def tracks(
 ) -> Response:
     """The tracks of a period, thinned to at most `steps` points each."""
     context.site(site, caller)
-    context.access.charge(caller, max(0.0, query.steps / context.settings.rows_per_request - 1.0))
-    async with context.access.one_at_a_time(caller, "history"):
-        return await context.workers.read(
-            lambda: json_response(_tracks(_period(context, site, query, "sources", "zones")))
-        )
+    return await context.workers.run(lambda: json_response(_tracks(_period(context, site, query, "sources", "zones"))))
 
 
 @router.get("/presence", response_model=PresenceBody, **_READ)
@@ -151,8 +143,7 @@ async def show_presence(
     """Which zones were in use: computed from the noisy bits of binary sensors, all times together."""
     watched = context.site(site, caller)
     until = context.clock() + 1 if query.until is None else query.until
-    async with context.access.one_at_a_time(caller, "history"):
-        return await context.workers.read(lambda: json_response(_presence(context, watched, until)))
+    return await context.workers.run(lambda: json_response(_presence(context, watched, until)))
 
 
 def _presence(context: ApiContext, watched: CollectedSite, until: int) -> PresenceBody:

@@ -63,7 +63,7 @@ async def metrics(context: ContextDep, caller: CallerDep) -> Response:
     if caller.token.site is not None:
         message = "The metrics cover all sites, and this token is for one. Use a token for all sites."
         raise ApiError(403, "forbidden", message)
-    return Response(await context.workers.read(context.metrics.text), media_type=PROMETHEUS)
+    return Response(await context.workers.run(context.metrics.text), media_type=PROMETHEUS)
 
 
 @router.get("/openapi.json", include_in_schema=False, **guarded(tuple(Role)))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Query, Response
 from pydantic import Discriminator, Field, Tag
 
 from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
@@ -74,10 +74,9 @@ One = Annotated[ReadingIn, Tag("ONE")]
 Many = Annotated[list[ReadingIn], Field(min_length=1, max_length=MOST, fail_fast=True), Tag("MANY")]
 
 
-@router.post("/v1/readings", **guarded((Role.DEVICE,), *BODY_ERRORS))
+@router.post("/v1/readings", **guarded((Role.DEVICE,), *BODY_ERRORS, 429))
 async def post_readings(
     body: Annotated[One | Many, Discriminator(_form), Body(examples=[EXAMPLE, [EXAMPLE]])],
-    request: Request,
     context: ContextDep,
     caller: CallerDep,
 ) -> Accepted:
@@ -86,13 +85,11 @@ async def post_readings(
     Readings are durable once this returns 200. A reading may be sent again: it is stored once.
     """
     readings = body if isinstance(body, list) else [body]
-    charge = len(readings) / context.settings.readings_per_request - request.state.paid
-    context.access.charge(caller, max(0.0, charge))
     _require_own_sensor(readings, caller)
     now = context.clock()
     rows = [Reading(item.site, item.sensor, item.seq, item.time, item.value, now) for item in readings]
     try:
-        verdicts = Counter(await context.workers.write(context.intake.submit, rows))
+        verdicts = Counter(await context.workers.run(context.intake.submit, rows))
     except InputError:
         message = "The sensor of this token is unknown here. Check the site file, or ask for another token."
         raise ApiError(422, "unknown-sensor", message) from None
@@ -119,7 +116,7 @@ async def list_readings(
     plan = context.site(site, caller).plan
     steps = {sensor.id: sensor.step for sensor in plan.sensors} | dict.fromkeys(plan.binary_ids, 1.0)
     read = partial(context.store.readings.page, site, sensor=query.sensor)
-    return await page_response(context, caller, query, read, partial(_readings_body, steps))
+    return await page_response(context, query, read, partial(_readings_body, steps))
 
 
 def _readings_body(steps: Mapping[str, float], page: Page[Reading]) -> ReadingsBody:

@@ -46,11 +46,11 @@ class ResultsBody(ResponseModel):
 async def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Response:
     """The newest result with its map, one number for each place, and its zones; none that is far ahead of the clock."""
     watched = context.site(site, caller)
-    result = await context.workers.read(context.store.results.latest, site, context.clock() + watched.ahead_ms)
+    result = await context.workers.run(context.store.results.latest, site, context.clock() + watched.ahead_ms)
     if result is None:
         message = "Nothing has been recovered at this site yet. Try again when readings have arrived."
         raise ApiError(404, "no-result", message)
-    return await context.workers.read(_whole, result)
+    return await context.workers.run(_whole, result)
 
 
 @router.get("/results", response_model=ResultsBody, **_READ)
@@ -59,7 +59,7 @@ async def list_results(
 ) -> Response:
     """Results without their maps, newest first."""
     context.site(site, caller)
-    return await page_response(context, caller, query, partial(context.store.results.page, site), _results_body)
+    return await page_response(context, query, partial(context.store.results.page, site), _results_body)
 
 
 @router.get("/results/{time}", response_model=ResultBody, **_READ)
@@ -73,14 +73,13 @@ async def show_result(
     """The result of one frame with its map and its zones; with `alone`, computed from this frame only."""
     watched = context.site(site, caller)
     if alone:
-        async with context.access.one_at_a_time(caller, "alone"):
-            result = await context.workers.heavy(_alone, context, watched, time)
+        result = await context.workers.compute(_alone, context, watched, time)
     else:
-        result = await context.workers.read(context.store.results.get, site, time)
+        result = await context.workers.run(context.store.results.get, site, time)
     if result is None:
         message = "No result has this time. GET .../results lists the times that have one."
         raise ApiError(404, "no-result", message)
-    return await context.workers.read(_whole, result)
+    return await context.workers.run(_whole, result)
 
 
 @router.get("/attack", response_model=AttackBody, **_READ)
@@ -97,11 +96,10 @@ async def attack(
 ) -> Response:
     """Return what an attacker knows who kept every reading of a span up to a time; a day may take a minute."""
     watched = context.site(site, caller)
-    async with context.access.one_at_a_time(caller, "attack"):
-        found = await context.workers.heavy(context.attacks.attack_until, watched, time, span)
+    found = await context.workers.compute(context.attacks.attack_until, watched, time, span)
     if found is None:
         raise ApiError(404, "no-readings", "The span up to this time has no readings.")
-    return await context.workers.read(_combined, found, span)
+    return await context.workers.run(_combined, found, span)
 
 
 def _combined(found: Attack, span: Span) -> Response:
@@ -153,7 +151,7 @@ def truth_router(simulation: Simulation) -> APIRouter:
     ) -> TruthBody:
         """Return the true positions of simulated sources, for a demonstration."""
         context.site(site, caller)
-        known = await context.workers.read(simulation, site, time)
+        known = await context.workers.run(simulation, site, time)
         if known is None:
             raise ApiError(404, "no-truth", "Nothing is simulated at this site at this time.")
         return TruthBody(time=known.time, sources=[TrueSpot(at=list(at)) for at in known.sources])
