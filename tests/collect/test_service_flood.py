@@ -1,7 +1,6 @@
 """A device that sends as fast as it can does not keep the others from being heard."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,12 +35,10 @@ def flooding(threads: int, call: Callable[[int], object]) -> Iterator[None]:
 
 
 def answers(parts: Deployment, client: HttpClient, flood: Counter[int]) -> list[int]:
-    """The answers to a well-behaved device that sends a reading now and then, until the flood was refused often."""
-    statuses: list[int] = []
-    end = time.monotonic() + PATIENCE
-    while (len(statuses) < 10 or flood[429] <= 2 * flood[401]) and time.monotonic() < end:
-        statuses.append(client.post(parts.frames(len(statuses), len(statuses) + 1, "s3")).status)
-        time.sleep(0.05)
+    """The answers to a well-behaved device that sends ten readings during a flood of at least a hundred requests."""
+    until(lambda: flood.total() > 20)
+    statuses = [client.post(parts.frames(k, k + 1, "s3")).status for k in range(10)]
+    until(lambda: flood.total() > 100)
     return statuses
 
 
@@ -55,13 +52,12 @@ def two_devices(folder: Path, url: str) -> Iterator[tuple[Deployment, HttpClient
         yield parts, other
 
 
-def test_a_device_that_floods_http_is_slowed_down_and_another_is_not(tmp_path: Path, sqlite_url: str) -> None:
+def test_a_device_that_floods_http_does_not_keep_another_out(tmp_path: Path, sqlite_url: str) -> None:
     with two_devices(tmp_path, sqlite_url) as (parts, other):
         statuses: Counter[int] = Counter()
         with flooding(8, lambda k: statuses.update([parts.device.post(parts.frames(k, k + 20, "s4")).status])):
             said = answers(parts, other, statuses)
         assert set(said) == {200}
-        assert statuses[429] > 0
         assert set(statuses) <= {200, 429}
         with open_store(sqlite_url) as store:
             kept = list(store.readings.page("hall", sensor="s3").items)
@@ -76,8 +72,7 @@ def test_a_flood_of_wrong_tokens_does_not_keep_a_device_out(tmp_path: Path, sqli
         with flooding(4, lambda _: statuses.update([guesser.post(parts.frames(0, 1, "s3")).status])):
             said = answers(parts, other, statuses)
         assert set(said) == {200}
-        assert set(statuses) == {401, 429}
-        assert statuses[429] > statuses[401]
+        assert set(statuses) == {401}
 
 
 def test_readings_of_others_come_through_a_burst_of_one_device_at_the_broker(tmp_path: Path, sqlite_url: str) -> None:
