@@ -1,15 +1,16 @@
 """Block models in the laboratory: fitted to people, random, and sets that stay apart (McMillan, section 5)."""
 
 import math
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 from scipy import special
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import eigsh
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.contacts import Blocks, communities
-from cloakwork.contacts.block_distance import permuted_apart
 from cloakwork.privacy import Flip
 
 
@@ -41,6 +42,20 @@ def least_squares(table: Any, labels: IntArray) -> IntArray:
             break
         labels = better
     return labels
+
+
+def permuted_apart(a: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
+    """Return the least squared distance with rows and columns permuted apart (Lemma 4.4), and the best common order."""
+    k, least, best, common = len(a), math.inf, math.inf, np.arange(len(a))
+    squares = (a**2).sum(axis=0)[:, None] + (b**2).sum(axis=0)
+    for rows in permutations(range(k)):
+        order = np.array(rows)
+        cost = squares - 2 * a[order].T @ b
+        least = min(least, float(cost[linear_sum_assignment(cost)].sum()))
+        together = float(cost[order, np.arange(k)].sum())
+        if together < best:
+            best, common = together, order
+    return least / k**2, np.eye(k)[common].T / k
 
 
 def random_binary(k: int, rng: np.random.Generator) -> FloatArray:

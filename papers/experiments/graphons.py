@@ -9,10 +9,9 @@ from matplotlib.figure import Figure
 from scipy import optimize, special
 
 from cloakwork.contacts import Blocks, block_distance, communities, plan_communities, simulate_contacts
-from cloakwork.contacts.block_distance import permuted_apart
 from cloakwork.contacts.community_plan import right_in_large_networks
 from cloakwork.privacy import Flip
-from papers.block_models import fano_constant, fitted, packing, random_binary, union_bound
+from papers.block_models import fano_constant, fitted, packing, permuted_apart, random_binary, union_bound
 from papers.drawing import INK, MARKERS, SERIES, legend_below, log_axes
 from papers.experiment import Experiment, Run, Size, pick, stream
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
@@ -249,7 +248,7 @@ class Graphons(Finding):
             up, bars = [100 * c.right.value for c in cells], [200 * c.right.error for c in cells]
             left.errorbar([c.epsilon for c in cells], up, yerr=bars, fmt=marker, color=color, label=f"{n:,} people")
             left.plot(CURVE, [100 * right_in_large_networks(plan) for plan in plans], color=color, linewidth=1)
-            left.axvline(plans[0].least_epsilon, color=color, linestyle=":", linewidth=1)
+            left.axvline(plans[0].min_epsilon, color=color, linestyle=":", linewidth=1)
         left.axhline(50, color=INK, linewidth=0.8)
         left.set(xlabel="epsilon of a pair", ylabel="percent in their group", ylim=(45, 101))
         names = {"spectral": "model, spectral", "squares": "model, least squares", "densities": "densities alone"}
@@ -317,7 +316,7 @@ def _estimate(n: int, trials: tuple[int, int], rng: np.random.Generator) -> Esti
         spectral, squares = fitted(DENSE, n, rng)
         row[:] = [block_distance(model, DENSE).upper for model in (spectral, squares, Blocks(squares.matrix))]
     for row in others:
-        row[:] = [block_distance(fitted(true, n, rng)[1], true).upper for true in (DENSE.scale(0.5), FOUR)]
+        row[:] = [block_distance(fitted(true, n, rng)[1], true).upper for true in (Blocks(DENSE.matrix / 2), FOUR)]
     return Estimate(n, *(Mean.of(column) for column in (*errors.T, *others.T)))
 
 
@@ -362,7 +361,7 @@ def _work(run: Run) -> Graphons:
     finding = Graphons(
         tuple(cells),
         _null(nulls, stream(run.seed, 3)),
-        tuple((n, printed_epsilon(n), _plan(n, 1.0).least_epsilon) for n in PEOPLE),
+        tuple((n, printed_epsilon(n), _plan(n, 1.0).min_epsilon) for n in PEOPLE),
         tuple(estimates),
         tuple(_bracket(k, pairs, stream(run.seed, 2, k)) for k, pairs in run.choose(*BRACKETS).items()),
         packing(candidates, stream(run.seed, 4)),

@@ -7,23 +7,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cloakwork._checks import FloatArray, IntArray, count, frozen, numbers, positive
-from cloakwork.contacts.contact_pairs import random_pairs, symmetric
+from cloakwork._checks import FloatArray, IntArray, count, frozen, numbers
+from cloakwork.contacts.contact_pairs import ReportRates, random_pairs, symmetric
 from cloakwork.errors import InputError
 
-MOST_BLOCKS = 1_000
+MAX_GROUPS = 1_000
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """A random network: the group of each person (n,), and who met whom, a symmetric sparse array (n, n) of 0 and 1.
-
-    >>> import numpy as np
-    >>> office = Blocks([[0.9, 0.0], [0.0, 0.9]]).sample(10, rng=np.random.default_rng(1))
-    >>> office.labels.tolist(), office.met.nnz // 2
-    ([1, 1, 0, 1, 0, 0, 1, 0, 1, 0], 20)
-    """
+    """A random network: the group of each person (n,), and who met whom, a symmetric sparse array (n, n) of 0 and 1."""
 
     labels: IntArray
     met: sparse.csr_array
@@ -45,15 +39,15 @@ class Blocks:
     A k-block graphon (McMillan, Definition 4.2), also called a stochastic block model.
 
     >>> office = Blocks([[0.05, 0.001], [0.001, 0.05]])
-    >>> office.k, round(office.density, 4), office.scale(0.1).matrix[0].tolist()
-    (2, 0.0255, [0.005000000000000001, 0.0001])
+    >>> office.k, round(office.density, 4), office.sample(10, rng=np.random.default_rng(1)).labels.tolist()
+    (2, 0.0255, [1, 1, 0, 1, 0, 0, 1, 0, 1, 0])
     """
 
     def __init__(self, matrix: ArrayLike, *, shares: ArrayLike | None = None) -> None:
         values = numbers("matrix", matrix)
-        if values.ndim != 2 or values.shape[0] != values.shape[1] or not 1 <= len(values) <= MOST_BLOCKS:
+        if values.ndim != 2 or values.shape[0] != values.shape[1] or not 1 <= len(values) <= MAX_GROUPS:
             raise InputError(
-                f"matrix has shape {values.shape}: give a row and a column for each of 1 to {MOST_BLOCKS:,} groups.",
+                f"matrix has shape {values.shape}: give a row and a column for each of 1 to {MAX_GROUPS:,} groups.",
                 shape=values.shape,
             )
         for bad, advice in (
@@ -79,19 +73,9 @@ class Blocks:
         """Probability that two people meet, both taken at random."""
         return float(self.shares @ self.matrix @ self.shares)
 
-    def scale(self, factor: float) -> "Blocks":
-        """Multiply all probabilities, for a sparser or denser network with the same groups."""
-        largest = float(self.matrix.max())
-        if positive("factor", factor) * largest > 1:
-            raise InputError(
-                f"factor={factor:g}: a probability would be {factor * largest:g}. Give at most {1 / largest:g}.",
-                factor=factor,
-            )
-        return Blocks(self.matrix * factor, shares=self.shares)
-
-    def reported(self, lie: float, truth: float) -> "Blocks":
-        """The model of what devices send: a one with probability `truth` for a contact, and `lie` for none."""
-        return Blocks(lie + (truth - lie) * self.matrix, shares=self.shares)
+    def reported(self, rates: ReportRates) -> "Blocks":
+        """Return the model of the ones that devices send."""
+        return Blocks(rates.lie + (rates.truth - rates.lie) * self.matrix, shares=self.shares)
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Contacts:
         """Draw n people: independent groups, then independent contacts (McMillan, Definition 4.1).

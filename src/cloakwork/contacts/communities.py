@@ -13,11 +13,11 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from cloakwork._checks import FloatArray, IntArray, count, frozen, positive, whole_numbers
 from cloakwork.contacts.blocks import Blocks
-from cloakwork.contacts.contact_pairs import checked_network, report_rates
+from cloakwork.contacts.contact_pairs import ReportRates, checked_network
 from cloakwork.errors import InputError
 from cloakwork.privacy import Flip, share_limits
 
-LEVEL = 0.95  # probability that limits hold
+CONFIDENCE = 0.95  # of limits
 FALSE_ALARMS = 0.01  # share of networks without groups in which some may be found
 DENSE = 200  # people up to whom all eigenvalues are computed
 STARTS = 8
@@ -32,17 +32,9 @@ class Communities:
 
     `labels` is the group of each person (n,); all are 0 if no group stands out from the noise, and `findable` is False.
     `densities` (k, k) is the estimated probability that members of two groups meet, with standard `errors` and 95 %
-    `limits` (k, k, 2). They take the labels as given. They are then unbiased, so they may lie outside [0, 1]. Labels
-    that were found shift them: wrong ones bring them closer together, and the fit moves them apart. `snr` is the
-    estimated signal to noise of each direction that stands out, largest first; it is empty if the labels were given.
-
-    >>> import numpy as np
-    >>> from cloakwork.contacts import simulate_contacts
-    >>> rng, flip = np.random.default_rng(1), Flip(epsilon=3.0, readings_per_window=1)
-    >>> office = Blocks([[0.3, 0.01], [0.01, 0.3]]).sample(100, rng=rng)
-    >>> found = communities(simulate_contacts(office.met, flip, rng=rng), labels=office.labels, flip=flip)
-    >>> found.status, found.densities.round(1).tolist()
-    ('2 groups, as given.', [[0.3, 0.0], [0.0, 0.3]])
+    `limits` (k, k, 2). For labels that were given, densities are unbiased and may lie outside [0, 1]; labels that were
+    found shift them. `snr` is the signal to noise of each direction that stands out, largest first; empty if the labels
+    were given.
     """
 
     labels: IntArray
@@ -61,7 +53,7 @@ class Communities:
     def status(self) -> str:
         """The result in a sentence."""
         if not self.findable:
-            return "No group stands out from the noise: see plan_communities for the people and the epsilon it takes."
+            return "No group stands out from the noise: see plan_communities for the people and the epsilon needed."
         strength = ", ".join(f"{value:.2f}" for value in self.snr)
         return f"{len(self.densities)} groups{f' with signal to noise {strength}' if strength else ', as given'}."
 
@@ -75,34 +67,29 @@ def communities(
     flip: Flip,
     k: int | None = None,
     labels: ArrayLike | None = None,
-    kept: float = 1.0,
+    share_sent: float = 1.0,
     false_alarms: float = FALSE_ALARMS,
 ) -> Communities:
     """Find k groups of people from flipped contacts, or take known groups, and estimate how much they meet.
-
-    Where no group stands out from the noise, all people are one group and `findable` is False.
 
     Parameters
     ----------
     flipped
         The reports: a symmetric array (n, n) of 0 and 1, dense or sparse, as `simulate_contacts` returns.
-    flip, kept
+    flip, share_sent
         How the devices flipped, and which share of their ones they sent.
     k, labels
         How many groups to look for; or the known group of each person, whole numbers from 0 without gaps.
     false_alarms
-        How often groups may be found where there are none. 1 always finds some; if no direction stands out, those who
-        seem to meet more within than between groups.
+        How often groups may be found where there are none. 1 always finds some.
 
     Notes
     -----
     Without groups, the eigenvalues of the reports less their mean end near 2 sqrt(n v), for a variance v of a report.
-    Those beyond sqrt(n v) (2 + 1/d + 2/d^2 + c n^(-2/3)), of the k largest in size, give each person coordinates of
-    equal noise; d is the mean number of ones of a person and c a quantile of the law of Tracy and Widom. k-means groups
-    people by them, into one group more than there are directions; a few people with many ones may lie far out, so it
-    also groups coordinates that are cut to a limited range. People then move to the groups that make their reports
-    likeliest (expectation and maximisation), and the likelier of the two results is kept. As long as there are fewer
-    than k groups, the one is split in which some direction stands out most.
+    Those beyond `noise_edge`, of the k largest in size, give each person coordinates of equal noise. k-means groups
+    people by them, cut to a limited range because a few people with many ones may lie far out, into one group more than
+    there are directions. People then move to the groups that make their reports likeliest (expectation and
+    maximisation). While there are fewer than k groups, the one in which some direction stands out most is split.
     A density is (share of ones - lie)/(truth - lie), for the rates of ones without and with a contact.
 
     >>> from cloakwork.contacts import simulate_contacts
@@ -113,12 +100,11 @@ def communities(
     >>> found.findable, max(right, 1 - right) > 0.9
     (True, True)
     """
-    table = checked_network("flipped", flipped)
-    lie, truth = report_rates(flip, kept)
+    table, rates = checked_network("flipped", flipped), ReportRates.of(flip, share_sent)
     n = table.shape[0]
-    _refuse_other_flip(table.nnz / 2, n * (n - 1) / 2, lie, truth)
+    _refuse_other_flip(table.nnz / 2, n * (n - 1) / 2, rates)
     if k is not None and labels is None:
-        groups, snr = _found(table, count("k", k, least=2), positive("false_alarms", false_alarms))
+        groups, snr = _find(table, count("k", k, least=2), positive("false_alarms", false_alarms))
     elif k is None and labels is not None:
         groups, snr = whole_numbers("labels", labels, n), np.empty(0)
         if groups.min() < 0 or groups.max() >= n or not np.bincount(groups).all():
@@ -126,31 +112,40 @@ def communities(
     else:
         raise InputError("give either k, how many groups to look for, or labels, the groups if they are known.")
     ones, pairs = _counts(table, groups)
-    share, gap = ones / np.maximum(pairs, 1), truth - lie
+    share, gap = ones / np.maximum(pairs, 1), rates.truth - rates.lie
     alone = pairs == 0  # one person has no pairs, and any density is possible
     error = np.where(alone, np.inf, np.sqrt(share * (1 - share) / np.maximum(pairs, 1)) / gap)
-    limits = np.clip((share_limits(ones, pairs, LEVEL) - lie) / gap, 0.0, 1.0)
-    densities = np.where(alone, 0.5, (share - lie) / gap)
+    limits = np.clip((share_limits(ones, pairs, CONFIDENCE) - rates.lie) / gap, 0.0, 1.0)
+    densities = np.where(alone, 0.5, (share - rates.lie) / gap)
     findable = labels is not None or len(snr) > 0
     return Communities(frozen(groups), frozen(densities), frozen(error), frozen(limits), frozen(snr), findable)
 
 
-def _refuse_other_flip(ones: float, pairs: float, lie: float, truth: float) -> None:
+def noise_edge(n: int, mean: float, false_alarms: float = FALSE_ALARMS) -> float:
+    """Return the eigenvalue, in units of sqrt(n v), that reports with this mean and without groups rarely exceed.
+
+    2 + 1/d + 2/d^2 + c n^(-2/3), for the mean number d of ones of a person and a quantile c of the distribution of
+    Tracy and Widom, which is close to a shifted gamma distribution (Chiani). A spectrum has two ends.
+    """
+    rare = float(special.gammainccinv(46.446, min(false_alarms, 1.0) / 2)) * 0.186054 - 9.84801
+    return float(2 + 1 / (n * mean) + 2 / (n * mean) ** 2 + rare * n ** (-2 / 3))
+
+
+def _refuse_other_flip(ones: float, pairs: float, rates: ReportRates) -> None:
     """Refuse reports with fewer ones than if no one had met, or more than if all had: another flip made them."""
-    for rate, beyond in ((lie, lie * pairs - ones), (truth, ones - truth * pairs)):
+    for rate, beyond in ((rates.lie, rates.lie * pairs - ones), (rates.truth, ones - rates.truth * pairs)):
         if beyond > 6 * math.sqrt(rate * (1 - rate) * pairs) + 12:  # by chance below e^-18 (Bernstein)
-            share = ones / pairs
             raise InputError(
-                f"{100 * share:.3g} % of the reports are ones, and flip gives {100 * lie:.3g} to {100 * truth:.3g} %: "
-                "give the flip and the kept that the devices used.",
-                share=share,
-                least=lie,
-                most=truth,
+                f"{100 * ones / pairs:.3g} % of the reports are ones, and flip gives {100 * rates.lie:.3g} to "
+                f"{100 * rates.truth:.3g} %: give the flip and the share_sent that the devices used.",
+                share=ones / pairs,
+                lie=rates.lie,
+                truth=rates.truth,
             )
 
 
 def _counts(table: sparse.csr_array, groups: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The ones and the pairs within and between groups, shape (k, k) each."""
+    """Count the ones and the pairs within and between groups, shape (k, k) each."""
     sizes = np.bincount(groups).astype(np.float64)
     member = sparse.csr_array((np.ones(len(groups)), (np.arange(len(groups)), groups)))
     ones, pairs = (member.T @ table @ member).toarray(), np.outer(sizes, sizes) - np.diag(sizes)
@@ -159,68 +154,61 @@ def _counts(table: sparse.csr_array, groups: IntArray) -> tuple[FloatArray, Floa
     return ones, pairs
 
 
-def _found(table: sparse.csr_array, k: int, false_alarms: float) -> tuple[IntArray, FloatArray]:
-    """Labels from 0 without gaps, and the signal to noise of the directions that stand out."""
+def _find(table: sparse.csr_array, k: int, false_alarms: float) -> tuple[IntArray, FloatArray]:
+    """Return labels from 0 without gaps, and the signal to noise of the directions that stand out."""
     n = table.shape[0]
     if k > n:
-        raise InputError(f"k={k}: there are {n} people. Give at most as many groups.", k=k, n=n)
-    mean = table.nnz / (n * (n - 1))
+        raise InputError(f"k={k}: there are {n} people. Give at most {n} groups.", k=k, n=n)
+    mean, table = table.nnz / (n * (n - 1)), table.astype(np.float64)
     if not 0 < mean < 1:
         return np.zeros(n, dtype=np.int64), np.empty(0)
-    noise = math.sqrt(n * mean * (1 - mean))
-    table = table.astype(np.float64)
-    values, vectors = _largest(table, mean, k)
-    size = np.abs(values) / noise
-    shown = size > noise_edge(n, mean, false_alarms if false_alarms < 1 else FALSE_ALARMS)
+    sizes, vectors = _directions(table, mean, k)
+    shown = np.abs(sizes) > noise_edge(n, mean, false_alarms if false_alarms < 1 else FALSE_ALARMS)
     stands_out = bool(shown.any())
     if not stands_out:
         if false_alarms < 1:
             return np.zeros(n, dtype=np.int64), np.empty(0)
-        values, vectors = _largest(table, mean, min(k + BOTH_ENDS, n))
-        size, shown = np.abs(values) / noise, values >= values.max()  # the best guess: people meet within groups
-    size = np.maximum(size[shown], 2.0)
+        sizes, vectors = _directions(table, mean, min(k + BOTH_ENDS, n))
+        shown = sizes >= sizes.max()  # the best guess: people meet within groups
+    size = np.maximum(np.abs(sizes[shown]), 2.0)
     root = (size + np.sqrt(size**2 - 4)) / 2  # a signal of root^2 moves an eigenvalue to root + 1/root
     places = vectors[:, shown] * root * math.sqrt(n)
     places = places + 1e-9 * np.random.default_rng(0).standard_normal(places.shape)  # k-means needs distinct places
     first = min(k, len(root) + 1) if stands_out else k
-    starts = [_nearest(spots, first) for spots in (np.tanh(places), places)]
-    best = starts[0]
+    best = _nearest(np.tanh(places), first)
     if stands_out:  # otherwise a refinement would fit the noise
-        best = max((_refined(table, start) for start in starts), key=lambda labels: _likelihood(table, labels))
+        best = _refined(table, best)
         for _ in range(first, k):
             best = _refined(table, _split(table, best))
     return np.unique(best, return_inverse=True)[1].astype(np.int64), np.sort(root**2)[::-1].copy()
 
 
-def noise_edge(n: int, mean: float, false_alarms: float = FALSE_ALARMS) -> float:
-    """The eigenvalue, in units of sqrt(n v), that reports with this mean and without groups rarely exceed."""
-    # the law of Tracy and Widom is close to a shifted gamma law (Chiani); a spectrum has two ends
-    rare = float(special.gammainccinv(46.446, min(false_alarms, 1.0) / 2)) * 0.186054 - 9.84801
-    return float(2 + 1 / (n * mean) + 2 / (n * mean) ** 2 + rare * n ** (-2 / 3))
+def _directions(table: sparse.csr_array, mean: float, k: int) -> tuple[FloatArray, FloatArray]:
+    """Return the k eigenvalues of the centred reports that are largest in size, in units of the noise, with vectors."""
+    n = table.shape[0]
+    noise = math.sqrt(n * mean * (1 - mean))
+    if n <= max(DENSE, 2 * k):
+        values, vectors = np.linalg.eigh(table.toarray() - mean * (1 - np.eye(n)))
+        largest = np.argsort(-np.abs(values))[:k]
+        return values[largest] / noise, vectors[:, largest]
+
+    def times(x: FloatArray) -> FloatArray:
+        return np.asarray(table @ x.ravel() - mean * (x.sum() - x.ravel()))
+
+    centred = LinearOperator((n, n), matvec=times, dtype=np.float64)
+    try:
+        values, vectors = eigsh(centred, k=k, v0=np.random.default_rng(0).standard_normal(n), tol=1e-4)
+    except ArpackNoConvergence as stopped:  # eigenvalues that stand out converge first
+        values, vectors = np.real(stopped.eigenvalues), np.real(stopped.eigenvectors)
+    return values / noise, vectors
 
 
 def _nearest(places: FloatArray, k: int) -> IntArray:
-    """Labels by the best of some runs of k-means."""
+    """Return labels by the best of some runs of k-means."""
     with warnings.catch_warnings(action="ignore"):  # a group may end up empty
         runs = [kmeans2(places, k, minit="++", rng=np.random.default_rng(start)) for start in range(STARTS)]
-    spreads = [float(((places - centres[named]) ** 2).sum()) for centres, named in runs]
+    spreads = [float(((places - centres[labels]) ** 2).sum()) for centres, labels in runs]
     return np.asarray(runs[int(np.argmin(spreads))][1], dtype=np.int64)
-
-
-def _split(table: sparse.csr_array, labels: IntArray) -> IntArray:
-    """Split the group whose own reports have an eigenvalue farthest beyond the noise, by the signs of its vector."""
-    most, split = -math.inf, labels
-    for group in range(labels.max() + 1):
-        members = np.flatnonzero(labels == group)
-        n, part = len(members), table[members][:, members]
-        mean = part.nnz / max(n * (n - 1), 1)
-        if 0 < mean < 1:
-            values, vectors = _largest(part, mean, 1)
-            excess = abs(values[0]) / math.sqrt(n * mean * (1 - mean)) - noise_edge(n, mean)
-            if excess > most:
-                most, split = excess, labels.copy()
-                split[members[vectors[:, 0] > 0]] = labels.max() + 1
-    return split
 
 
 def _refined(table: sparse.csr_array, labels: IntArray) -> IntArray:
@@ -238,34 +226,16 @@ def _refined(table: sparse.csr_array, labels: IntArray) -> IntArray:
     return np.unique(member.argmax(axis=1), return_inverse=True)[1].astype(np.int64)
 
 
-def _likelihood(table: sparse.csr_array, labels: IntArray) -> float:
-    """The largest log likelihood of the reports for these groups."""
-    ones, pairs = _counts(table, labels)
-    return float(
-        np.triu(
-            special.xlogy(ones, ones / np.maximum(pairs, 1))
-            + special.xlogy(pairs - ones, 1 - ones / np.maximum(pairs, 1))
-        ).sum()
-    )
-
-
-def _largest(table: sparse.csr_array, mean: float, k: int) -> tuple[FloatArray, FloatArray]:
-    """The k largest eigenvalues in size, with their vectors, of the reports less their mean, without a dense array."""
-    n = table.shape[0]
-    if n <= max(DENSE, 2 * k):
-        values, vectors = np.linalg.eigh(table.toarray() - mean * (1 - np.eye(n)))
-        largest = np.argsort(-np.abs(values))[:k]
-        return values[largest], vectors[:, largest]
-
-    def times(x: FloatArray) -> FloatArray:
-        column = x.ravel()
-        return np.asarray(table @ column - mean * (column.sum() - column))
-
-    start = np.random.default_rng(0).standard_normal(n)
-    try:
-        values, vectors = eigsh(
-            LinearOperator((n, n), matvec=times, dtype=np.float64), k=k, which="LM", v0=start, tol=1e-4
-        )
-    except ArpackNoConvergence as stopped:  # eigenvalues that stand out converge first
-        values, vectors = np.real(stopped.eigenvalues), np.real(stopped.eigenvectors)
-    return values, vectors
+def _split(table: sparse.csr_array, labels: IntArray) -> IntArray:
+    """Split the group whose own reports have an eigenvalue farthest beyond the noise, by the signs of its vector."""
+    most, split = -math.inf, labels
+    for group in range(labels.max() + 1):
+        members = np.flatnonzero(labels == group)
+        n, part = len(members), table[members][:, members]
+        mean = part.nnz / max(n * (n - 1), 1)
+        if 0 < mean < 1:
+            sizes, vectors = _directions(part, mean, 1)
+            if abs(sizes[0]) - noise_edge(n, mean) > most:
+                most, split = abs(sizes[0]) - noise_edge(n, mean), labels.copy()
+                split[members[vectors[:, 0] > 0]] = labels.max() + 1
+    return split
