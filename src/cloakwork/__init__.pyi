@@ -56,11 +56,9 @@ from .privacy import Flip as Flip
 from .privacy import LaplaceProfile as LaplaceProfile
 from .privacy import Profile as Profile
 from .privacy import Scope as Scope
-from .privacy import SensorChoice as SensorChoice
 from .privacy import Shares as Shares
 from .privacy import Stay as Stay
 from .privacy import choose as choose
-from .privacy import choose_sensors as choose_sensors
 from .privacy import mean_variance as mean_variance
 from .privacy import place_variances as place_variances
 from .privacy import sensitivity as sensitivity

@@ -2,9 +2,7 @@
 
 import json
 import re
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -92,63 +90,6 @@ def test_the_design_is_in_the_json(run: Run, tmp_path: Path) -> None:
     assert json.loads(out)["design"]["gap"] is None
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [(ROOMS, 7), (LINE, 3), (PLANE, 4), (GRAPH, 2)],
-    ids=["rooms", "line", "plane", "graph"],
-)
-def test_the_tables_make_a_site_of_the_chosen_sensors(text: str, count: int, run: Run, tmp_path: Path) -> None:
-    path = written(tmp_path, text)
-    code, out, err = run("plan", path, "--choose", count, "--json")
-    values = json.loads(out)
-    assert (code, err) == (0, "")
-    assert len(values["sensors"]) == count
-    assert [table["id"] for table in tomllib.loads(values["tables"])["sensor"]] == values["sensors"]
-    kept = re.sub(r"^sensors = \d+\n", "", text, flags=re.MULTILINE) + values["tables"]
-    report = load_site(written(tmp_path, kept)).cloak().design_report
-    assert report.variance == pytest.approx(values["chosen"]["variance"], rel=1e-6)
-    assert values["chosen"]["variance"] <= values["even"]["variance"]
-    assert values["all"]["variance"] <= 1.02 * values["chosen"]["variance"]
-    assert len(values["even"]["sensors"]) == count
-
-
-def test_the_choice_is_told_in_words(run: Run, tmp_path: Path) -> None:
-    path = written(tmp_path, ROOMS)
-    values = json.loads(run("plan", path, "--choose", 5, "--json")[1])
-    _, out, _ = run("plan", path, "--choose", 5)
-    assert "5 sensors of two-rooms to keep" in out
-    for name in values["sensors"]:
-        assert re.search(rf"^ ?{name} +\[", out, flags=re.MULTILINE)
-    assert values["tables"].strip() in out
-    for who, which in (("these, least-error noise", "chosen"), ("all 12, least-error noise", "all")):
-        assert row(out, who)[-1] == pytest.approx(values[which]["variance"], rel=1e-2)
-    assert row(out, "all 12, equal noise")[-1] == pytest.approx(values["all"]["equal_variance"], rel=1e-2)
-
-
-def test_chosen_sensors_keep_their_names_and_baselines(run: Run, tmp_path: Path) -> None:
-    named = "".join(f'[[sensor]]\nid = "n{k}"\nat = {k / 5}\nbaseline = {k}.5\n' for k in range(6))
-    text = LINE.replace("sensors = 6\n", "") + named
-    values: dict[str, Any] = json.loads(run("plan", written(tmp_path, text), "--choose", 3, "--json")[1])
-    for table in tomllib.loads(values["tables"])["sensor"]:
-        number = int(table["id"][1:])
-        assert table["at"] == pytest.approx(number / 5)
-        assert table["baseline"] == number + 0.5
-
-
-def test_a_matrix_has_rows_to_keep(run: Run, tmp_path: Path) -> None:
-    code, out, _ = run("plan", written(tmp_path, MATRIX), "--choose", 2)
-    assert code == 0
-    assert re.search(r"Keep these rows of the matrix file, in this order: [123], [123]\.", out)
-
-
-@pytest.mark.parametrize(("count", "says"), [(13, "has 12 sensors to choose from"), (0, "choose"), ("many", "choose")])
-def test_a_count_that_cannot_be_is_refused(count: object, says: str, run: Run, tmp_path: Path) -> None:
-    code, out, err = run("plan", written(tmp_path, ROOMS), "--choose", count)
-    assert (code, out) == (2, "")
-    assert says in err
-    assert "Traceback" not in err
-
-
 @pytest.mark.parametrize("text", [ROOMS, LINE, PLANE, GRAPH], ids=["rooms", "line", "plane", "graph"])
 def test_plan_says_what_no_method_can_beat(text: str, run: Run, tmp_path: Path) -> None:
     site = tmp_path / "site.toml"
@@ -208,13 +149,6 @@ def test_a_plan_is_not_written_over_what_it_is_made_from(run: Run, tmp_path: Pat
         assert done.code == 2
         assert "is an input of this command" in done.err
     assert (site.read_text(), (tmp_path / "m.csv").read_text()) == before
-
-
-def test_a_choice_of_sensors_is_not_a_plan(run: Run, tmp_path: Path) -> None:
-    done = run("plan", written(tmp_path, LINE), "--choose", 3, "--out", tmp_path / "p.json")
-    assert (done.code, done.out) == (2, "")
-    assert "--choose with --out: change the site file first" in done.err
-    assert not (tmp_path / "p.json").exists()
 
 
 def test_an_output_that_cannot_be_written_is_a_failure(run: Run, tmp_path: Path) -> None:

@@ -51,7 +51,6 @@ def test_a_sweep_as_json_has_every_setting_with_errors(succeed: Run, site: Path)
         ("--sweep", "--readings", "2.5"),
         ("--sweep", "--need", "kitchen 90%"),
         ("--sweep", "--out", "plan.json"),
-        ("--sweep", "--choose", "3"),
         ("--sweep", "--plot", "picture.txt"),
         ("--need", "room 95%"),
         ("--frames", "100"),

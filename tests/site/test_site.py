@@ -102,18 +102,6 @@ def test_a_site_is_planned_with_noise_of_least_error_unless_it_says_equal() -> N
     assert own.design_report.equal_variance == pytest.approx(same.design_report.variance)
 
 
-def test_a_site_chooses_sensors_at_its_own_claim() -> None:
-    text = changed(LINE, "T = 0.02\n", "T = 0.02\ntolerance = { diffusion = 0.1 }\n") + 'scope = "sensor"\n'
-    site = parse_site(text)
-    seen: list[float] = []
-    cloak = site.choose_sensors(3, progress=seen.append).cloak
-    assert cloak.physics.sensors == 3
-    assert (cloak.epsilon, cloak.delta, cloak.alpha, cloak.readings_per_window) == (2.0, 1e-4, 0.02, 2)
-    assert cloak.scope == "sensor"
-    assert cloak.family.tolerance == site.tolerance
-    assert seen
-
-
 def test_a_sensor_may_have_its_own_baseline() -> None:
     site = parse_site("baseline = 21.5\n" + FLAT)
     assert site.sensor_ids == ("hall", "study")
@@ -135,7 +123,6 @@ def test_a_sensor_may_have_its_own_hardware() -> None:
         cloak.resolution_cost < parse_site(changed(text, "own_noise = 0.04", "own_noise = 0.0")).cloak().resolution_cost
     )
     assert "own, of at least 0 to 0.04" in " ".join(site.assumptions)
-    assert site.choose_sensors(1).cloak.resolution in (0.0625, 0.01)
 
 
 @pytest.mark.parametrize(

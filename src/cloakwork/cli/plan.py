@@ -1,11 +1,6 @@
-"""`cloakwork plan`: the noise of a site, what it hides and what it costs; `--choose` ranks its sensors instead,
+"""`cloakwork plan`: the noise of a site, what it hides and what it costs; `--sweep` compares settings."""
 
-and `--sweep` compares settings (`cli/sweep.py`).
-"""
-
-import json as text_form
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +11,7 @@ import typer
 from cloakwork._checks import more_noise, one_or_each, percent, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits, papers_bound
 from cloakwork.cli.arguments import Json, Scheduler, SiteFile
-from cloakwork.cli.output import as_json, bar, busy, counted, say, table
+from cloakwork.cli.output import as_json, busy, counted, say, table
 from cloakwork.cli.planned_accuracy import (
     OverTime,
     bit_values,
@@ -51,8 +46,8 @@ from cloakwork.cli.sweep import (
     sweep,
 )
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Nuisance, Physics
-from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, Scope, SensorChoice
+from cloakwork.physics import HeatLine, Nuisance
+from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, Scope
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
 EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
@@ -61,9 +56,6 @@ LOCATING = "Locating a lone source from one window, along one axis (Cramer-Rao: 
 
 def plan(
     path: SiteFile,
-    choose: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Instead, show which N of the sensors to keep.")
-    ] = None,
     compare: Sweep = False,
     alpha: Alphas = None,
     epsilon: Epsilons = None,
@@ -78,20 +70,15 @@ def plan(
     out: Annotated[Path | None, typer.Option("--out", help="File to write the frozen plan to.")] = None,
     json: Json = False,
 ) -> None:
-    """Print the plan of a site and write it to a file, choose sensors, or compare settings."""
-    instead = "--choose" if choose is not None else "--sweep" if compare else None
-    if instead and (out is not None or (choose is not None and compare)):
-        other = "--out" if out is not None else "--sweep"
-        raise InputError(f"{instead} with {other}: change the site file first, then write its plan with --out.")
+    """Print the plan of a site and write it to a file, or compare settings."""
+    if compare and out is not None:
+        raise InputError("--sweep with --out: change the site file first, then write its plan with --out.")
     site = load_site(path)
     options = SweepOptions(alpha, epsilon, readings, sensors, resolution, need, frames, plot, scheduler, kept)
     if compare:
         sweep(site, path, options, json=json)
         return
     options.refuse_any()
-    if choose is not None:
-        _choose(site, choose, json=json)
-        return
     with busy(planning(site)):
         cloak = site.cloak()
         frozen = freeze(site, cloak)
@@ -317,69 +304,3 @@ def _print_design(cloak: Cloak) -> None:
                 f"(The noise is designed for {counted(report.sources, 'source')}: the mean variance of each is then "
                 f"{report.scene_variance:.3g}, and no noise at this guarantee has less than {least}.)\n"
             )
-
-
-def _choose(site: Site, count: int, *, json: bool) -> None:
-    """Print which sensors to keep, how accurate they are, and their tables for the site file."""
-    if count > site.physics.sensors:
-        raise InputError(
-            f"--choose {count}: {site.name} has {site.physics.sensors} sensors to choose from.", choose=count
-        )
-    with bar("choosing sensors") as progress:
-        choice = site.choose_sensors(count, progress=progress)
-    tables = sensor_tables(site, choice.sensors)
-    if json:
-        as_json(choice_values(site, choice) | {"tables": tables})
-        return
-    sensors = [(site.sensor_ids[k], _position(site.physics, k) or f"row {k + 1}") for k in choice.sensors]
-    table(f"{counted(count, 'sensor')} of {site.name} to keep", ("sensor", "at"), sensors)
-    every = choice.all_report
-    accuracy = [
-        ("these, least-error noise", choice.report.vicinity, choice.report.variance),
-        ("as many spread evenly, least-error noise", choice.even_report.vicinity, choice.even_report.variance),
-        (f"all {site.physics.sensors}, least-error noise", every.vicinity, every.variance),
-        (f"all {site.physics.sensors}, equal noise", every.equal_vicinity, every.equal_variance),
-    ]
-    rows = [(name, f"{vicinity:.3g}", f"{variance:.3g}") for name, vicinity, variance in accuracy]
-    table(LOCATING, ("sensors", "standard deviation at a typical place", "mean variance over all places"), rows)
-    if site.spec.physics.kind == "matrix":
-        say(f"Keep these rows of the matrix file, in this order: {', '.join(str(k + 1) for k in choice.sensors)}.\n")
-    say("To put into the site file instead of its sensors:\n")
-    say(tables)
-
-
-def choice_values(site: Site, choice: SensorChoice) -> dict[str, object]:
-    """A choice of sensors as plain values."""
-    return {
-        "site": site.name,
-        "sensors": [site.sensor_ids[k] for k in choice.sensors],
-        "chosen": achieved(choice.report),
-        "even": achieved(choice.even_report) | {"sensors": [site.sensor_ids[k] for k in choice.even]},
-        "all": achieved(choice.all_report),
-    }
-
-
-def sensor_tables(site: Site, sensors: Sequence[int]) -> str:
-    """The [[sensor]] tables of some of a site's sensors."""
-    lines = []
-    for k in sensors:
-        lines += ["[[sensor]]", f'id = "{site.sensor_ids[k]}"']
-        at = _position(site.physics, k)
-        if at:
-            lines.append(f"at = {at}")
-        for key in ("baseline", "resolution", "own_noise") if site.spec.located else ():
-            value = getattr(site.spec.located[k], key)
-            lines += [] if value is None else [f"{key} = {value!r}"]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _position(physics: Physics, sensor: int) -> str:
-    """The position of a sensor as a site file has it; empty if unknown."""
-    if isinstance(physics, HeatLine):
-        return repr(float(physics.sensor_positions[sensor]))
-    if isinstance(physics, FloorPlan | HeatPlane):
-        return repr([float(value) for value in physics.sensor_positions[sensor]])
-    if isinstance(physics, Graph) and physics.space.labels is not None:
-        return text_form.dumps(str(physics.space.labels[physics.sensor_places[sensor]]), ensure_ascii=False)
-    return ""

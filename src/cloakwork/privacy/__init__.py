@@ -25,7 +25,6 @@ from cloakwork.privacy.noise_table import (
 from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.private_choice import Chooser, choose
 from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
-from cloakwork.privacy.sensor_choice import SensorChoice, choose_sensors, keep_sensors
 from cloakwork.privacy.shared import SharedNoise
 from cloakwork.privacy.variance import mean_variance, place_variances
 
@@ -53,7 +52,6 @@ __all__ = [
     "OffsetWalk",
     "Profile",
     "Scope",
-    "SensorChoice",
     "SharedNoise",
     "Shares",
     "SlowNoise",
@@ -62,11 +60,9 @@ __all__ = [
     "allowed_mu",
     "check_claim",
     "choose",
-    "choose_sensors",
     "cuts_error",
     "first_offset",
     "flip_table",
-    "keep_sensors",
     "keyed_noise",
     "keyed_words",
     "laplace_table",

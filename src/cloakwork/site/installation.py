@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, Nuisance, Physics, Timing, Tolerance
-from cloakwork.privacy import Cloak, Flip, NoiseLaw, SensorChoice, SharedNoise, SlowNoise, Stay, choose_sensors
+from cloakwork.privacy import Cloak, Flip, NoiseLaw, SharedNoise, SlowNoise, Stay
 from cloakwork.recovery import MOST_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
@@ -328,11 +327,6 @@ class Site:
             "tolerance": self.tolerance,
             "timing": self.timing,
         }
-
-    def choose_sensors(self, count: int, *, progress: Callable[[float], None] | None = None) -> SensorChoice:
-        """Choose the `count` sensors of the site that locate a lone source best at the site's claim."""
-        claim = {key: value for key, value in self._claim.items() if key != "noise"}
-        return choose_sensors(self.physics, count, **claim, drift=self.drift, progress=progress)
 
     def estimator(self) -> EstimatorChoice:
         """Choose the estimator that suits the site's sources."""

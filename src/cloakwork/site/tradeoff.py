@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from scipy import spatial
+from scipy.cluster import vq
 
 from cloakwork._checks import FloatArray, count, positive
 from cloakwork._files import KeptResults
 from cloakwork.accuracy import Habits
 from cloakwork.errors import ClusterError, InputError
 from cloakwork.parallel import Cluster, versions
-from cloakwork.physics import Matrix
+from cloakwork.physics import Graph, Matrix
 from cloakwork.site.installation import Site
 from cloakwork.site.schema import SensorSpec
 from cloakwork.site.tracking_quality import (
@@ -284,13 +286,34 @@ def _with(site: Site, setting: Setting) -> Site:
 
 
 def _kept(site: Site, number: int) -> list[SensorSpec]:
-    """The best sensors of those that the site file lists."""
+    """Sensors of the site file that are far apart."""
     if number > site.physics.sensors:
         raise InputError(
             f"sensors={number}: the site file of {site.name} lists {site.physics.sensors}. Give fewer, or list more.",
             sensors=number,
         )
-    return [site.spec.located[k] for k in site.choose_sensors(number).sensors]
+    return [site.spec.located[k] for k in _far_apart(site, number)]
+
+
+def _far_apart(site: Site, number: int) -> list[int]:
+    """Pick sensors one by one, each the farthest from all before it, then those nearest to the centres of clusters."""
+    physics, at = site.physics, None
+    if isinstance(physics, Graph):
+        nodes = physics.sensor_places
+        apart = np.stack([physics.space.distances(int(node))[nodes] for node in nodes])
+    else:
+        at = np.array([np.atleast_1d(np.asarray(sensor.at, dtype=np.float64)) for sensor in site.spec.located])
+        apart = spatial.distance.cdist(at, at)
+    chosen = [0]
+    while len(chosen) < number:
+        chosen.append(int(np.argmax(apart[chosen].min(axis=0))))
+    if at is not None:
+        centres, _ = vq.kmeans2(at, at[chosen], minit="matrix", iter=20, missing="warn")
+        chosen = []
+        for centre in centres:
+            order = np.argsort(((at - centre) ** 2).sum(axis=1), kind="stable")
+            chosen.append(next(int(k) for k in order if int(k) not in chosen))
+    return sorted(chosen)
 
 
 @dataclass(frozen=True, eq=False)
