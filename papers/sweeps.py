@@ -9,11 +9,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork._checks import FloatArray
-from cloakwork.accuracy import cramer_rao, le_cam
+from cloakwork.accuracy import cramer_rao
 from cloakwork.physics import HeatLine
 from cloakwork.privacy import Calibration
 from papers.drawing import FAINT, INK, SERIES, log_axes
 from papers.experiment import pick, stream
+from papers.le_cam import le_cam
 from papers.result import Measure, Table
 from papers.statistics import Mean, Slope, fit_slope
 from papers.trials import PAPERS_TRIALS, PLACES, Method, Score, Setting, try_method, uniform_errors
@@ -168,7 +169,7 @@ def floor_of(setting: Setting, sigma: float) -> float | None:
     """Le Cam's bound for any method, averaged over the places of one source that may be anywhere."""
     if setting.at or setting.count > 1:
         return None
-    return le_cam(HeatLine(setting.n, setting.m, setting.T, placement="anywhere"), sigma).average
+    return le_cam(HeatLine(setting.n, setting.m, setting.T, placement="anywhere"), sigma)
 
 
 def draw_methods(axes: Any, sweep: Sweep) -> None:

@@ -9,10 +9,11 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from cloakwork._checks import FloatArray
-from cloakwork.accuracy import Constants, LineSetting, emd, proof_constants
+from cloakwork.accuracy import emd
 from cloakwork.physics import HeatLine, Space
 from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
 from papers.experiment import Run
+from papers.upper_bound import Constants, LineSetting, proof_constants
 
 M = 50
 LATE, EARLY = 0.05, 0.001

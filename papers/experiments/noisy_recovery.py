@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from cloakwork.accuracy import cramer_rao, papers_bound
+from cloakwork.accuracy import cramer_rao
 from papers.experiment import Experiment, Run, stream
 from papers.panels import Axis, Panels, Stretch, rate_claim, run_cells, run_panels
 from papers.result import Agreement, Claim, Goal, Measure, Table
 from papers.statistics import Mean, Slope, fit_slope, judge_lower, judge_upper
 from papers.sweeps import FLOOR
 from papers.trials import Method, Place, Setting, uniform_errors
+from papers.upper_bound import papers_bound
 
 FIRST, SHORT = "Gilbert and McMillan, first version", "Gilbert and McMillan, abstract"
 STRETCHES = (

@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from cloakwork.accuracy import papers_bound
 from cloakwork.privacy import Calibration, largest_mu
 from papers.experiment import Experiment, Run
 from papers.panels import Axis, Panels, Stretch, Way, rate_claim, run_cells, run_panels
 from papers.result import Agreement, Claim, Goal, Table
 from papers.sweeps import Point
 from papers.trials import Method, Place, Setting
+from papers.upper_bound import papers_bound
 
 LATEST, FIRST = "Gilbert and McMillan", "Gilbert and McMillan, first version"
 SHORT = "Gilbert and McMillan, abstract"

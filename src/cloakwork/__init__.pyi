@@ -5,10 +5,7 @@ from .accuracy import cramer_rao as cramer_rao
 from .accuracy import emd as emd
 from .accuracy import l1 as l1
 from .accuracy import l2 as l2
-from .accuracy import le_cam as le_cam
 from .accuracy import limits as limits
-from .accuracy import papers_bound as papers_bound
-from .accuracy import resolution as resolution
 from .accuracy import simulated_day as simulated_day
 from .auditing import Audit as Audit
 from .auditing import audit as audit

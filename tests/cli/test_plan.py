@@ -101,8 +101,8 @@ def test_plan_says_what_no_method_can_beat(text: str, run: Run, tmp_path: Path) 
     assert "cannot be distinguished from both in the middle" in out
     assert "Recovery will use PointSources: each of up to 4 sources has the strength 1" in " ".join(out.split())
     values = json.loads(run("plan", site, "--json")[1])["limits"]
-    assert values["typical_radius"] is None or values["typical_radius"] >= 0
-    assert values["average_emd"] <= values["worst_emd"]
+    assert values["typical_std"] is None or values["typical_std"] >= 0
+    assert values["average_emd"] <= values["average_rms"]
     assert len(values["sentences"]) == (4 if text == LINE else 3)
 
 

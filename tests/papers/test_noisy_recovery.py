@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from cloakwork.accuracy import cramer_rao, papers_bound
+from cloakwork.accuracy import cramer_rao
 from cloakwork.physics import HeatLine
 from papers import Agreement, Result
 from papers.experiments.noisy_recovery import AXES, RANGES, Bound, Late, Noisy, bound_of_papers, late_limit
 from papers.statistics import Slope
 from papers.trials import Place
+from papers.upper_bound import papers_bound
 from tests.papers import panel_kit
 from tests.papers.kit import probed
 

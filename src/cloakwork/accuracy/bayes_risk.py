@@ -1,25 +1,27 @@
 """The Bayes risk of locating a lone source: no method does better on average."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, count
 from cloakwork.accuracy.whitening import Whitened, refuse_one_place, sigma_of_each_sensor, whiten
 from cloakwork.physics import Metric, Physics, Space
 
 CONFIDENCE = 0.9999  # that a bound holds, over the simulated readings
-FEWEST, MOST, WORK = 2_000, 8_000, 5_000_000  # frames to simulate: WORK / places, within these limits
+MIN_FRAMES, MAX_FRAMES, WORK = 2_000, 8_000, 5_000_000  # frames to simulate: WORK / places, within these limits
 PILOT = 1 / 8  # share of the frames that only choose where to clip the others
 CLIPS = (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 30.0)  # candidates, in means of the pilot
 CHUNK = 500_000  # probabilities in memory at once
-TABLE = 1_000  # most places whose distances are tabulated
+MAX_TABLE = 1_000  # places whose distances are tabulated
 DIRECTIONS = 4  # on a plane; a vector is at least sin(pi/8) times the sum of its shadows along them
 DOWN = 1 - 1e-6  # covers float32 distances and the rounding of sums
+
+_Risks = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""From probabilities (frames, n) to the least mean distance and mean squared distance of any answer, (frames,) each."""
 
 
 @dataclass(frozen=True)
@@ -71,123 +73,88 @@ def bayes_risk(physics: Physics, sigma: ArrayLike, *, readings: int = 1) -> Baye
 
 
 def risk_of(whitened: Whitened) -> BayesRisk:
-    """`bayes_risk` for whitened columns."""
-    answers = _answers(whitened.space)
-    rows = [np.stack([*answers.risks(posterior), 1 - posterior.max(axis=1)]) for posterior in _posteriors(whitened)]
-    mean, square, wrong = (_at_least(values) for values in np.concatenate(rows, axis=1))
-    slip = whitened.error  # columns that are off by this change the law of the readings by less, in total variation
-    mean = max(0.0, mean - slip * answers.extent) * DOWN
-    square = max(0.0, square - slip * answers.extent**2) * DOWN
-    return BayesRisk(mean, max(mean, math.sqrt(square)), min(1.0, 1 - (wrong - slip) * DOWN))
-
-
-def _posteriors(whitened: Whitened) -> Iterator[FloatArray]:
-    """Probabilities of all places, given simulated readings of a source at a random place; (frames, n) at a time."""
-    rng = np.random.default_rng(0)
-    n, m = whitened.columns.shape
-    left = int(np.clip(WORK // n, FEWEST, MOST))
+    """Return the `bayes_risk` of a whitened model."""
+    extent, risks = _best_answers(whitened.physics.space)
+    rng, (n, m) = np.random.default_rng(0), whitened.columns.shape
+    rows, left = list[FloatArray](), int(np.clip(WORK // n, MIN_FRAMES, MAX_FRAMES))
     while left > 0:
         frames = min(left, max(1, CHUNK // n))
         readings = whitened.columns[rng.integers(0, n, frames)] + rng.standard_normal((frames, m))
         logs = readings @ whitened.columns.T - whitened.squares / 2
         posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
         posterior /= posterior.sum(axis=1, keepdims=True)
-        yield posterior
+        rows.append(np.stack([*risks(posterior), 1 - posterior.max(axis=1)]))
         left -= frames
+    mean, square, wrong = (_lower_limit(values) for values in np.concatenate(rows, axis=1))
+    slip = whitened.error  # columns that are off by this change the readings' distribution by less, in total variation
+    mean = max(0.0, mean - slip * extent) * DOWN
+    square = max(0.0, square - slip * extent**2) * DOWN
+    return BayesRisk(mean, max(mean, math.sqrt(square)), min(1.0, 1 - (wrong - slip) * DOWN))
 
 
-class _Answers(Protocol):
-    """The least expected error of any answer; `extent` bounds the error."""
-
-    @property
-    def extent(self) -> float: ...
-
-    def risks(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean distance and mean squared distance of the best answers, (frames, n) to twice (frames,)."""
-
-
-def _answers(space: Space) -> _Answers:
+def _best_answers(space: Space) -> tuple[float, _Risks]:
+    """Return a bound on the error of any answer, and the errors of the best ones."""
     apart = np.abs(space.places[space.pairs[:, 0]] - space.places[space.pairs[:, 1]])
     straight = np.sqrt((apart**2).sum(axis=1))
-    if space.places.shape[1] in {1, 2} and (space.lengths >= straight * (1 - 1e-9)).all():
-        along_axes = space.metric is not Metric.PLANE and (space.lengths >= apart.sum(axis=1) * (1 - 1e-9)).all()
-        return _Shadows.of(space.places, along_axes or space.places.shape[1] == 1)
-    if len(space) > TABLE:
-        return _Steps(float(space.lengths.min()))
-    table = space.distance_table
-    finite = np.isfinite(table)
-    return _Table(np.where(finite, table, table[finite].max()))
-
-
-@dataclass(frozen=True, eq=False)
-class _Shadows:
-    """Places with coordinates: a distance is at least `share` times the sum of its shadows along some directions."""
-
-    places: FloatArray
-    directions: FloatArray
-    share: float
-
-    @classmethod
-    def of(cls, places: FloatArray, along_axes: bool) -> "_Shadows":
-        if along_axes:
-            return cls(places, np.eye(places.shape[1]), 1.0)
+    axes = space.places.shape[1]
+    if axes in {1, 2} and (space.lengths >= straight * (1 - 1e-9)).all():
+        if axes == 1 or (space.metric is not Metric.PLANE and (space.lengths >= apart.sum(axis=1) * (1 - 1e-9)).all()):
+            return _by_shadows(space.places, np.eye(axes), 1.0)
         angles = np.arange(DIRECTIONS) * np.pi / DIRECTIONS
-        return cls(places, np.stack([np.cos(angles), np.sin(angles)], axis=1), math.sin(np.pi / (2 * DIRECTIONS)))
+        directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return _by_shadows(space.places, directions, math.sin(np.pi / (2 * DIRECTIONS)))
+    if len(space) <= MAX_TABLE:
+        return _by_table(space)
+    shortest = float(space.lengths.min())
 
-    @property
-    def extent(self) -> float:
-        return float(np.ptp(self.places, axis=0).sum())
+    def risks(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        wrong = 1 - posterior.max(axis=1)
+        return wrong * shortest, wrong * shortest**2
 
-    def risks(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return shortest, risks
+
+
+def _by_shadows(places: FloatArray, directions: FloatArray, share: float) -> tuple[float, _Risks]:
+    """Answers anywhere: a distance is at least `share` times the sum of its shadows along these directions."""
+
+    def risks(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean = np.zeros(len(posterior))
-        for direction in self.directions:
-            along = self.places @ direction
+        for direction in directions:
+            along = places @ direction
             order = np.argsort(along, kind="stable")
             levels, starts = np.unique(along[order], return_index=True)
             below = np.cumsum(np.add.reduceat(posterior[:, order], starts, axis=1), axis=1)[:, :-1]
             mean += np.minimum(below, 1 - below) @ np.diff(levels)  # the mean distance from the median
-        centred = self.places - self.places.mean(axis=0)
+        centred = places - places.mean(axis=0)
         square = posterior @ (centred**2).sum(axis=1) - ((posterior @ centred) ** 2).sum(axis=1)
-        return self.share * mean, square
+        return share * mean, square
+
+    return float(np.ptp(places, axis=0).sum()), risks
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Places with all their distances: the answer is one of the places."""
+def _by_table(space: Space) -> tuple[float, _Risks]:
+    """Answers that are places, by all distances; places without a path are as far apart as any others."""
+    table = space.distance_table
+    distances = np.where(np.isfinite(table), table, table[np.isfinite(table)].max())
 
-    distances: NDArray[np.float32]
-
-    @property
-    def extent(self) -> float:
-        return float(self.distances.max())
-
-    def risks(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def risks(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
         weights = posterior.astype(np.float32)
-        mean, square = ((weights @ self.distances**power).min(axis=1) for power in (1, 2))
-        return mean.astype(np.float64), square.astype(np.float64)
+        mean, square = ((weights @ distances**power).min(axis=1).astype(np.float64) for power in (1, 2))
+        return mean, square
+
+    return float(distances.max()), risks
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """Many places without coordinates: a wrong answer is off by at least the shortest step."""
-
-    extent: float
-
-    def risks(self, posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        wrong = 1 - posterior.max(axis=1)
-        return wrong * self.extent, wrong * self.extent**2
-
-
-def _at_least(values: FloatArray) -> float:
-    """A lower limit on the mean of independent values that are not negative, at `CONFIDENCE`."""
+def _lower_limit(values: FloatArray) -> float:
+    """Return a lower limit on the mean of independent values that are not negative, at `CONFIDENCE`."""
     pilot, rest = np.split(values, [int(PILOT * len(values))])
     clips = [clip * float(pilot.mean()) for clip in CLIPS]
     best = max(clips, key=lambda clip: _bernstein(pilot, clip, len(rest)))
     return max(0.0, _bernstein(rest, best, len(rest)))
 
 
-def _bernstein(values: FloatArray, clip: float, count: int) -> float:
+def _bernstein(values: FloatArray, clip: float, number: int) -> float:
     clipped = np.minimum(values, clip)
     doubt = math.log(2 / (1 - CONFIDENCE))
-    width = math.sqrt(2 * float(clipped.var(ddof=1)) * doubt / count) + 7 * clip * doubt / (3 * (count - 1))
+    width = math.sqrt(2 * float(clipped.var(ddof=1)) * doubt / number) + 7 * clip * doubt / (3 * (number - 1))
     return float(clipped.mean()) - width

@@ -1,9 +1,4 @@
-"""Earth mover distance between two maps, by an exact minimum-cost flow, and two plainer distances.
-
-The flow uses successive shortest paths: from each place with something left to send, Dijkstra's method over reduced
-costs finds the nearest place that still lacks something, through forward arcs and backwards along arcs that carry flow.
-Potentials keep the reduced costs non-negative and prove the result optimal.
-"""
+"""Earth mover distance between two maps, by an exact minimum-cost flow, and two plainer distances."""
 
 from heapq import heappop, heappush
 
@@ -15,13 +10,13 @@ from cloakwork._compile import compiled
 from cloakwork.errors import MeasureError
 from cloakwork.physics import Metric, Space
 
-CRUMB = 1e-15
-MOST_ARCS = 20_000_000
+CRUMB = 1e-15  # of the total weight: less is not moved
+MAX_PAIRS = 20_000_000
 FEW_PAIRS = 400_000  # up to here, distances between places are cheaper than flows through them
 
 
 def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
-    """The mean distance that weight must travel to turn one map into the other, in units of the space.
+    """Return the mean distance that weight must travel to turn one map into the other, in units of the space.
 
     Both maps are first scaled to a total of 1.
 
@@ -41,20 +36,19 @@ def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
     if space.metric is Metric.LINE:
         return float(np.abs(np.cumsum(difference)[:-1]) @ space.lengths)
     difference[np.abs(difference) <= CRUMB] = 0.0
-    if not difference.any():
-        return 0.0
-    givers, takers = int((difference > 0).sum()), int((difference < 0).sum())
-    if space.metric is Metric.PLANE or givers * takers <= FEW_PAIRS:
-        cost = _transport(difference, space)
+    givers, takers = np.flatnonzero(difference > 0), np.flatnonzero(difference < 0)
+    if space.metric is Metric.PLANE or len(givers) * len(takers) <= FEW_PAIRS:
+        fewer, more = sorted((givers, takers), key=len)
+        cost = _transport(difference, fewer, more, space)
     else:
-        cost = _flow(difference, space.pairs, space.lengths)
+        cost = _flow(difference, space.pairs, space.lengths, givers=len(space))
     if cost < 0:
         raise MeasureError("the maps have weight in unconnected parts: their distance is undefined.", space=space)
     return cost
 
 
 def l1(first: ArrayLike, second: ArrayLike) -> float:
-    """Sum of absolute differences of two maps, without scaling.
+    """Return the sum of absolute differences of two maps, without scaling.
 
     >>> l1([1, 0, 0], [0, 0.5, 0])
     1.5
@@ -63,7 +57,7 @@ def l1(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def l2(first: ArrayLike, second: ArrayLike) -> float:
-    """Root of the sum of squared differences of two maps, without scaling.
+    """Return the root of the sum of squared differences of two maps, without scaling.
 
     >>> l2([3, 0], [0, 4])
     5.0
@@ -95,69 +89,56 @@ def _normalised(name: str, values: ArrayLike, space: Space) -> FloatArray:
     return np.asarray(scaled / scaled.sum())
 
 
-def _transport(difference: FloatArray, space: Space) -> float:
-    """Carry weight from each place with too much to those with too little, at their distance."""
-    givers, takers = np.flatnonzero(difference > 0), np.flatnonzero(difference < 0)
-    if len(givers) * len(takers) > MOST_ARCS:
-        arcs = len(givers) * len(takers)
-        raise MeasureError(f"{arcs:,} pairs of places differ: drop small weights from the maps first.", pairs=arcs)
-    if len(givers) > len(takers):
-        return _transport(-difference, space)
-    distances = np.stack([space.distances(int(giver))[takers] for giver in givers])
-    i, j = np.meshgrid(np.arange(len(givers)), len(givers) + np.arange(len(takers)), indexing="ij")
-    reached = np.isfinite(distances)
-    pairs = np.stack([i[reached], j[reached]], axis=1)
-    excess = difference[np.concatenate([givers, takers])]
-    return _flow(excess, pairs, distances[reached], one_way=True)
+def _transport(difference: FloatArray, fewer: IntArray, more: IntArray, space: Space) -> float:
+    """Carry weight between places at their distance."""
+    if len(fewer) * len(more) > MAX_PAIRS:
+        pairs = len(fewer) * len(more)
+        raise MeasureError(f"{pairs:,} pairs of places differ: drop small weights from the maps first.", pairs=pairs)
+    if not len(fewer):
+        return 0.0
+    distances = np.stack([space.distances(int(place))[more] for place in fewer])
+    i, j = np.nonzero(np.isfinite(distances))
+    excess = difference[np.concatenate([fewer, more])]
+    giving = excess if excess[0] > 0 else -excess
+    return _flow(giving, np.stack([i, len(fewer) + j], axis=1), distances[i, j], givers=len(fewer))
 
 
-def _flow(excess: FloatArray, pairs: IntArray, lengths: FloatArray, *, one_way: bool = False) -> float:
-    """Order the arcs by node, each with its reverse, and solve; -1 if some weight cannot be sent."""
-    n, p = len(excess), len(pairs)
-    there, back = pairs[:, 0], pairs[:, 1]
-    tails = np.concatenate([there, back] if one_way else [there, back, back, there])
-    heads = np.concatenate([back, there] if one_way else [back, there, there, back])
-    costs = np.concatenate([lengths, -lengths] * (1 if one_way else 2))
-    room = np.concatenate([np.full(p, np.inf), np.zeros(p)] * (1 if one_way else 2))
-    blocks = np.arange(2 * p).reshape(2, p)[::-1].ravel()
-    twins = blocks if one_way else np.concatenate([blocks, 2 * p + blocks])
+def _flow(excess: FloatArray, pairs: IntArray, lengths: FloatArray, *, givers: int) -> float:
+    """Carry weight over pairs of places, away from the first `givers` places; -1 if some cannot be sent."""
+    tails, heads = (np.concatenate(ends) for ends in (pairs.T, pairs.T[::-1]))
     order = np.argsort(tails, kind="stable")
     position = np.empty(len(order), dtype=np.int64)
     position[order] = np.arange(len(order))
-    start = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=n))]).astype(np.int64)
-    return float(
-        cheapest_flow(start, heads[order], costs[order], position[twins[order]], room[order], excess.copy(), CRUMB)
-    )
+    back = position[(order + len(pairs)) % len(order)]
+    start = np.searchsorted(tails[order], np.arange(len(excess) + 1))
+    return float(_cheapest_flow(start, heads[order], np.tile(lengths, 2)[order], back, excess.copy(), givers, CRUMB))
 
 
 @compiled
-def cheapest_flow(
+def _cheapest_flow(
     start: IntArray,
-    ends: IntArray,
-    costs: FloatArray,
-    twins: IntArray,
-    capacity: FloatArray,
+    heads: IntArray,
+    lengths: FloatArray,
+    back: IntArray,
     excess: FloatArray,
+    givers: int,
     crumb: float,
 ) -> float:
     """Send every positive excess to the negative ones; the cost, or -1 if some cannot be sent.
 
-    The arcs of node v are start[v]:start[v+1], to `ends` at `costs`. `twins` holds the reverse of each arc, with the
-    opposite cost and the flow that can be undone as its `capacity` (infinite for a forward arc). Amounts up to `crumb`
-    are dropped.
+    The arcs of node v are start[v]:start[v+1]; `back` holds the arc of the same pair in the other direction. While
+    that one carries flow, an arc owes it and takes it back; arcs of nodes from `givers` on do nothing else.
+    Successive shortest paths: Dijkstra's method over reduced costs finds the nearest node that lacks something.
+    Potentials keep the reduced costs non-negative, which proves the optimum.
     """
-    n = len(start) - 1
-    potential = np.zeros(n)
-    distance = np.empty(n)
-    came = np.empty(n, np.int64)
-    known = np.empty(n, np.bool_)
-    total = 0.0
+    n, total = len(excess), 0.0
+    potential, distance = np.zeros(n), np.empty(n)
+    came, known, owed = np.empty(n, np.int64), np.empty(n, np.bool_), np.zeros(len(heads))
     for source in range(n):
         while excess[source] > crumb:
             distance[:] = np.inf
             known[:] = False
             distance[source] = 0.0
-            came[source] = -1
             nearest = [(0.0, source)]
             sink = -1
             while len(nearest) > 0:
@@ -169,10 +150,11 @@ def cheapest_flow(
                     sink = node
                     break
                 for arc in range(start[node], start[node + 1]):
-                    other = ends[arc]
-                    if capacity[arc] <= 0.0 or known[other]:
+                    other = heads[arc]
+                    if known[other] or (owed[arc] == 0.0 and node >= givers):
                         continue
-                    through = near + max(0.0, costs[arc] + potential[node] - potential[other])
+                    cost = -lengths[arc] if owed[arc] > 0.0 else lengths[arc]
+                    through = near + max(0.0, cost + potential[node] - potential[other])
                     if through < distance[other]:
                         distance[other] = through
                         came[other] = arc
@@ -182,21 +164,23 @@ def cheapest_flow(
                 if excess[source] > 4 * n * crumb:
                     return -1.0
                 break
-            reach = distance[sink]
-            for node in range(n):
-                potential[node] += min(distance[node], reach)
+            potential += np.minimum(distance, distance[sink])
             amount = min(excess[source], -excess[sink])
             node = sink
             while node != source:
-                amount = min(amount, capacity[came[node]])
-                node = ends[twins[came[node]]]
+                arc = came[node]
+                amount = min(amount, owed[arc]) if owed[arc] > 0.0 else amount
+                node = heads[back[arc]]
             node = sink
             while node != source:
                 arc = came[node]
-                capacity[arc] -= amount
-                capacity[twins[arc]] += amount
-                total += amount * costs[arc]
-                node = ends[twins[arc]]
+                if owed[arc] > 0.0:
+                    owed[arc] -= amount
+                    total -= amount * lengths[arc]
+                else:
+                    owed[back[arc]] += amount
+                    total += amount * lengths[arc]
+                node = heads[back[arc]]
             excess[source] -= amount
             excess[sink] += amount
     return total

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from cloakwork._checks import more_noise, one_or_each, percent, rounded_down, rounded_up, spread_of
-from cloakwork.accuracy import Limits, papers_bound
+from cloakwork.accuracy import Limits
 from cloakwork.cli.arguments import Json, Scheduler, SiteFile
 from cloakwork.cli.output import as_json, busy, counted, say, table
 from cloakwork.cli.planned_accuracy import (
@@ -46,7 +46,7 @@ from cloakwork.cli.sweep import (
     sweep,
 )
 from cloakwork.errors import InputError
-from cloakwork.physics import HeatLine, Nuisance
+from cloakwork.physics import Nuisance
 from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, Scope
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
@@ -156,19 +156,7 @@ def _estimator(site: Site) -> str:
 def _limit_values(cloak: Cloak, bounds: Limits) -> dict[str, object]:
     numbers = {name: value for name, value in asdict(bounds).items() if isinstance(value, float)}
     values = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
-    return {**values, "method": str(bounds.method), "sentences": list(_limit_sentences(cloak, bounds))}
-
-
-def _limit_sentences(cloak: Cloak, bounds: Limits) -> tuple[str, ...]:
-    physics = cloak.physics
-    sentences = bounds.sentences(unit_of_length(physics))
-    if not isinstance(physics, HeatLine):
-        return sentences
-    middle = float(physics.space.places[physics.places // 2, 0])
-    bound = papers_bound(physics, [middle], float(cloak.claimed_sigmas.max()) / np.sqrt(cloak.readings_per_window))
-    if bound.informative:
-        return (*sentences, f"The papers' upper bound for one source in the middle is {rounded_up(bound.value, 3)}.")
-    return (*sentences, "The papers' upper bound for one source in the middle is vacuous with this much noise.")
+    return {**values, "method": str(bounds.method), "sentences": list(bounds.sentences(unit_of_length(cloak.physics)))}
 
 
 def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: list[OverTime]) -> None:
@@ -219,7 +207,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
     _print_design(cloak)
     if bounds is not None:
         say("How much one window reveals\n")
-        for sentence in _limit_sentences(cloak, bounds):
+        for sentence in bounds.sentences(unit_of_length(cloak.physics)):
             say(f"- {sentence}")
         say(f"- Recovery will use {_estimator(site)}.\n")
     print_over_time(cloak, over)

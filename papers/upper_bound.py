@@ -8,7 +8,8 @@ import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray, positive, rounded_up
-from cloakwork.accuracy.whitening import check_positions, sigma_of_each_sensor
+from cloakwork.accuracy import sigma_of_each_sensor
+from cloakwork.accuracy.whitening import check_positions
 from cloakwork.errors import InputError
 from cloakwork.physics import HeatLine, Physics, heat_kernel
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cloakwork.accuracy import PapersBound, emd, papers_bound
-from cloakwork.accuracy.papers_bound import Constants, LineSetting, Peaks
+from cloakwork.accuracy import emd
 from cloakwork.errors import InputError
 from cloakwork.physics import HeatLine, HeatPlane, sources
 from cloakwork.recovery import BasisPursuit, recover
+from papers.upper_bound import Constants, LineSetting, PapersBound, Peaks, papers_bound
 
 Floats = NDArray[np.float64]
 modelling: Any = cvxpy  # has no types
