@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -61,13 +62,13 @@ def test_sources_keep_their_labels_and_results_settle(sqlite_store: Store) -> No
 
 
 def test_a_restarted_collector_continues_the_tracks(sqlite_store: Store) -> None:
-    run(sqlite_store, range(5), LEFT)
-    before = stored(sqlite_store)[4]
-    run(sqlite_store, range(5, 9), LEFT, RIGHT)
+    run(sqlite_store, range(9), LEFT)
+    before = stored(sqlite_store)[8]
+    run(sqlite_store, range(9, 13), LEFT, RIGHT)
     found = stored(sqlite_store)
-    assert labels(found[8])["room-1"] == labels(before)["room-1"]
-    assert labels(found[8])["room-2"] not in {None, *(track.label for track in before.tracks)}
-    assert {track.label: track.since for track in found[8].tracks}[before.tracks[0].label] == before.tracks[0].since
+    assert labels(found[12])["room-1"] == labels(before)["room-1"]
+    assert labels(found[12])["room-2"] not in {None, *(track.label for track in before.tracks)}
+    assert {track.label: track.since for track in found[12].tracks}[before.tracks[0].label] == before.tracks[0].since
 
 
 def test_readings_of_another_plan_are_neither_followed_nor_attacked_with_the_noise_of_this_one(
@@ -216,3 +217,29 @@ def test_slow_offsets_of_a_claim_for_stays_are_known_and_who_arrives_is_found(sq
         ignorant.step(Frame(moment(plain, k), row, np.ones(len(row), dtype=bool))).fit for k, row in enumerate(steps)
     ]
     assert any(fit.doubtful for fit in fits), "without the offsets, the same readings do not fit"
+
+
+def test_frames_recovered_in_one_batch_have_the_tracks_and_rooms_that_they_have_one_by_one(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    """During a batch the store lacks its results: continuing from the last stored one would lose tracks."""
+
+    def followed(store: Store, batches: Sequence[range]) -> dict[int, Result]:
+        solver = Solver(SITE, store)
+        for batch in batches:
+            for number in batch:
+                store.readings.add(rows(number, *([LEFT] if number < 4 else [LEFT, RIGHT])))
+            times = [moment(SITE, number) for number in batch]
+            results = solver.solve(SITE.frames(store, store.frames.values(SITE.name, times)))
+            store.results.save(list({result.time: result for result in results}.values()))
+        return stored(store)
+
+    def seen(result: Result) -> object:
+        return result.settled, result.labels, result.tracks, result.zones, labels(result)
+
+    with open_store(f"sqlite:///{tmp_path / 'other.db'}") as other:
+        singly = followed(other, [range(number, number + 1) for number in range(14)])
+        together = followed(sqlite_store, [range(3), range(3, 14)])
+    assert {number: seen(result) for number, result in together.items()} == {
+        number: seen(result) for number, result in singly.items()
+    }

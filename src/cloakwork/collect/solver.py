@@ -37,7 +37,7 @@ class Follower:
         self._recent: dict[int, Frame] = {}  # frames that are not settled yet
         self._used: dict[int, Frame] = {}  # frames that have settled
         self._erasures = 0
-        self._said: tuple[RecoveredTrack, ...] = ()  # our tracks of the newest frame
+        self._made: dict[int, Result] = {}  # our last results, which may not be stored yet
         self._labels = 0  # the largest label so far
         self._known: dict[int, RecoveredTrack] = {}  # tracks whose labels are from the store
 
@@ -48,7 +48,7 @@ class Follower:
     def reset(self) -> None:
         """Start again from the stored frames."""
         self._tracker, self._newest, self._recent, self._used = None, 0, {}, {}
-        self._said, self._known = (), {}
+        self._made, self._known = {}, {}
 
     def take(self, frame: Frame) -> list[Result]:
         """Take a frame; returns its result after those that it settled."""
@@ -56,16 +56,12 @@ class Follower:
         tracker = self._current()
         late = frame.time <= self._newest
         results = [] if late else self._catch_up(tracker, frame.time)
-        before = self._store.results.last_followed(self._site.name, frame.time)
+        before = self._before(frame.time)
         if before is not None and not late:
             self._take_labels(tracker, before)
         found = self._step(tracker, frame)
         took = 1000 * (time.perf_counter() - began)
-        results += self._settled(tracker.settled, took)
-        result = self._result(found, took, before)
-        if found.tracked is not None and not late:
-            self._said = result.tracks
-        return [*results, result]
+        return [*results, *self._settled(tracker.settled, took), self._result(found, took)]
 
     def used(self, when: int) -> Mapping[str, int]:
         """The readings that a settled result was made from, by sensor; asked once."""
@@ -112,22 +108,35 @@ class Follower:
 
     def _take_labels(self, tracker: FrameTracker, before: Result) -> None:
         """Continue the tracks of a stored result that is not ours."""
-        if before.tracks == self._said:
+        ours = self._made.get(before.time)
+        if ours is not None and before.tracks == ours.tracks:
             return
         self._labels = max(self._labels, before.labels or 0)
         tracker.tracker.resume(places_of(self._site, before.tracks), self._labels)
         self._known = {track.label: track for track in before.tracks}
 
     def _settled(self, settled: Sequence[FrameRecovery], took: float) -> list[Result]:
-        name, results = self._site.name, self._store.results
         self._used |= {found.time: self._recent[found.time] for found in settled}
-        return [self._result(found, took, results.last_followed(name, found.time)) for found in settled]
+        return [self._result(found, took) for found in settled]
 
-    def _result(self, found: FrameRecovery, took: float, before: Result | None) -> Result:
+    def _result(self, found: FrameRecovery, took: float) -> Result:
         self._labels = max([self._labels, *(track.label for track in found.tracks)])
-        return make_result(
+        before = self._before(found.time)
+        result = make_result(
             self._site, found, self._clock(), took, before=before, known=self._known, labels=self._labels
         )
+        if found.tracked is not None:
+            oldest = min(self._recent)
+            self._made = {when: made for when, made in self._made.items() if when >= oldest} | {found.time: result}
+        return result
+
+    def _before(self, when: int) -> Result | None:
+        """The last result before a time: that of the store, unless ours is later and only waits to be saved."""
+        stored = self._store.results.last_followed(self._site.name, when)
+        ours = max((result for result in self._made.values() if result.time < when), key=_time, default=None)
+        if ours is None or (stored is not None and (stored.time, stored.settled) >= (ours.time, ours.settled)):
+            return stored
+        return ours
 
 
 class Solver:
@@ -230,6 +239,10 @@ class Solver:
             solved=self._clock(),
             took_ms=took,
         )
+
+
+def _time(result: Result) -> int:
+    return result.time
 
 
 def _reason(problem: Exception) -> str:
