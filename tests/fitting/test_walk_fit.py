@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cloakwork.errors import InputError
 from cloakwork.fitting import Walk, WalkFit, fit_walk, read_walk, rounded
 from cloakwork.fitting.fitted import COVERED, deviations
-from cloakwork.fitting.responses import Responses
+from cloakwork.fitting.responses import responses_to
 from cloakwork.physics import Family, FloorPlan
 from cloakwork.site import Site, edited, parse_site
 from tests.fitting.walks import SPOTS, STATED, stated, true_plan, true_readings, write_walk
@@ -51,8 +51,9 @@ def walked(site: Site, readings: NDArray[np.float64], seed: int) -> Walk:
 
 
 def test_the_decomposition_gives_the_matrix_of_the_floor_plan(site: Site, truth: FloorPlan) -> None:
-    found = STRENGTH * Responses.of_site(site).matrix(REACH, FOOTPRINT)
-    np.testing.assert_allclose(found, truth.matrix, rtol=1e-9, atol=1e-12)
+    assert isinstance(site.physics, FloorPlan)
+    found = STRENGTH * responses_to(site.physics, np.eye(site.physics.places))(REACH, FOOTPRINT)
+    np.testing.assert_allclose(found.T, truth.matrix, rtol=1e-9, atol=1e-12)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say(site: Site, truth: FloorPlan) -> None:
@@ -110,8 +111,8 @@ def test_the_noise_of_the_written_site_covers_the_confidence_region(text: str, n
     cloak = new.cloak()
     errors = deviations(COVERED, 14, fit.walk.freedom) * fit.gain_errors
     tops = (fit.gains + errors) * max(fit.strength.value, new.spec.sources.strongest)
-    for reach in (fit.reach.least, fit.reach.value, fit.reach.most):
-        for footprint in (fit.footprint.least, fit.footprint.value, fit.footprint.most):
+    for reach in (fit.reach.min, fit.reach.value, fit.reach.max):
+        for footprint in (fit.footprint.min, fit.footprint.value, fit.footprint.max):
             family = Family(true_plan(new, reach, 1.0, footprint), timing=new.timing)
             allowance = replace(cloak.allowance, family=family)
             assert allowance.cost(cloak.sigmas / tops, cloak.roundings / tops) <= cloak.frame_mu
@@ -133,7 +134,7 @@ def test_a_stated_tolerance_never_shrinks(truth: FloorPlan) -> None:
 def test_a_reach_that_no_tolerance_can_cover_is_refused(site: Site, truth: FloorPlan) -> None:
     fit = fitted(site, truth)
     with pytest.raises(InputError) as refusal:
-        _ = replace(fit, reach=replace(fit.reach, most=1.5 * fit.reach.value)).tolerance
+        _ = replace(fit, reach=replace(fit.reach, max=1.5 * fit.reach.value)).tolerance
     assert "reach" in refusal.value.values
 
 
@@ -145,8 +146,8 @@ def test_few_readings_a_spot_widen_the_region(site: Site, truth: FloorPlan, tmp_
         walk = read_walk(site, *write_walk(tmp_path, site, readings, spots, noise=0.02, reads=2, seed=seed))
         fit = fit_walk(site, walk)
         errors = deviations(COVERED, 14, walk.freedom) * fit.gain_errors
-        inside = fit.reach.least <= REACH <= fit.reach.most
-        inside &= fit.footprint.least <= FOOTPRINT <= fit.footprint.most
+        inside = fit.reach.min <= REACH <= fit.reach.max
+        inside &= fit.footprint.min <= FOOTPRINT <= fit.footprint.max
         held.append(inside and bool((abs(fit.gains - STRENGTH / fit.strength.value) <= errors).all()))
     assert np.mean(held) >= 0.92  # 0.95 less the chance of 100 walks
 

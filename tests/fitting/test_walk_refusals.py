@@ -134,3 +134,15 @@ def test_readings_that_do_not_rise_are_refused(tmp_path: Path) -> None:
     walk = read_walk(site, *write_walk(tmp_path, site, readings, [*SPOTS, None]))
     with pytest.raises(InputError, match="warmer"):
         fit_walk(site, walk)
+
+
+def test_a_walk_that_leaves_the_reach_open_has_an_infinite_interval_that_no_tolerance_covers(tmp_path: Path) -> None:
+    site = stated()
+    spots: list[tuple[float, float] | None] = [(0.6, 2.1), (1.2, 2.1), (0.6, 2.1), (1.2, 2.1), None]
+    readings = true_readings(true_plan(site), np.ones(12), np.full(12, 20.0), spots)
+    fit = fit_walk(site, read_walk(site, *write_walk(tmp_path, site, readings, spots, noise=3.0, reads=3, seed=2)))
+    assert fit.reach.max == np.inf
+    assert not fit.reach.known
+    with pytest.raises(InputError) as refusal:
+        _ = fit.tolerance
+    assert "reach" in refusal.value.values

@@ -7,28 +7,21 @@ from typing import Annotated
 import typer
 
 from cloakwork._checks import percent
-from cloakwork.cli.arguments import Json, PlanFile, Since, SiteFile, Until, no_password
+from cloakwork.cli.arguments import Json, SiteFile
 from cloakwork.cli.output import (
     as_json,
-    bar,
     busy,
     check_picture,
-    counted,
     note,
-    noting_kept,
     out,
     program,
     refuse_input,
-    refuse_unwritable,
     say,
     table,
     written,
 )
-from cloakwork.cli.planned_noise import planned_noise
-from cloakwork.cli.time_arguments import parse_moment
 from cloakwork.errors import InputError
-from cloakwork.fitting import MOST_FRAMES, CloakedFit, Fitted, WalkFit, fit_cloaked, fit_walk, read_walk, rounded
-from cloakwork.readings import OTHER_PLAN
+from cloakwork.fitting import Fitted, WalkFit, fit_walk, read_walk, rounded
 from cloakwork.site import Site, edited, listed_sensors, load_site, plan_beside
 
 Changes = dict[tuple[str | int, ...], float]
@@ -38,35 +31,18 @@ LARGE_GAIN = 0.3  # a tolerance whose noise is worth another walk
 
 def calibrate(
     path: SiteFile,
-    walk: Annotated[Path | None, typer.Option(help="File of start,end,x,y or time,x,y: where you stood.")] = None,
-    readings: Annotated[Path | None, typer.Option(help="File of time,sensor,value: true readings meanwhile.")] = None,
-    from_store: Annotated[
-        str | None, typer.Option(metavar="URL", callback=no_password, help="Fit to cloaked readings of this store.")
-    ] = None,
-    since: Since = None,
-    until: Until = None,
-    plan: PlanFile = None,
+    walk: Annotated[Path, typer.Option(help="File of start,end,x,y or time,x,y: where you stood.")],
+    readings: Annotated[Path, typer.Option(help="File of time,sensor,value: true readings meanwhile.")],
     target: Annotated[Path | None, typer.Option("--out", help="Site file to write with the fitted values.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Change the site file itself.")] = False,
-    kept: Annotated[Path | None, typer.Option(help="File with which an interrupted fit to a store goes on.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the walk against the model to write.")] = None,
     json: Json = False,
 ) -> None:
-    """Fit the physics of a floor plan to the readings of a walk, or to cloaked ones."""
+    """Fit the physics of a floor plan to the readings of a walk."""
     if write and target is not None:
         raise InputError("give either --write, which changes the site file, or --out with another file.")
-    inputs = tuple(file for file in (path, walk, readings) if file is not None)
-    site, wrong = load_site(path), False
-    if from_store is not None:
-        if walk is not None or readings is not None or plot is not None:
-            raise InputError("--walk, --readings and --plot go with a walk: leave them out with --from-store.")
-        changes = _from_store(site, path, from_store, (since, until), plan, kept, json=json)
-    elif walk is None or readings is None:
-        raise InputError("give --walk and --readings, or --from-store with the address of a collector's store.")
-    else:
-        if any(given is not None for given in (since, until, plan, kept)):
-            raise InputError("--since, --until, --plan and --kept go with --from-store: leave them out with a walk.")
-        changes, wrong = _from_walk(site, walk, readings, plot, inputs, json=json)
+    site, inputs = load_site(path), (path, walk, readings)
+    changes, wrong = _from_walk(site, walk, readings, plot, inputs, json=json)
     text = path.read_text(encoding="utf-8")
     new = _new_text(site, text, changes)
     if write or target is not None:
@@ -75,11 +51,8 @@ def calibrate(
         if not json:
             _show(text, new, path)
         note("nothing is written: add --write to change the site file, or --out FILE for another one")
-    if walk is not None:
-        true = f"{readings} holds" if plot is None else f"{readings} and {plot} hold"
-        note(
-            f"{true} true readings, {walk} says where you were: keep them to yourself, delete them once the fit is good"
-        )
+    true = f"{readings} holds" if plot is None else f"{readings} and {plot} hold"
+    note(f"{true} true readings, {walk} says where you were: keep them to yourself, delete them once the fit is good")
 
 
 def _from_walk(
@@ -109,7 +82,7 @@ def _from_walk(
             "tolerance can cover them. Stand at spots nearer to them, or longer.",
             sensors=tuple(fit.unseen),
         )
-    if not fit.reach.told:
+    if not fit.reach.known:
         raise InputError(
             f"the walk cannot tell the reach: {fit.reach} m. Stand at more spots, some near each sensor and some far "
             "from it, or longer.",
@@ -125,86 +98,21 @@ def _from_walk(
     return changes, fit.wrong
 
 
-def _from_store(
-    site: Site,
-    path: Path,
-    url: str,
-    period: tuple[str | None, str | None],
-    plan: Path | None,
-    kept: Path | None,
-    *,
-    json: bool,
-) -> Changes:
-    from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a walk needs no database
-
-    if kept is not None:
-        refuse_unwritable("--kept", kept, path, *site.files.values())
-    since, until = parse_moment("--since", period[0]), parse_moment("--until", period[1])
-    noise = planned_noise(site, path, plan)
-    with open_store(url, make=False) as store:
-        stored = StoredFrames(store, site, since, until, plan=noise.id)
-        _ = stored.span  # refuses a period without readings
-        frames = list(stored)
-    if left_out := stored.problems.counts.get(OTHER_PLAN):
-        note(f"{counted(left_out, 'reading')} made under another plan are left out")
-    if len(frames) > MOST_FRAMES:
-        note(f"the fit takes the last {MOST_FRAMES:,} of {len(frames):,} frames")
-    keeping = noting_kept(kept, "The steps so far")
-    with keeping, bar("fitting reach and strength over all paths") as progress:
-        fit = fit_cloaked(site, noise.cloak, frames, progress=progress, kept=kept)
-    told = fit.agree and fit.reach.told and fit.strength.told
-    changes = _common_changes(fit) if told else {}
-    _say_kept(site, changes)
-    rows = [("reach", f"{fit.reach} m"), ("strength", str(fit.strength))]
-    rows += [
-        ("offset of the baselines", f"{fit.offset} {site.unit}".rstrip()),
-        ("people", f"{fit.people:.2f} on average"),
-    ]
-    if json:
-        found = {name: _interval(getattr(fit, name)) for name in ("reach", "strength", "offset")}
-        covered = _tolerance(changes) if told else None
-        as_json({"site": site.name, **found, "people": fit.people, "tolerance": covered, "told": told})
-    else:
-        table(
-            f"{site.name}: fitted to {counted(fit.frames, 'cloaked frame')}, with 90 % intervals", ("", "value"), rows
-        )
-    if not fit.agree:
-        ends = " and ".join(f"{reach:.3g} m with {strength:.3g}" for reach, strength in fit.ends)
-        raise InputError(
-            f"searches from different starts ended at different values of reach and strength: {ends}. These readings "
-            "fit more than one physics: give another or a longer period, or walk.",
-            ends=fit.ends,
-        )
-    if not told:
-        raise InputError(
-            "these readings cannot tell reach and strength well enough: an interval is wider than half its value. "
-            "Give a longer period with people in it, or walk.",
-            reach=fit.reach,
-            strength=fit.strength,
-        )
-    return changes
-
-
 def _walk_changes(fit: WalkFit) -> Changes:
-    """The keys of the site file that a walk changes."""
-    common: Changes = {("baseline",): rounded_baseline(float(fit.baselines.mean()))}
-    return {
-        **_common_changes(fit),
-        **(common if "baseline" in fit.site.spec.model_fields_set else {}),
-        ("physics", "footprint"): rounded(fit.footprint.value),
-        **{("sensor", k, "baseline"): rounded_baseline(value) for k, value in enumerate(fit.baselines.tolist())},
-    }
-
-
-def _common_changes(fit: WalkFit | CloakedFit) -> Changes:
-    """The keys that every fit changes; the strength unless the site states a range of them."""
-    tolerance, ranged = fit.tolerance, isinstance(fit.site.spec.sources.strength, tuple)
-    return {
+    """The keys of the site file that a walk changes: the strength only where the site states no range of them."""
+    spec, tolerance = fit.site.spec, fit.tolerance
+    changes: Changes = {
         ("physics", "reach"): rounded(fit.reach.value),
         ("physics", "tolerance", "diffusion"): tolerance.diffusion,
         ("physics", "tolerance", "gain"): tolerance.gain,
-        **({} if ranged else {("sources", "strength"): rounded(fit.strength.value)}),
+        ("physics", "footprint"): rounded(fit.footprint.value),
+        **{("sensor", k, "baseline"): rounded_baseline(value) for k, value in enumerate(fit.baselines.tolist())},
     }
+    if not isinstance(spec.sources.strength, tuple):
+        changes["sources", "strength"] = rounded(fit.strength.value)
+    if "baseline" in spec.model_fields_set:
+        changes["baseline",] = rounded_baseline(float(fit.baselines.mean()))
+    return changes
 
 
 def _tolerance(changes: Changes) -> dict[str, float]:

@@ -4,8 +4,10 @@ These are true readings. They stay on the installer's machine, and no message sh
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +15,14 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError, PhysicsError, ReadingError
-from cloakwork.fitting.responses import Responses
+from cloakwork.fitting.responses import steady_plan
+from cloakwork.physics import FloorPlan
 from cloakwork.readings import TIME_FORMS, TableFile, column_numbers, column_texts, column_times, unreadable
 from cloakwork.site import Site
 
-FEWEST_SPOTS = 3  # reach, strength and baseline of one sensor
-LEAST_SPAN = 0.5  # of the stated reach: spots closer together than this are one spot
-SHOWN = 8  # names in a message
+MIN_SPOTS = 3  # reach, strength and baseline of one sensor
+MIN_SPAN = 0.5  # of the stated reach: spots closer together than this are one spot
+MAX_NAMES = 8  # names in a message
 UNLIKELY = 1e-3  # readings this improbable for an honest sensor are refused
 
 
@@ -66,9 +69,9 @@ def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
     it has time, x and y: the person stands between two rows with the same x and y, and walks otherwise. `readings` has
     the columns time, sensor and value, in the unit of the site. Both are CSV or Parquet files.
     """
-    responses = Responses.of_site(site)
+    plan, reach = steady_plan(site)
     starts, ends, at = _spots(walk)
-    shares = _shares(walk, responses, at)
+    shares = _shares(walk, plan, reach, at)
     times, sensors, values = _values(site, readings)
     spot = np.searchsorted(starts, times, side="right") - 1
     inside = (spot >= 0) & (times <= ends[spot])
@@ -79,26 +82,25 @@ def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
             walk=(int(starts[0]), int(ends.max())),
             readings=(int(times.min()), int(times.max())),
         )
-    missing = np.setdiff1d(np.arange(len(site.sensor_ids)), sensors[inside])
-    if len(missing):
-        names = _named([site.sensor_ids[k] for k in missing])
+    if missing := [site.sensor_ids[k] for k in np.setdiff1d(np.arange(len(site.sensor_ids)), sensors[inside])]:
         raise ReadingError(
-            f"{readings}: no reading of {names} during the walk. Read all sensors while you stand.", sensors=names
+            f"{readings}: no reading of {_named(missing)} during the walk. Read all sensors while you stand.",
+            sensors=tuple(missing),
         )
     _refuse_fahrenheit(site, sensors, values)
     step = _steps(site, sensors, values)
-    table = _Table(len(starts), len(site.sensor_ids), spot[inside], sensors[inside], times[inside], values[inside])
-    clipped = [site.sensor_ids[k] for k in table.clipped(step)]
-    if clipped:
+    table = _Table(spot[inside], sensors[inside], times[inside], values[inside], (len(starts), len(site.sensor_ids)))
+    if clipped := [site.sensor_ids[k] for k in table.clipped(step)]:
         raise ReadingError(
             f"{_named(clipped)}: all readings at a spot are at the very end of the range, as if cut off there. Widen "
             "the range of the hardware, or stand farther away.",
             sensors=tuple(clipped),
         )
-    _refuse_quiet(site, table, step)
+    noise = table.noise(step)
+    _refuse_quiet(site, table, noise, step)
     middles = (starts + ends) / 2
     hours = (middles - middles.mean()) / 3_600_000
-    return Walk(at, hours, shares, table.means, table.counts, table.noise(step), step, table.unsettled(step))
+    return Walk(at, hours, shares, table.means, table.counts, noise, step, table.unsettled(noise))
 
 
 def _spots(path: Path) -> tuple[IntArray, IntArray, FloatArray]:
@@ -148,12 +150,12 @@ def _times(file: TableFile, column: object, name: str) -> IntArray:
     return times
 
 
-def _shares(path: Path, responses: Responses, at: FloatArray) -> FloatArray:
+def _shares(path: Path, plan: FloorPlan, reach: float, at: FloatArray) -> FloatArray:
     """The cells that the person covered at each spot, shape (n, S); refuses a walk that cannot tell the reach."""
-    shares = np.zeros((responses.plan.places, len(at)))
+    shares = np.zeros((plan.places, len(at)))
     for spot, (x, y) in enumerate(at.tolist()):
         try:
-            covered = [] if math.isnan(x) else responses.plan.rooms.shares(x, y)
+            covered = [] if math.isnan(x) else plan.rooms.shares(x, y)
         except PhysicsError as problem:
             raise InputError(f"{path}: {problem}", at=(x, y)) from None
         for cell, share in covered:
@@ -161,7 +163,7 @@ def _shares(path: Path, responses: Responses, at: FloatArray) -> FloatArray:
     there = np.unique(at[~np.isnan(at[:, 0])], axis=0)
     span = float(np.ptp(there, axis=0).max(initial=0.0)) if len(there) else 0.0
     different = len(there) + bool(np.isnan(at[:, 0]).any())
-    if different < FEWEST_SPOTS or span < LEAST_SPAN * responses.reach:
+    if different < MIN_SPOTS or span < MIN_SPAN * reach:
         raise InputError(
             f"{path}: the walk stays in one spot (places that differ: {len(there)}, within {span:.2g} m), which cannot "
             "tell reach from strength. Stand at spots all over the floor, some near each sensor and some far from it.",
@@ -194,10 +196,9 @@ def _values(site: Site, path: Path) -> tuple[IntArray, IntArray, FloatArray]:
 
 
 def _steps(site: Site, sensors: IntArray, values: FloatArray) -> FloatArray:
-    """The smallest difference between two readings of each sensor, (m,); refuses one above the stated step."""
+    """Return the smallest difference between two readings of each sensor, (m,); refuse one above the stated step."""
     gaps = [np.diff(np.unique(values[sensors == k])) for k in range(len(site.sensor_ids))]
-    stuck = [name for name, each in zip(site.sensor_ids, gaps, strict=True) if not len(each)]
-    if stuck:
+    if stuck := [name for name, each in zip(site.sensor_ids, gaps, strict=True) if not len(each)]:
         raise ReadingError(
             f"{_named(stuck)}: all readings are the same. The sensor is dead or stuck, or its steps are too coarse to "
             "show a person: replace it.",
@@ -207,37 +208,35 @@ def _steps(site: Site, sensors: IntArray, values: FloatArray) -> FloatArray:
     stated = np.zeros(len(steps)) if site.resolutions is None else site.resolutions
     # few readings may lie further apart than the step, but then not all by multiples of one distance
     coarse = [
-        site.sensor_ids[k]
+        k
         for k in np.flatnonzero((stated > 0) & (steps > stated * (1 + 1e-6)))
         if np.allclose(gaps[k] / steps[k], np.rint(gaps[k] / steps[k]), atol=1e-3)
     ]
     if coarse:
-        k = site.sensor_ids.index(coarse[0])
+        names, step, limit = [site.sensor_ids[k] for k in coarse], steps[coarse[0]], float(stated[coarse[0]])
         raise ReadingError(
-            f"{_named(coarse)}: readings come in steps of {steps[k]:.4g}, and resolution = {stated[k]:g}: the noise "
-            f"would not cover these steps. State resolution = {steps[k]:.4g}, or make the hardware read finer.",
-            sensors=tuple(coarse),
-            resolution=float(stated[k]),
+            f"{_named(names)}: readings come in steps of {step:.4g}, and resolution = {limit:g}: the noise would not "
+            f"cover these steps. State resolution = {step:.4g}, or make the hardware read finer.",
+            sensors=tuple(names),
+            resolution=limit,
         )
     return steps
 
 
-def _refuse_quiet(site: Site, table: "_Table", steps: FloatArray) -> None:
-    """Refuse sensors whose repeated readings differ less than the stated own noise, which the claim rests on."""
+def _refuse_quiet(site: Site, table: "_Table", noise: FloatArray, step: FloatArray) -> None:
+    """Refuse sensors whose repeated readings differ less than the stated noise floor, on which the guarantee rests."""
     if site.own_noises is None:
         return
-    noise, freedom = table.noise(steps), np.maximum(table.counts - 1, 0).sum(axis=0)
-    stated = np.where(site.own_noises < steps / 2, 0.0, site.own_noises)  # less may vanish between two steps
+    stated = np.where(site.own_noises < step / 2, 0.0, site.own_noises)  # less may vanish between two steps
     ratios = (noise / np.where(stated > 0, stated, noise)) ** 2
-    rare = special.chdtr(freedom, freedom * ratios) < UNLIKELY / len(noise)
-    quiet = [site.sensor_ids[k] for k in np.flatnonzero(rare)]
-    if quiet:
-        k = site.sensor_ids.index(quiet[0])
+    quiet = np.flatnonzero(special.chdtr(table.freedom, table.freedom * ratios) < UNLIKELY / len(noise))
+    if len(quiet):
+        names, least, claimed = [site.sensor_ids[k] for k in quiet], noise[quiet[0]], float(stated[quiet[0]])
         raise ReadingError(
-            f"{_named(quiet)}: repeated readings have noise of {noise[k]:.2g}, less than own_noise = {stated[k]:g}, on "
-            "which the claim rests. Check these devices, and state the least that the checks show.",
-            sensors=tuple(quiet),
-            own_noise=float(stated[k]),
+            f"{_named(names)}: repeated readings have noise of {least:.2g}, less than own_noise = {claimed:g}, on "
+            "which the guarantee rests. Check these devices, and state the least that the checks show.",
+            sensors=tuple(names),
+            own_noise=claimed,
         )
 
 
@@ -265,65 +264,63 @@ def _refuse_fahrenheit(site: Site, sensors: IntArray, values: FloatArray) -> Non
 class _Table:
     """Readings by spot and sensor."""
 
-    spots: int
-    sensors: int
     spot: IntArray
     sensor: IntArray
     time: IntArray
     value: FloatArray
+    shape: tuple[int, int]
 
-    def _sum(self, values: FloatArray) -> FloatArray:
-        cell = self.spot * self.sensors + self.sensor
-        sums = np.bincount(cell, values, self.spots * self.sensors)
-        return np.asarray(sums.reshape(self.spots, self.sensors), dtype=np.float64)
+    def sums(self, values: FloatArray | None = None) -> FloatArray:
+        """Return the sums (S, m) of a value of each reading; without values, the numbers of readings."""
+        cells = self.spot * self.shape[1] + self.sensor
+        return np.asarray(np.bincount(cells, values, self.shape[0] * self.shape[1]).reshape(self.shape))
 
-    @property
+    @cached_property
     def counts(self) -> IntArray:
-        return self._sum(np.ones(len(self.value))).astype(np.int64)
+        return self.sums().astype(np.int64)
 
-    def _mean(self, values: FloatArray) -> FloatArray:
-        return np.asarray(self._sum(values) / np.maximum(self.counts, 1))
+    @cached_property
+    def freedom(self) -> IntArray:
+        return np.asarray(np.maximum(self.counts - 1, 0).sum(axis=0))
 
-    @property
+    @cached_property
     def means(self) -> FloatArray:
-        return self._mean(self.value)
+        return self.sums(self.value) / np.maximum(self.counts, 1)
 
-    @property
-    def _rest(self) -> FloatArray:
-        """The difference of each reading from the mean of its spot and sensor."""
-        return np.asarray(self.value - self.means[self.spot, self.sensor])
+    def rest(self, values: FloatArray) -> FloatArray:
+        """Return the difference of a value of each reading from the mean of its spot and sensor."""
+        return np.asarray(values - (self.sums(values) / np.maximum(self.counts, 1))[self.spot, self.sensor])
 
     def noise(self, step: FloatArray) -> FloatArray:
-        """Standard deviation of repeated readings of each sensor, at least that of rounding to the step."""
-        freedom = np.maximum(self.counts - 1, 0).sum(axis=0)
-        if (freedom < 1).any():
+        """Return the standard deviation of repeated readings of each sensor, at least that of rounding to the step."""
+        if (self.freedom < 1).any():
             raise ReadingError("a sensor has no spot with two readings. Stand at each spot for several readings.")
-        squares = self._sum(self._rest**2).sum(axis=0)
-        return np.asarray(np.sqrt(np.maximum(squares / freedom, step**2 / 12 + 1e-24)))
+        squares = self.sums(self.rest(self.value) ** 2).sum(axis=0)
+        return np.asarray(np.sqrt(np.maximum(squares / self.freedom, step**2 / 12 + 1e-24)))
 
-    def clipped(self, step: FloatArray) -> list[int]:
-        """Sensors that read nothing but their highest or lowest value at some spots, where their noise would show."""
-        low, high = (np.full((self.spots, self.sensors), fill) for fill in (np.inf, -np.inf))
+    def clipped(self, step: FloatArray) -> IntArray:
+        """Return sensors that read nothing but their highest or lowest value at some spots, where noise would show."""
+        low, high = (np.full(self.shape, fill) for fill in (np.inf, -np.inf))
         np.minimum.at(low, (self.spot, self.sensor), self.value)
         np.maximum.at(high, (self.spot, self.sensor), self.value)
-        noise = self.noise(np.zeros(self.sensors))  # a sensor without any is constant, and not clipped
+        noise = self.noise(np.zeros(len(step)))  # a sensor without any is constant, and not clipped
         same = special.erf(step / (2 * math.sqrt(2) * noise))  # at most, for a reading and the one before
-        chances = np.minimum(math.log(self.spots) + (self.counts - 1) * np.log(np.maximum(same, 1e-300)), 0.0)
-        ends = [np.where((low == high) & (low == end), chances, 0.0) for end in (high.max(axis=0), low.min(axis=0))]
-        return np.flatnonzero((np.sum(ends, axis=1) < math.log(UNLIKELY / (2 * self.sensors))).any(axis=0)).tolist()
+        chances = math.log(self.shape[0]) + (self.counts - 1) * np.log(np.maximum(same, 1e-300))
+        ends = [(low == high) & (low == end) for end in (high.max(axis=0), low.min(axis=0))]
+        logs = np.array([np.where(end, np.minimum(chances, 0.0), 0.0).sum(axis=0) for end in ends])
+        return np.flatnonzero((logs < math.log(UNLIKELY / (2 * len(step)))).any(axis=0))
 
-    def unsettled(self, step: FloatArray) -> float:
-        """How probable trends of the readings within spots are that are as strong as these, if there are none."""
-        late = self.time - self._mean(self.time.astype(np.float64))[self.spot, self.sensor]
-        length = self._sum(late**2)
-        trends = self._sum(late * self._rest) ** 2 / np.maximum(length, 1e-300) / self.noise(step) ** 2
+    def unsettled(self, noise: FloatArray) -> float:
+        """Return how probable trends within spots are that are as strong as these, if there are none."""
+        late = self.rest(self.time.astype(np.float64))
+        trends = self.sums(late * self.rest(self.value)) ** 2 / np.maximum(self.sums(late**2), 1e-300) / noise**2
         known = self.counts > 2
         return float(special.chdtrc(max(int(known.sum()), 1), float(trends[known].sum())))
 
 
-def _named(names: list[str] | tuple[str, ...]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(name[:64] for name in names[:SHOWN]) + more
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(name[:64] for name in names[:MAX_NAMES]) + more
 
 
 def _shown(time: int) -> str:
