@@ -58,7 +58,7 @@ print(f"for us alone: {experts.names[best]} would have been best, with a loss of
 # ## Learn, hour by hour
 #
 # Each hour the fan plays a schedule, and afterwards learns the count. `choose` follows from sums that are private
-# already, so it costs nothing, and may be watched by anyone. The claim covers all 2,160 hours together.
+# already, so it costs nothing, and may be watched by anyone. The guarantee covers all 2,160 hours together.
 
 # %%
 played = {}
@@ -70,7 +70,7 @@ for epsilon in (0.5, 1.0, 4.0):
         learner.learn(int(visits[time]), context=int(hour[time]))
     played[epsilon] = np.array(plays)
     lost = losses[np.arange(HOURS), plays].sum() - losses.sum(axis=0)[best]
-    print(f"epsilon {epsilon}: {lost:4.1f} more than the best; on average at most {learner.regret_bound(220):.0f} more")
+    print(f"epsilon {epsilon}: {lost:4.1f} more than the best")
 half = loss(0.5, visits.astype(float)).sum() - losses.sum(axis=0)[best]
 print(f"a fan that always runs at half: {half:.0f} more")
 
@@ -114,23 +114,24 @@ right.legend(fontsize=8)
 #
 # ## What it cost
 #
-# In words:
+# The strict learner knows the losses of the schedules only up to its noise:
 
 # %%
-print(strict.explain())
+for hours in (24, HOURS):
+    noise = np.sqrt(strict.streams[0].variances[hours - 1] * (experts.basis**2).sum(axis=1)).max()
+    print(f"after {hours // 24} days, a loss is off by up to {noise:.1f} (standard deviation)")
 
 # %% [markdown]
 # ## What cannot be concluded
 #
-# - The claim is about one visit in one hour. Someone who comes daily is hidden less; `persons=True` limits how often
-#   each person counts, and hides everything that one person did.
+# - The guarantee is about one visit in one hour. Someone who comes daily is hidden less: to hide everything that one
+#   person did, count at most k visits of each, and give `contribution=k`.
 # - Three learners ran here on the same visits: someone who has all three has spent all three promises.
 # - The fan was compared with the best single schedule, not with one that changes when people move out.
 # - If people stay away because the room is stuffy, the counts depend on the fan: still private, but no longer
 #   covered by the bound.
 #
-# **Read on:** [Learning](../docs/learning.md) derives the claim and the bound, and has the same as one command:
-# `cloakwork learn`.
+# **Read on:** [Learning](../docs/learning.md) derives the guarantee, and a bound on what the learner loses.
 
 # %% tags=["remove-cell"]
 if "__file__" in globals():  # python examples/ventilation_that_learns.py [picture.png]

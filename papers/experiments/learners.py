@@ -14,6 +14,7 @@ from papers import perturbations as play
 from papers.drawing import FAINT, INK, SERIES, legend_below, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.perturbations import FIRST, SECOND
+from papers.regret import regret_bound
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
 from papers.statistics import Mean
 
@@ -323,7 +324,7 @@ def _private(epsilon: float, trials: int, key: tuple[int, ...]) -> tuple[Private
         shares.append(np.eye(14)[_hourly(experts, counts, epsilon, chance)])
         found.append([(one * losses).sum() - best[-1] for one in shares])
     ours, leading, hourly = (Mean.of(column) for column in np.array(found).T)
-    return Private(epsilon, ours, leading, hourly, learner.regret_bound(215.0)), np.array(best), np.array(plain)
+    return Private(epsilon, ours, leading, hourly, regret_bound(learner, 215.0)), np.array(best), np.array(plain)
 
 
 def _perturbed(kind: str, draws: int, rng: np.random.Generator) -> tuple[Game, list[Perturbed]]:

@@ -159,7 +159,7 @@ def test_the_options_that_take_no_value_are_known_before_the_commands_are_loaded
     [
         *("plan none.toml", "recover site.toml none.csv --alone", "unveil site.toml none.csv"),
         *("plan --json none.toml", "recover --alone none.toml x.csv", "recover --out x.csv site.toml --alone none.csv"),
-        *("plan --out=x.json none.toml", "audit readings --epsilon 1 site.toml none.csv", "learn --every 1h none.toml"),
+        *("plan --out=x.json none.toml", "audit readings --epsilon 1 site.toml none.csv"),
         *("series none.csv", "collect site.toml none.toml", "keys list none.json"),
         "audit readings site.toml none.csv --epsilon 1",
         *("recover site.toml site.toml --plan none.json", "unveil site.toml site.toml --keys=none.json --out x.csv"),

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, special
+from scipy import integrate, special, stats
 
+from cloakwork.series import Experts, Learner
 from papers import Agreement, find
+from papers.experiments.learners import ventilation
 from papers.perturbations import (
     FIRST,
     SECOND,
@@ -21,6 +23,7 @@ from papers.perturbations import (
     regrets,
     reused_advantage,
 )
+from papers.regret import largest_noise, regret_bound
 from tests.papers.kit import probed
 
 
@@ -92,6 +95,42 @@ def test_ensembles_have_their_known_norms() -> None:
 def test_axes_in_turn_mislead_the_leading_directions() -> None:
     x = online_components(SECOND, 90, 5, 2, np.random.default_rng(1))
     assert component_regrets(x, 2, np.zeros((1, 5, 5)))[0] > 25
+
+
+@pytest.mark.parametrize(("rate", "epsilon"), [(0.5, 8.0), (math.inf, 8.0), (math.inf, 0.4)])
+def test_regret_stays_below_the_bound_even_if_the_leader_is_always_wrong(rate: float, epsilon: float) -> None:
+    experts = Experts(["a", "b"], [[0.0, 1.0], [1.0, 0.0]])
+    learner = Learner(experts, 400, epsilon=epsilon, delta=1e-6, rate=rate)
+    counts = np.arange(400) % 2
+    losses = experts.table[0, :, counts]
+    shares = [learner.simulate(counts, rng=np.random.default_rng(seed)) for seed in range(20)]
+    regret = np.mean([(share * losses).sum() for share in shares]) - 200
+    assert regret <= min(regret_bound(learner, 200.0), regret_bound(learner))
+    assert regret_bound(learner, 200.0) < (400 if math.isfinite(rate) else 401)
+
+
+def test_the_noise_that_hides_visits_bounds_the_regret_of_the_leader() -> None:
+    """By hand: a round moves the totals by a vector that the noise of earlier rounds hides; the first has none."""
+    experts = ventilation()
+    losses = np.moveaxis(experts.table, 1, 2).reshape(-1, 14)
+    moves = (losses - losses.mean(axis=1, keepdims=True)) @ np.linalg.pinv(experts.basis).T
+    farthest, bounds = np.sqrt((moves**2).sum(axis=1)).max(), []
+    for epsilon in (0.05, 0.2, 1.0):
+        learner = Learner(experts, 2160, epsilon=epsilon, delta=1e-6, rate=math.inf)
+        deviations = np.sqrt(learner.streams[0].variances)
+        plays = 1 + (2 * stats.norm.cdf(farthest / (2 * deviations[:-1])) - 1).sum()
+        noise = largest_noise(deviations[-1] * np.sqrt((experts.basis**2).sum(axis=1)))
+        bounds.append(regret_bound(learner))
+        assert bounds[-1] == pytest.approx(plays + noise, abs=0.1)
+        assert bounds[-1] >= plays + noise
+    assert bounds[1] < bounds[0] < bounds[2] < 210
+
+
+def test_the_expected_maximum_is_bounded() -> None:
+    basis = ventilation().basis
+    noise = np.random.default_rng(2).standard_normal((20_000, basis.shape[1])) @ basis.T
+    bound = largest_noise(np.sqrt((basis**2).sum(axis=1)))
+    assert noise.max(axis=1).mean() < bound < 2 * noise.max(axis=1).mean()
 
 
 def test_verdicts_follow_the_numbers() -> None:

@@ -20,7 +20,6 @@ _INPUTS = {
     **dict.fromkeys(("keys new", "keys list", "keys export", "keys revoke", "audit mqtt"), 1),
     "unveil": 2,
     "audit readings": 2,
-    "learn": 2,
     "recover": _ANY,
     "collect": _ANY,
 }
@@ -83,8 +82,6 @@ def missing_input(words: Sequence[str]) -> str | None:
     'none.toml: No such file or directory. Write an example with: cloakwork init'
     >>> missing_input(["plan", "--json", "--epsilon", "2", "none.toml"])
     'none.toml: No such file or directory. Write an example with: cloakwork init'
-    >>> missing_input(["learn", "none.toml", "visits.csv"])
-    'none.toml: No such file or directory.'
     >>> missing_input(["init", "new.toml"])
     """
     if "--help" in words:
@@ -106,10 +103,7 @@ def missing_input(words: Sequence[str]) -> str | None:
         inputs.append((os.environ.get("CLOAKWORK_STORE") or DEFAULT_STORE, _STORE_HINT))
     for file, hint in inputs:
         if not ("://" in file or "{id}" in file or Path(file).exists()):  # provision puts an id into the name
-            site = file.endswith(".toml") and not (
-                words[0] == "learn" and file == inputs[0][0]
-            )  # learn reads schedules
-            example = " Write an example with: cloakwork init" if site else ""
+            example = " Write an example with: cloakwork init" if file.endswith(".toml") else ""
             return f"{file}: No such file or directory.{hint or example}"
     return None
 

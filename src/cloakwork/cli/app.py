@@ -36,7 +36,6 @@ COMMANDS = {
     "export": "Write stored readings, or the sources recovered from them, to a file.",
     "erase": "Remove all readings of a site, or of a sensor or period, and what was derived; exports keep theirs.",
     "series": "Publish a private series of events or counts, smoothed or summed.",
-    "learn": "Find the schedule that suits the people best, from private counts, and play it live.",
     "audit": "Test a privacy claim from outside: a program, two recordings, or a device on the bench.",
 }
 _PLAIN: dict[str, Any] = {

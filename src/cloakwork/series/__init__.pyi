@@ -12,7 +12,6 @@ from .bounded_series import tally as tally
 from .count_files import CountedSeries as CountedSeries
 from .count_files import count_events as count_events
 from .count_files import read_counts as read_counts
-from .experts import Experts as Experts
 from .filter_texts import describe_coefficients as describe_coefficients
 from .filter_texts import parse_filters as parse_filters
 from .filters import Coefficients as Coefficients
@@ -25,9 +24,9 @@ from .filters import Seasonal as Seasonal
 from .filters import Taps as Taps
 from .filters import Trend as Trend
 from .filters import WindowSum as WindowSum
+from .learner import Experts as Experts
 from .learner import Learner as Learner
 from .learner import Play as Play
-from .learner import Standing as Standing
 from .mechanisms import Fourier as Fourier
 from .mechanisms import Least as Least
 from .mechanisms import Mechanism as Mechanism
@@ -37,8 +36,6 @@ from .published_file import filter_costs as filter_costs
 from .published_file import write_published as write_published
 from .publishing import convolve as convolve
 from .publishing import publish as publish
-from .schedules import Schedules as Schedules
-from .schedules import read_schedules as read_schedules
 from .series_cloak import Published as Published
 from .series_cloak import SeriesCloak as SeriesCloak
 from .series_picture import draw_series as draw_series

@@ -1,37 +1,123 @@
 """Learners: follow the schedule that does best, by private running sums of what each would have cost."""
 
-import hashlib
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
-from scipy.stats import norm
 
-from cloakwork._checks import (
-    FloatArray,
-    IntArray,
-    as_number,
-    count,
-    frozen,
-    instance_of,
-    not_negative,
-    rounded_up,
-    whole_numbers,
-)
+from cloakwork._checks import FloatArray, IntArray, as_number, count, frozen, instance_of, numbers, whole_numbers
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
-from cloakwork.privacy import Explanation, Immutable, Ledger, check_claim
-from cloakwork.series.experts import Experts
+from cloakwork.privacy import Immutable, Ledger
 from cloakwork.series.filters import RunningSum
-from cloakwork.series.learner_state import LearnerFile, LearnerProgress
-from cloakwork.series.release_noise import odds_text
 from cloakwork.series.stream import Stream
+
+_FINENESS = 2.0**16  # steps of a release for the largest effect of one visit
+_NEGLIGIBLE = 1e-12
+_MOST_ROUNDS, _CLOSE = 1000, 1e-3  # of the search for the best noise: any result is private
+
+
+@dataclass(frozen=True, eq=False)
+class Experts:
+    """Some schedules, and the loss of each for each number of people, in each public context.
+
+    Parameters
+    ----------
+    names
+        One for each expert, at least two.
+    losses
+        Shape (contexts, experts, most + 1), or without contexts (experts, most + 1): the loss of one round for a count
+        of 0, 1, ..., `most`, from 0 to 1. Higher counts count as `most`. A context is public, such as the hour of day.
+    settings
+        What each expert sets in each context, shape (contexts, experts); None if `choose` is to return names only.
+
+    Notes
+    -----
+    Let d be the change of all losses when a count in some context rises by one; what all experts have in common is left
+    out, since it does not change who leads. Noise of covariance S hides every d equally or better if d' S^-1 d <= 1.
+    The least total variance tr S is found by weighing the d's: S = tr(R) R, where R is the root of sum p_j d_j d_j',
+    for the p that maximises tr R; p_j <- p_j d_j' R^-1 d_j / tr R climbs to it (Yu, Yaming).
+
+    The release has coordinates u with d = basis u, in whole `steps`; one visit moves them by at most `reach`.
+    """
+
+    names: Sequence[str]
+    losses: ArrayLike
+    settings: ArrayLike | None = None
+    table: FloatArray = field(init=False, repr=False)
+    steps: IntArray = field(init=False, repr=False)
+    basis: FloatArray = field(init=False, repr=False)
+    reach: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        names, table = tuple(self.names), numbers("losses", self.losses)
+        table = table[None] if table.ndim == 2 else table
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise InputError(f"names: give at least two experts, each with its own name; these are {len(names)}.")
+        if table.ndim != 3 or table.shape[1] != len(names) or table.shape[2] < 2 or not len(table):
+            raise InputError(
+                f"losses has shape {table.shape}: give (contexts, {len(names)}, most + 1).", shape=table.shape
+            )
+        bad = np.argwhere(~((table >= 0) & (table <= 1)))
+        if len(bad):
+            context, expert, people = bad[0].tolist()
+            raise InputError(
+                f"the loss of {names[expert]!r} in context {context} for a count of {people} is not from 0 to 1: "
+                "divide all losses by the largest that can occur.",
+                expert=names[expert],
+                context=context,
+                count=people,
+            )
+        settings = None if self.settings is None else numbers("settings", self.settings)
+        if settings is not None and settings.shape != table.shape[:2]:
+            raise InputError(f"settings has shape {settings.shape}: give {table.shape[:2]}.", shape=settings.shape)
+        changes = np.diff(table, axis=2)
+        changes = np.moveaxis(changes - changes.mean(axis=1, keepdims=True), 1, 2)
+        distinct = np.unique(changes.reshape(-1, len(names)).round(12), axis=0)
+        basis = _best_basis(distinct[np.abs(distinct).max(axis=1) > _NEGLIGIBLE])
+        if not basis.size:
+            raise InputError("losses: all experts change alike with the count, so there is nothing to learn from it.")
+        paths = np.cumsum(changes @ np.linalg.pinv(basis).T, axis=1)
+        steps = np.pad(np.rint(paths * _FINENESS).astype(np.int64), ((0, 0), (1, 0), (0, 0)))
+        square = int((np.diff(steps, axis=1) ** 2).sum(axis=2).max())
+        fields = {"names": names, "settings": settings, "table": frozen(table), "steps": frozen(steps)}
+        for name, value in {**fields, "basis": frozen(basis / _FINENESS), "reach": math.isqrt(square - 1) + 1}.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_schedules(
+        cls,
+        schedules: Mapping[str, Sequence[float]],
+        loss: Callable[[FloatArray, FloatArray], FloatArray],
+        *,
+        most: int,
+    ) -> "Experts":
+        """Make experts of schedules: names with a setting for each context.
+
+        `loss(settings, counts)` returns losses from 0 to 1 for arrays of settings and counts, which it broadcasts.
+
+        >>> def loss(level, people):
+        ...     return np.where(people / 6 > level, people / 6 - level, (level - people / 6) / 2)
+        >>> Experts.of_schedules({"low": [0.2, 0.0], "high": [0.9, 0.3]}, loss, most=6).table.shape
+        (2, 2, 7)
+        """
+        if not isinstance(schedules, Mapping):
+            raise InputError('schedules: give names with settings, such as {"low": [0.2], "high": [0.8]}.')
+        settings = numbers("schedules", [list(setting) for setting in schedules.values()]).T
+        bad = np.argwhere(~np.isfinite(settings))
+        if len(bad):
+            name = list(schedules)[int(bad[0][-1])]
+            raise InputError(f"schedules: {name!r} has a setting that is not a finite number.", expert=name)
+        return cls(tuple(schedules), loss(settings[:, :, None], np.arange(count("most", most) + 1.0)), settings)
+
+    @property
+    def most(self) -> int:
+        """The largest count that matters."""
+        return int(self.table.shape[2]) - 1
 
 
 @dataclass(frozen=True)
@@ -41,24 +127,6 @@ class Play:
     expert: str
     setting: float | None
     number: int
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How much more than the best an expert has cost, by estimate, and the standard deviation of the noise in it."""
-
-    expert: str
-    excess: float
-    standard_deviation: float
-
-
-class _Segment:
-    """The streams of one process, and what was published before them."""
-
-    def __init__(self, streams: list[Stream], progress: LearnerProgress) -> None:
-        self.streams = streams
-        self.before, self.variance = np.array(progress.totals), progress.variance
-        self.public = np.zeros(len(progress.totals))
 
 
 @final
@@ -72,17 +140,12 @@ class Learner(Immutable):
     horizon
         The largest number of rounds.
     epsilon, delta
-        The claim, for all that the learner ever publishes or plays.
+        The guarantee, for everything that the learner ever publishes or plays.
     contribution
         How many visits of one protected event or person count in all rounds together; 1 hides one visit in one round.
-    persons
-        Whether `learn` takes the labels of the visitors instead of their number. The learner then enforces
-        `contribution`: later visits of someone who has used it up do not count.
     rate
         How quickly to trust a lead: 1 / `rate` is the lead, in units of loss, that chance may still overturn. Infinity
         plays the leader.
-    state
-        A file that survives the process. It holds what was published and, with `persons`, how often each label counted.
 
     Notes
     -----
@@ -91,10 +154,7 @@ class Learner(Immutable):
     spends anything. The plays minimise total_i - G_i / rate, with G of Gumbel's distribution drawn once: over G this is
     Hedge. G serves the regret, not privacy; at rate infinity the noise of the sums serves both: docs/learning.md.
 
-    A round is used up on disk before its release. If the process ends there, the round is lost and its count must not
-    be learned again. A new process continues from the published sums with new streams for new rounds. An event is then
-    in one stream only, and the parts k_s of a person's k visits have sum k_s^2 <= k^2: the claim stays the same, and
-    only the noise of the sums grows, by one stream for each restart.
+    A learner lives in one process, as its streams do.
 
     Examples
     --------
@@ -116,285 +176,127 @@ class Learner(Immutable):
         epsilon: float,
         delta: float,
         contribution: int = 1,
-        persons: bool = False,
         rate: float = 0.5,
-        state: Path | None = None,
     ) -> None:
-        check_claim(epsilon, delta)
         self.experts = instance_of("experts", experts, Experts, "Experts(names, losses)")
         self.horizon = count("horizon", horizon)
-        self.epsilon, self.delta = float(epsilon), float(delta)
-        self.contribution = count("contribution", contribution, error=CalibrationError)
-        self.persons = persons
         self.rate = as_number("rate", rate)
         if not self.rate > 0:
             raise InputError(f"rate={rate!r}: give a number above 0, or infinity to play the leader.", rate=rate)
-        self._widths = frozen(np.sqrt((experts.basis**2).sum(axis=1)))
-        self._rounding = float(np.abs(_without_mean(experts.table) - experts.steps @ experts.basis.T).max())
+        self.contribution = count("contribution", contribution, error=CalibrationError)
+        coordinates = experts.basis.shape[1]
+        self.streams = tuple(
+            Stream(
+                RunningSum(),
+                horizon,
+                epsilon=epsilon,
+                delta=delta,
+                contribution=experts.reach * self.contribution,
+                together=coordinates,
+            )
+            for _ in range(coordinates)
+        )
+        self.epsilon, self.delta = float(epsilon), float(delta)
         self._chance = np.random.default_rng().gumbel(size=len(experts.names))
-        self._file = None if state is None else LearnerFile(Path(state), self._digest())
-        try:
-            stored = None if self._file is None else self._file.load()
-        except InputError:
-            self.close()
-            raise
-        self._progress = stored or LearnerProgress(0, 0, [0.0] * len(experts.names), 0.0)
+        self._public_total = np.zeros(len(experts.names))
+        self._totals = np.zeros(len(experts.names))
+        self._lock, self._open = Lock(), list[bool]()
         self._ledger = Ledger(
             self.horizon,
             unit="rounds",
             owner="learner",
             remedy="Start a new learner with its own budget for new rounds; choose() plays beyond the horizon too.",
         )
-        self._ledger.spend(self._progress.spent)
-        self._lock, self._segments = Lock(), list[_Segment]()
         self._freeze()
 
-    @cached_property
-    def stream(self) -> Stream:
-        """The stream of one coordinate for all rounds, to study: what is learned goes into streams of its own."""
-        return self._streams(self.horizon, 1)[0]
+    @property
+    def time(self) -> int:
+        """The number of rounds so far."""
+        return self._ledger.spent
 
     @property
     def totals(self) -> FloatArray:
         """The estimated losses of the experts so far, without what they have in common. Public."""
-        return np.array(self._progress.totals)
+        return self._totals.copy()
 
     @property
-    def time(self) -> int:
-        """Rounds that are used up, including lost ones."""
-        return self._ledger.spent
-
-    @property
-    def lost(self) -> int:
-        """Rounds that an interruption used up before their release."""
-        return self._progress.spent - self._progress.learned
+    def standard_deviations(self) -> FloatArray:
+        """The standard deviation of the noise in each of the `totals`."""
+        variance = float(self.streams[0].variances[self.time - 1]) if self.time else 0.0
+        return np.asarray(np.sqrt(variance * (self.experts.basis**2).sum(axis=1)))
 
     def choose(self, context: int = 0) -> Play:
-        """The expert to follow next. This spends nothing, however often it is called."""
-        place = self._context(context)
-        number = int(np.argmin(self.totals - self._chance / self.rate))
+        """Return the expert to follow next. This spends nothing, however often it is called."""
+        [place] = self._contexts([context])
+        number = int(np.argmin(self._totals - self._chance / self.rate))
         settings = self.experts.settings
         setting = None if settings is None else float(np.asarray(settings)[place, number])
         return Play(self.experts.names[number], setting, number)
 
-    def learn(self, visits: int | Iterable[str], context: int = 0) -> None:
-        """Learn from one round that is over: the number of visits, or with `persons` their labels.
+    def learn(self, visits: int, context: int = 0) -> None:
+        """Learn the number of visits of a round that is over.
 
-        Call it once for each round, also if nobody came: the number of rounds is public.
+        Call it once for each round, also if nobody came: the number of rounds is public. An interruption ends the
+        learning, since a count that is learned again would count twice.
         """
-        place = self._context(context)
+        if isinstance(visits, bool) or not isinstance(visits, int | np.integer) or visits < 0:
+            raise ReadingError("visits: give a whole number, 0 or above.")
+        [place] = self._contexts([context])
+        steps = self.experts.steps[place, min(visits, self.experts.most)].tolist()
         with self._lock:
-            used = dict(self._progress.used)
-            number = self._admitted(visits, used) if self.persons else _whole_count(visits)
-            self._release(np.array([min(number, self.experts.most)]), np.array([place]), used, past=False)
-
-    def learn_past(self, counts: ArrayLike, contexts: ArrayLike | None = None) -> None:
-        """Learn from many past rounds at once, with far less noise: only their total is published."""
-        if self.persons:
-            raise InputError("past counts do not say who came: limit them with tally, and give persons=False.")
-        kept, places = self._rounds(counts, contexts)
-        with self._lock:
-            self._release(kept, places, dict(self._progress.used), past=True)
-
-    def ranking(self) -> tuple[Standing, ...]:
-        """The experts, from the one with the least estimated loss on. This spends nothing."""
-        totals, basis = self.totals, self.experts.basis
-        best = int(totals.argmin())
-        deviations = np.sqrt(self._progress.variance * ((basis - basis[best]) ** 2).sum(axis=1))
-        excess = totals - totals[best]
-        return tuple(
-            Standing(self.experts.names[i], float(excess[i]), float(deviations[i])) for i in np.argsort(excess)
-        )
-
-    def regret_bound(self, best_loss: float | None = None) -> float:
-        """A bound on the expected loss of all rounds beyond that of the best expert.
-
-        `best_loss` is what the best expert is known to lose at most, if anything is. Counts must not depend on plays.
-
-        Notes
-        -----
-        With f = rate / (1 - e^-rate) and M >= E max_i of the noise in the totals at the end, the loss is at most
-        f (best + ln N / rate + M), and at most best + ln N / rate + M + rate horizon / 8. Lost rounds cost 1 each.
-        The leader loses at most best + M + how much each round may change the distribution of its plays.
-        """
-        segment = self._segments[0] if self._segments else None
-        before = self._progress.variance if segment is None else segment.variance
-        left = self.horizon - self.time
-        streams = segment.streams if segment is not None else self._streams(left, 1) if left else []
-        noise = before + (float(streams[0].variances[-1]) if streams else 0.0)
-        start_up = math.log(len(self.experts.names)) / self.rate + largest_noise(self._widths * math.sqrt(noise))
-        slack = self.lost + 2 * self._rounding * self.horizon + 1e-6 * self.horizon
-        bounds = [float(self.horizon), start_up + self.rate * self.horizon / 8 + slack]
-        if math.isinf(self.rate) and streams:
-            bounds.append(start_up + self._change_of_plays(before, streams[0]) + slack)
-        if best_loss is not None and math.isfinite(self.rate):
-            best = min(not_negative("best_loss", best_loss), float(self.horizon))
-            factor = self.rate / -math.expm1(-self.rate)
-            bounds.append(factor * (best + start_up + slack) - best)
-        return min(bounds)
+            if self._open:
+                raise BudgetError("this learner was interrupted while it learned a round: start a new one.")
+            self._ledger.spend(1)
+            self._open.append(True)
+            sums = [stream.push(step).value for stream, step in zip(self.streams, steps, strict=True)]
+            self._public_total[:] += self._public(np.array([place]))[0]
+            self._totals[:] = self._public_total + self.experts.basis @ np.array(sums)
+            self._open.clear()
 
     def simulate(self, counts: ArrayLike, contexts: ArrayLike | None = None, *, rng: np.random.Generator) -> FloatArray:
-        """The probability that a new learner plays each expert in each round, for simulated noise: (n, experts).
+        """Return the probability that a new learner plays each expert in each round, for simulated noise: (n, experts).
 
         Reproducible, hence not private; this spends nothing.
         """
-        kept, places = self._rounds(counts, contexts)
-        sums = self.stream.simulate(self.experts.steps[places, kept].T, rng=rng).values
+        visits = whole_numbers("counts", counts)
+        places = self._contexts(np.zeros_like(visits) if contexts is None else contexts)
+        if not len(visits) or len(places) != len(visits) or (visits < 0).any():
+            raise ReadingError("counts: give at least one, whole numbers of 0 or above, and one context for each.")
+        steps = self.experts.steps[places, np.minimum(visits, self.experts.most)]
+        sums = self.streams[0].simulate(steps.T, rng=rng).values
         totals = np.cumsum(self._public(places), axis=0) + sums.T @ self.experts.basis.T
         before = np.vstack([np.zeros(len(self.experts.names)), totals[:-1]])
         if math.isinf(self.rate):
             return np.asarray(np.eye(before.shape[1])[before.argmin(axis=1)])
         return np.asarray(special.softmax(-self.rate * before, axis=1))
 
-    def explain(self) -> Explanation:
-        """Explain what is hidden, what is not, what it costs, and why."""
-        visits = "one visit" if self.contribution == 1 else f"up to {self.contribution} visits of one person"
-        who = f"anything that one person did (at most {self.contribution} visits count)" if self.persons else visits
-        last = self.stream.variances[-1]
-        return Explanation(
-            (
-                f"Someone who sees every play and every ranking can hardly tell whether {who} took place: "
-                f"{odds_text(self.epsilon, self.delta)}.",
-                "This also holds if later visits depend on earlier plays.",
-            ),
-            (
-                "The experts, their losses, the contexts and the number of rounds are public.",
-                "Someone who comes more often is hidden less, or not counted beyond the limit with persons=True.",
-                f"Counts above {self.experts.most} are learned as {self.experts.most}.",
-            ),
-            (
-                f"The loss of a schedule is off by up to {math.sqrt(last) * float(self._widths.max()):.3g} (standard "
-                f"deviation) after {self.horizon:,} rounds.",
-                f"The loss exceeds that of the best by at most {rounded_up(self.regret_bound())} on average, "
-                "whatever the counts.",
-            ),
-            (
-                f"{self.experts.basis.shape[1]} running sums are released each round, from which all losses follow.",
-                "Plays follow from these sums: to play costs nothing.",
-            ),
-        )
-
-    def close(self) -> None:
-        """Let another process use the state."""
-        if self._file is not None:
-            self._file.close()
-
     def __reduce__(self) -> str:
         raise BudgetError("a learner cannot be copied: the copy would draw other noise for the same rounds.")
-
-    def _release(self, counts: IntArray, places: IntArray, used: dict[str, int], *, past: bool) -> None:
-        """Release rounds; whatever interrupts this, they are used up, and the next ones begin a new segment."""
-        progress = self._progress
-        self._ledger.spend(len(counts))
-        segments, self._segments[:] = list(self._segments), []
-        progress.spent, progress.used = self.time, used
-        self._save()
-        if past or not segments:
-            left = 1 if past else self.horizon - self.time + 1
-            segments = [_Segment(self._streams(left, self.experts.basis.shape[1]), progress)]
-        segment, steps = segments[0], self.experts.steps[places, counts].sum(axis=0).tolist()
-        moments = [stream.push(step) for stream, step in zip(segment.streams, steps, strict=True)]
-        segment.public += self._public(places).sum(axis=0)
-        sums = np.array([moment.value for moment in moments])
-        progress.totals = (segment.before + segment.public + self.experts.basis @ sums).tolist()
-        progress.variance = segment.variance + moments[0].standard_deviation ** 2
-        progress.learned += len(counts)
-        self._save()
-        self._segments[:] = [] if past else [segment]
-
-    def _change_of_plays(self, before: float, stream: Stream) -> float:
-        """By how much the rounds together may change the leader's plays, in total variation; rounds before cost 1."""
-        basis, public = self.experts.basis, self._public(np.arange(len(self.experts.table))).T
-        free = np.linalg.lstsq(basis, public)[0]
-        if np.abs(basis @ free - public).max() > 1e-9:
-            return math.inf  # some losses for a count of 0 have no noise
-        farthest = float(np.linalg.norm(self.experts.steps + free.T[:, None, :], axis=2).max())
-        variances = before + np.concatenate([[0.0], stream.variances])
-        noisy = variances[:-1][variances[:-1] > 0]
-        rounding = 2 * np.abs(basis).sum(axis=1).max() * math.sqrt(self.horizon * variances[-1] / stream.noise.variance)
-        changes = 1 - 2 * norm.sf(farthest / (2 * np.sqrt(noisy)))
-        return float(changes.sum() + self.horizon * (1 + rounding) - len(noisy))
-
-    def _streams(self, horizon: int, number: int) -> list[Stream]:
-        """Streams for the rest of the rounds; no more than coordinates times rounds can ever be made."""
-        return [
-            Stream(
-                RunningSum(),
-                horizon,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                contribution=self.experts.reach * self.contribution,
-                together=self.experts.basis.shape[1] * self.horizon,
-            )
-            for _ in range(number)
-        ]
-
-    def _admitted(self, visits: object, used: dict[str, int]) -> int:
-        """The number of visits that count; adds them to `used`."""
-        if isinstance(visits, str | bytes) or not isinstance(visits, Iterable):
-            raise ReadingError("visits: give a list of the labels of the visitors, empty if nobody came.")
-        admitted = 0
-        for label in visits:
-            key = hashlib.blake2b(str(label).encode(), digest_size=16).hexdigest()
-            if used.get(key, 0) < self.contribution:
-                used[key] = used.get(key, 0) + 1
-                admitted += 1
-        return admitted
 
     def _public(self, places: IntArray) -> FloatArray:
         """The losses for a count of 0, which need no privacy, without what all experts have in common."""
         base = self.experts.table[places, :, 0]
         return np.asarray(base - base.mean(axis=1, keepdims=True))
 
-    def _rounds(self, counts: ArrayLike, contexts: ArrayLike | None) -> tuple[IntArray, IntArray]:
-        """The counts of many rounds, up to those that matter, and their contexts."""
-        numbers = whole_numbers("counts", counts)
-        places = np.zeros_like(numbers) if contexts is None else whole_numbers("contexts", contexts, len(numbers))
-        if not len(numbers) or (numbers < 0).any():
-            raise ReadingError("counts: give at least one, and whole numbers of 0 or above.")
+    def _contexts(self, contexts: ArrayLike) -> IntArray:
+        places = whole_numbers("context", contexts)
         if ((places < 0) | (places >= len(self.experts.table))).any():
-            raise InputError(f"contexts: give numbers from 0 to {len(self.experts.table) - 1}.")
-        return np.minimum(numbers, self.experts.most), places
-
-    def _context(self, context: int) -> int:
-        contexts = len(self.experts.table)
-        place = count("context", context, least=0)
-        if place >= contexts:
-            raise InputError(f"context={context}: give a number from 0 to {contexts - 1}.", context=context)
-        return place
-
-    def _save(self) -> None:
-        if self._file is not None:
-            self._file.save(self._progress)
-
-    def _digest(self) -> str:
-        """Identifies everything that the released numbers and the claim depend on."""
-        parts = (self.horizon, self.epsilon, self.delta, self.contribution, self.persons, self.experts.names)
-        return hashlib.sha256(repr(parts).encode() + self.experts.table.tobytes()).hexdigest()
+            raise InputError(f"context: give a whole number from 0 to {len(self.experts.table) - 1}.")
+        return places
 
 
-def largest_noise(deviations: FloatArray) -> float:
-    """An upper bound on E max_i X_i for normal variables of these standard deviations, whatever their correlations.
-
-    Notes
-    -----
-    max_i X_i <= x + sum (X_i - x)_+ for every x; the best of some x is taken.
-    """
-    used = deviations[deviations > 0]
-    if not len(used):
-        return 0.0
-    x = np.linspace(0.0, 4.0, 81)[:, None] * used.max()
-    above = used * norm.pdf(x / used) - x * norm.sf(x / used)
-    return float((x[:, 0] + above.sum(axis=1)).min())
-
-
-def _without_mean(table: FloatArray) -> FloatArray:
-    """The effect of each count on the losses, shape (contexts, counts, experts), without what all have in common."""
-    effect = np.moveaxis(table - table[:, :, :1], 1, 2)
-    return np.asarray(effect - effect.mean(axis=2, keepdims=True))
-
-
-def _whole_count(visits: object) -> int:
-    if isinstance(visits, bool) or not isinstance(visits, int | np.integer) or visits < 0:
-        raise ReadingError("visits: give a whole number, 0 or above.")
-    return int(visits)
+def _best_basis(changes: FloatArray) -> FloatArray:
+    """Return F, shape (experts, coordinates), so that each change is F u with ||u|| <= 1 and tr F F' is about least."""
+    weights = np.full(len(changes), 1 / max(len(changes), 1))
+    basis = np.zeros((changes.shape[1], 0))
+    for _ in range(_MOST_ROUNDS if len(changes) else 0):
+        sizes, vectors = np.linalg.eigh((changes * weights[:, None]).T @ changes)
+        used = sizes > _NEGLIGIBLE * sizes[-1]
+        roots, vectors = np.sqrt(sizes[used]), vectors[:, used]
+        lengths = ((changes @ vectors) ** 2 / roots).sum(axis=1)
+        basis = vectors * np.sqrt(roots * lengths.max())
+        if lengths.max() <= (1 + _CLOSE) * roots.sum():
+            break
+        weights *= lengths / roots.sum()
+        weights /= weights.sum()
+    return basis
