@@ -105,6 +105,17 @@ def test_a_sheet_hides_stays_from_the_observer_of_the_claim_only(
     assert ("without the keys, even if they keep every reading:" in page) != few
 
 
+@pytest.mark.parametrize(("memory", "sentence"), [("false", "it fades at once"), ("true", "takes this into")])
+def test_a_sheet_says_what_it_assumes_about_lingering_warmth(
+    memory: str, sentence: str, succeed: Run, tmp_path: Path
+) -> None:
+    site, out = tmp_path / "site.toml", tmp_path / "sheet.html"
+    site.write_text(ROOMS.replace("[sources]", f"[physics.tolerance]\nmemory = {memory}\n[sources]"))
+    succeed("plan", site, "--out", tmp_path / "site.plan.json")
+    succeed("sheet", site, "--out", out)
+    assert sentence in out.read_text(encoding="utf-8")
+
+
 def test_every_language_has_every_text() -> None:
     for texts in TEXTS.values():
         assert texts.keys() == TEXTS["en"].keys()

@@ -162,7 +162,10 @@ def readings(
     seed: Seed = None,
     json: Json = False,
 ) -> None:
-    """Audit two recordings, one made with each of two set-ups."""
+    """Audit two recordings, one made with each of two set-ups.
+
+    Prefer recordings of a working device: firmware can tell a device for audits, and add noise only there.
+    """
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
     refuse_page(options, first, second)
     with bar("reading") as progress, naming_options():
@@ -224,7 +227,10 @@ def mqtt(
     seed: Seed = None,
     json: Json = False,
 ) -> None:
-    """Audit a device on the bench: record it with one set-up of sources, then with the other."""
+    """Audit a test device: record it with one set-up of sources, then with the other.
+
+    Firmware can tell that this is an audit, and add noise only then: prefer "readings" of a working device.
+    """
     from cloakwork.cli.audit_mqtt import BenchOptions, run_mqtt  # noqa: PLC0415 - it shares what is below
 
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)

@@ -35,7 +35,7 @@ table { border-collapse: collapse; margin: .3em 0; width: calc(100% - 1px) }
 th, td { border: 1px solid #b9c4c8; padding: .25em .5em; text-align: left } th { background: #eef3f4; font-weight: 600 }
 td:first-child { white-space: nowrap }
 .own { border-bottom: 1px solid #888; min-height: 1.4em; padding: .1em 0 } small { color: #444; line-height: 1 }
-@media print { body { margin: 0; padding: 0; font-size: 9.6pt; line-height: 1.3 } }
+@media print { body { margin: 0; padding: 0; font-size: 9.4pt; line-height: 1.28 } }
 """
 
 
@@ -111,6 +111,9 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
     if cloak.stay is not None:
         keys.append("hidden_stay" if cloak.scope is Scope.NETWORK else "hidden_stay_few")
     keys += ["bits_apart"] if site.binary_ids else []
+    assumed = ["assumed"]
+    if site.spec.sources.kind == "lasting":
+        assumed.append("lingering_covered" if site.spec.physics.tolerance.memory else "lingering")
     shown = [*map(escape, texts["shown"]), text("shown_long_stay" if cloak.stay else "shown_stay")]
     return "\n".join(
         (
@@ -123,7 +126,7 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
             part("time", _table(heads, rows), f"<p><small>{text('time_note')}</small></p>"),
             part("keys", f'<p>{text("keys")}</p>\n<div class="own">{escape(key_holder) or text("blank")}</div>'),
             part("ask", f'<p>{text("ask")}</p>\n<div class="own">{escape(contact) or text("blank")}</div>'),
-            f"<p><small>{text('assumed')}</small></p>\n</html>\n",
+            f"<p><small>{' '.join(map(text, assumed))}</small></p>\n</html>\n",
         )
     )
 
