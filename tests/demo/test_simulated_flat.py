@@ -8,6 +8,7 @@ from cloakwork.errors import InputError
 from cloakwork.physics import sources
 from cloakwork.site import parse_site
 from papers.walks import Movement, staying
+from tests.demo.small import SMALL
 
 BEGAN = 1_700_000_000_000
 STEPS = Movement((((1.125, 1.125),), ((2.125, 1.125), (8.125, 7.125))), "two steps", frame_ms=1000)
@@ -30,6 +31,20 @@ def test_a_sensor_measures_what_the_model_says_of_now() -> None:
         clock.now = BEGAN + moment
         wanted = site.physics.apply(sources(site.physics, list(people))) + site.baselines
         assert np.allclose([world.reading(row) for row in range(site.physics.sensors)], wanted, rtol=1e-12)
+
+
+def test_readings_follow_with_the_lag_of_the_flat() -> None:
+    """Someone changes places and sits: after each lag, 1/e of the difference is left."""
+    seats = [(1.25, 1.25)], [(8.25, 7.25)]
+    site = parse_site(SMALL.replace("cell = 0.5", 'cell = 0.5\nlag = "2min"').replace("[4.0, 3.0]", "[10.0, 8.0]"))
+    moved = Movement((tuple(seats[0]), *[tuple(seats[1])] * 60), "one step", frame_ms=60_000)
+    world = SimulatedFlat(site, moved, BEGAN, Hands())
+    before, after = (site.physics.apply(sources(site.physics, seat)) + site.baselines for seat in seats)
+    assert np.allclose(world.readings(BEGAN), before)
+    for lags in (1, 2, 4):
+        shown = world.readings(BEGAN + 60_000 + lags * 120_000)
+        left = np.linalg.norm(shown - after) / np.linalg.norm(before - after)
+        assert left == pytest.approx(np.exp(-lags), rel=0.11), "people are looked at ten times in a lag"
 
 
 @pytest.mark.parametrize("way", [(0.02, 0.0), (0.0, -0.02), (0.014, 0.014)])

@@ -34,6 +34,15 @@ def test_the_way_back_is_as_the_way_there(regime: Pulse | Steady, footprint: flo
     assert matrix.min() > -1e-12
 
 
+def test_readings_that_lag_are_those_of_the_same_field() -> None:
+    """Only simulations know the lag: matrix and ages are those of a plan without it. A pulse has its time."""
+    late, at_once = (FloorPlan(FLAT, [(1, 1)], Steady(reach=0.8), lag=lag) for lag in (180.0, 0.0))
+    assert (late.matrix == at_once.matrix).all()
+    assert [share for share, _ in late.ages] == [share for share, _ in at_once.ages]
+    with pytest.raises(PhysicsError, match="pulse"):
+        FloorPlan(FLAT, [(1, 1)], Pulse(length=0.8), lag=180.0)
+
+
 def test_a_footprint_is_a_pulse_more() -> None:
     """Lengths add like standard deviations."""
     seen = FloorPlan(FLAT, everywhere(FLAT), Pulse(length=0.4), footprint=0.3).matrix

@@ -102,6 +102,13 @@ def test_a_site_is_planned_with_noise_of_least_error_unless_it_says_equal() -> N
     assert own.design_report.equal_variance == pytest.approx(same.design_report.variance)
 
 
+def test_a_lag_is_a_duration_that_changes_no_plan() -> None:
+    late = parse_site(changed(FLAT, 'regime = "steady"', 'regime = "steady"\nlag = "3min"'))
+    assert (late.physics.lag, parse_site(FLAT).physics.lag) == (180.0, 0.0)
+    assert late.digest == parse_site(FLAT).digest
+    assert refusal(changed(FLAT, 'regime = "steady"\nreach = 1.0', 'regime = "pulse"\nlength = 1.0\nlag = 60')) != {}
+
+
 def test_a_sensor_may_have_its_own_baseline() -> None:
     site = parse_site("baseline = 21.5\n" + FLAT)
     assert site.sensor_ids == ("hall", "study")

@@ -16,8 +16,8 @@ from cloakwork._checks import FloatArray, rounded_up
 from cloakwork.accuracy import bayes_risk
 from cloakwork.cli.draw import INK, cross, floor, save, vicinity
 from cloakwork.cli.output import say, table
-from cloakwork.demo import FURNITURE, Household, Position, open_path
-from cloakwork.physics import FloorPlan, sources
+from cloakwork.demo import FURNITURE, Household, Position, SimulatedFlat, open_path
+from cloakwork.physics import FloorPlan
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
 from cloakwork.site import Site, clock_ms
@@ -50,21 +50,21 @@ class Morning:
         if not isinstance(site.physics, FloorPlan):
             raise TypeError("the demonstration is of people on a floor plan")
         self.flat = site.physics
-        self.moments = self._follow(Household(self.flat.rooms), began, np.random.default_rng(1), progress)
+        world = SimulatedFlat(site, Household(self.flat.rooms), began, lambda: began)
+        self.moments = self._follow(world, np.random.default_rng(1), progress)
 
     def _follow(
-        self, household: Household, began: int, rng: np.random.Generator, progress: Callable[[int], object]
+        self, world: SimulatedFlat, rng: np.random.Generator, progress: Callable[[int], object]
     ) -> list[MorningFrame]:
         period, everyone = self.site.period_ms, np.ones(self.flat.sensors, dtype=np.bool_)
         tracker = FrameTracker(self.site, self.cloak, lag=self.cloak.readings_per_window)
-        first = -(-began // period) * period
+        first = -(-world.began // period) * period
         live: list[FrameRecovery] = []
         settled: dict[int, FrameRecovery] = {}
         people = []
-        for time in range(first, began + MINUTES * 60_000, period):
-            people.append(household.at(time - began))
-            clean = self.flat.apply(sources(self.flat, list(people[-1]))) + self.site.baselines
-            steps = self.cloak.to_steps(self.cloak.simulate(clean, rng=rng))
+        for time in range(first, world.began + MINUTES * 60_000, period):
+            people.append(world.people(time))
+            steps = self.cloak.to_steps(self.cloak.simulate(world.readings(time), rng=rng))
             live.append(tracker.step(Frame(time, steps, everyone)))
             settled |= {found.time: found for found in tracker.settled}
             progress(len(live))

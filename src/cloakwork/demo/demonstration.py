@@ -31,7 +31,7 @@ from cloakwork.collect import (
 from cloakwork.demo.fleet import Fleet, SimulatedClock
 from cloakwork.demo.household import WAKING_S, Position
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan
+from cloakwork.physics import FloorPlan, follow
 from cloakwork.site import Site, freeze, parse_site
 
 USUAL_PORT = 8080
@@ -41,6 +41,8 @@ KEPT_DAYS = 2.0
 SPEED = 60.0
 MOST_FILES = 4096  # a device holds two files and a connection open, with both of its ends in this process
 LOOK_S = 0.1
+STEPS_OF_A_LAG = 10  # in which people may move while readings follow them
+REMEMBERED_STEPS = 80  # eight lags; what is older counts as the oldest
 CONNECTING_MS = 30_000  # before the first frame; in real time, since devices wait for the broker
 
 
@@ -81,19 +83,21 @@ class SimulatedFlat:
         """The present reading of the sensor in this row of the model, in the site's unit, without noise."""
         return float(self._readings(self.clock())[sensor])
 
+    def readings(self, time: int) -> FloatArray:
+        """The readings of all sensors at a time, without noise: they follow the people with the lag of the flat."""
+        step = self.flat.lag / STEPS_OF_A_LAG
+        moments = [time - round(1000 * step * k) for k in reversed(range(REMEMBERED_STEPS if step else 1))]
+        weights = np.zeros((len(moments), self.flat.places))
+        for row, moment in zip(weights, moments, strict=True):
+            for at in self.people(moment):
+                for cell, share in self.flat.rooms.shares(*at):
+                    row[cell] += share
+        return np.asarray(self.flat.matrix @ follow(weights, seconds=step, lag=self.flat.lag)[-1] + self.site.baselines)
+
     @cached_property
     def _readings(self) -> Callable[[int], FloatArray]:
-        """The readings of all sensors at a time; sensors that measure together ask for the same time."""
-
-        @lru_cache(maxsize=1)
-        def readings(time: int) -> FloatArray:
-            weights = np.zeros(self.flat.places)
-            for at in self.people(time):
-                for cell, share in self.flat.rooms.shares(*at):
-                    weights[cell] += share
-            return np.asarray(self.flat.matrix @ weights + self.site.baselines)
-
-        return readings
+        """Those of the last time: sensors that measure together ask for the same one."""
+        return lru_cache(maxsize=1)(self.readings)
 
     def truth(self, site: str, time: int | None) -> Truth | None:
         """The positions that the collector may show beside its results: at a time, or now."""

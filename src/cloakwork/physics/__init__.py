@@ -1,6 +1,6 @@
 """Linear models of how sources become readings, and the space the sources live in."""
 
-from cloakwork.physics.base import Physics, Slope, column_differences, pieces_of, sources
+from cloakwork.physics.base import Physics, Slope, column_differences, follow, pieces_of, sources
 from cloakwork.physics.continuum import heat_kernel
 from cloakwork.physics.drift import Drift, Heat, Nuisance, weighted, whitener
 from cloakwork.physics.edge_list import EDGE_COLUMNS, edge_columns
@@ -43,6 +43,7 @@ __all__ = [
     "Tolerance",
     "column_differences",
     "edge_columns",
+    "follow",
     "heat_kernel",
     "pieces_of",
     "sources",

@@ -73,6 +73,11 @@ class Physics(ABC):
         return False
 
     @property
+    def lag(self) -> float:
+        """Time constant, in seconds, with which readings follow the sources. Simulations use it; noise does not."""
+        return 0.0
+
+    @property
     def explicit(self) -> bool:
         """Whether M is small enough to be formed; otherwise only `apply` and `adjoint` are available."""
         return True
@@ -320,3 +325,23 @@ def sources(physics: Physics, at: Sequence[object], weights: ArrayLike | None = 
     if len(bad):
         raise InputError(f"weights[{bad[0]}] is {strengths[bad[0]]}: give a finite one, 0 or above.", weights=weights)
     return np.bincount(places, weights=strengths, minlength=physics.places).astype(np.float64)
+
+
+def follow(readings: ArrayLike, *, seconds: float, lag: float) -> FloatArray:
+    """Return readings (frames, m), `seconds` apart, as sensors show them that follow with a time constant `lag`.
+
+    Before the first frame nothing changed.
+
+    Notes
+    -----
+    shown_k = r shown_(k-1) + (1 - r) readings_k with r = exp(-seconds / lag): exact where readings change right after a
+    frame and stay so until the next one.
+
+    >>> follow([[0.0], [1.0], [1.0]], seconds=60.0, lag=60.0).round(3).ravel().tolist()
+    [0.0, 0.632, 0.865]
+    """
+    shown = np.array(readings, dtype=np.float64)
+    left = math.exp(-seconds / lag) if lag > 0 else 0.0
+    for k in range(1, len(shown)):
+        shown[k] += left * (shown[k - 1] - shown[k])
+    return shown

@@ -75,6 +75,8 @@ class FloorPlan(Physics):
     gain
         Reading of a unit source, summed over the floor in square metres: 10 for a person of 100 W in rooms that lose
         10 W per square metre and degree, with readings in degrees.
+    lag
+        With `Steady`: seconds in which a reading covers 63 % of the way to its new value; 0 for sensors of radiation.
 
     Notes
     -----
@@ -93,12 +95,19 @@ class FloorPlan(Physics):
     regime: Pulse | Steady
     footprint: float = 0.0
     gain: float = 1.0
+    lag: float = 0.0
 
     def __post_init__(self) -> None:
         not_negative("footprint", self.footprint, error=PhysicsError)
+        not_negative("lag", self.lag, error=PhysicsError)
         positive("gain", self.gain, error=PhysicsError)
         if not isinstance(self.regime, Pulse | Steady):
             raise PhysicsError(f"regime={self.regime!r}: give Steady(...) or Pulse(...).", regime=self.regime)
+        if self.lag and self.pulse:
+            raise PhysicsError(
+                f"lag={self.lag:g}: a pulse is read when the model says. Leave lag out, or use Steady(...).",
+                lag=self.lag,
+            )
         self.sensor_places  # noqa: B018 - refuses a sensor off the floor at once
 
     def __repr__(self) -> str:
@@ -262,7 +271,7 @@ class FloorPlan(Physics):
         later = (left[:-1] - left[1:] * (1 + gaps)) / gaps
         shares = np.append(left[:-1] - left[1:] - later, left[-1]) + np.append(0.0, later)
         lengths = np.maximum(self.regime.reach * np.sqrt(2 * ages), 1e-6 * self.rooms.cell)
-        pulses = [replace(self, regime=Pulse(float(length))) for length in lengths]
+        pulses = [replace(self, regime=Pulse(float(length)), lag=0.0) for length in lengths]
         return tuple(zip((shares * (1 + 1e-12)).tolist(), pulses, strict=True))
 
     @property

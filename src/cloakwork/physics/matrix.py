@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, frozen
+from cloakwork._checks import FloatArray, frozen, not_negative
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics
 from cloakwork.physics.space import Space
@@ -23,6 +23,8 @@ class Matrix(Physics):
     space
         Places, neighbour pairs and metric: the shortest path over the pairs, or a Euclidean distance with all pairs,
         since neighbours alone do not bound a Euclidean move.
+    lag
+        Seconds in which a reading covers 63 % of the way to its new value; 0 for radio.
 
     >>> import numpy as np
     >>> model = Matrix(np.eye(3), Space.line(3))
@@ -32,8 +34,9 @@ class Matrix(Physics):
 
     _values: FloatArray
     _space: Space
+    lag = 0.0
 
-    def __init__(self, values: FloatArray, space: Space) -> None:
+    def __init__(self, values: FloatArray, space: Space, *, lag: float = 0.0) -> None:
         array = np.array(values, dtype=np.float64)
         if array.ndim != 2 or 0 in array.shape:
             raise PhysicsError(f"the matrix has shape {array.shape}: give sensors x places.", shape=array.shape)
@@ -43,6 +46,7 @@ class Matrix(Physics):
             raise PhysicsError("the matrix has entries that are not finite numbers.", values=array)
         object.__setattr__(self, "_values", frozen(array))
         object.__setattr__(self, "_space", space)
+        object.__setattr__(self, "lag", not_negative("lag", lag, error=PhysicsError))
 
     @property
     def space(self) -> Space:

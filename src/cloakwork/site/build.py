@@ -121,7 +121,12 @@ def _floorplan(physics: FloorPlanSpec, spec: SiteSpec, _: Path) -> Physics:
         )
     regime = Steady(physics.reach or 0.0) if physics.regime == "steady" else Pulse(physics.length or 0.0)
     return FloorPlan(
-        rooms, _points(spec, rooms.space), regime, footprint=physics.footprint, gain=spec.sources.strongest
+        rooms,
+        _points(spec, rooms.space),
+        regime,
+        footprint=physics.footprint,
+        gain=spec.sources.strongest,
+        lag=physics.lag,
     )
 
 
@@ -169,7 +174,7 @@ def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
         space = Space.path(table[:, :2].astype(np.int64), table[:, 2], places=values.shape[1])
     if spec.sensors is not None and spec.sensors != len(values):
         raise SiteError(f"sensors = {spec.sensors}, but the matrix has {len(values)} rows: give one row a sensor.")
-    return Matrix(values * spec.sources.strongest, space)
+    return Matrix(values * spec.sources.strongest, space, lag=physics.lag)
 
 
 def _points(spec: SiteSpec, space: Space) -> list[tuple[float, float]]:

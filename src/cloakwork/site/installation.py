@@ -25,7 +25,8 @@ SHORTEST_HOLD = 30.0  # seconds
 HELD_PERIODS = 2
 WALKING_SPEED = 1.5  # metres per second
 _ALONE = ("zone", "motion", "entrance", "drift", "heat", "presence")
-NO_PART_IN_THE_CLAIM: dict[str, Any] = {**dict.fromkeys(_ALONE, True), "sensor": {"__all__": {"zone"}}}
+_WITHIN: dict[str, Any] = {"sensor": {"__all__": {"zone"}}, "physics": {"lag"}}
+NO_PART_IN_THE_CLAIM: dict[str, Any] = dict.fromkeys(_ALONE, True) | _WITHIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,8 +233,8 @@ class Site:
     def digest(self) -> str:
         """SHA-256 of the site file's content and of the files that it names, as they are now.
 
-        Comments, layout, keys set to their default, zones, motion, entrances, drift and heat do not count: they have no
-        part in the claim, and naming a room or a radiator must not force a new plan on the devices.
+        Comments, layout, keys set to their default, zones, motion, entrances, drift, heat and the lag do not count:
+        they have no part in the claim, and naming a room or a radiator must not force a new plan on the devices.
         """
         hashes = {}
         for key, path in self.files.items():

@@ -31,7 +31,7 @@ def _seconds(duration: Any) -> Any:
 
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
-Hold = Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)]
+SecondsOrZero = Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)]
 Period = Annotated[float, BeforeValidator(_seconds), Field(ge=SHORTEST_MS / 1000, allow_inf_nan=False)]
 
 
@@ -96,6 +96,7 @@ class FloorPlanSpec(_Table):
     reach: Positive | None = None
     length: Positive | None = None
     footprint: NotNegative = 0.0
+    lag: SecondsOrZero = 0.0
     tolerance: ToleranceSpec = ToleranceSpec()
 
     @model_validator(mode="after")
@@ -107,6 +108,8 @@ class FloorPlanSpec(_Table):
         needed, other = ("reach", "length") if self.regime == "steady" else ("length", "reach")
         if getattr(self, needed) is None or getattr(self, other) is not None:
             raise ValueError(f'regime = "{self.regime}" needs {needed} (metres), and no {other}')
+        if self.lag and self.regime == "pulse":
+            raise ValueError('lag goes with regime = "steady": a pulse is read when the model says')
         return self
 
 
@@ -126,6 +129,7 @@ class MatrixSpec(_Table):
     file: str
     pairs: str | None = None
     length: Positive = 1.0
+    lag: SecondsOrZero = 0.0
     tolerance: ToleranceSpec = ToleranceSpec()
 
 
@@ -298,7 +302,7 @@ class MotionSpec(_Table):
     speed: Positive | None = None
     present: Seconds | None = None
     absent: Seconds | None = None
-    hold: Hold | None = None
+    hold: SecondsOrZero | None = None
 
     @field_validator(*MOVING)
     @classmethod

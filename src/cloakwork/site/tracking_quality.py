@@ -10,8 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.accuracy import Habits, simulated_day
-from cloakwork.physics import FloorPlan, Graph
+from cloakwork.accuracy import Habits, SimulatedDay, simulated_day
+from cloakwork.physics import FloorPlan, Graph, Physics, follow
 from cloakwork.recovery import PointSources, Tracked, Tracker
 from cloakwork.site.build import USUAL_COUNT
 from cloakwork.site.installation import Site
@@ -21,6 +21,7 @@ PRESENT = 0.5  # a source with this probability counts as found
 LONGEST_LAG = 100  # frames
 PAUSES = (10.0, 60.0)  # seconds for which people who walk sit down
 FOREVER = (1e8, 1e8)
+STEPS_OF_A_LAG, MOST_STEPS = 10, 20  # in which people may move while readings follow them; the most for a frame
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
     """
     physics, period = site.physics, site.period_ms / 1000
     most = site.spec.sources.max_count or USUAL_COUNT
-    people, times = max(1, most - 1), period * np.arange(frames)
+    people, times = max(1, most - 1), np.asarray(period * np.arange(frames), dtype=np.float64)
     day = simulated_day(
         physics.space,
         people,
@@ -117,7 +118,7 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
     strength = _strength(site)
     low, high = strength if isinstance(strength, tuple) else (1.0, 1.0)
     weights = np.random.default_rng([seed, 4]).uniform(low, high, people)
-    readings = np.array([physics.matrix[:, row[row >= 0]] @ weights[row >= 0] for row in truth])
+    readings = _true_readings(physics, day, times, period, weights)
     own = np.zeros_like(sigmas) if site.own_noises is None else site.own_noises
     if site.resolutions is not None:
         readings = readings + own * np.random.default_rng([seed, 2]).standard_normal(readings.shape)
@@ -150,6 +151,18 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
         zones.quality(settled[judged], truth[judged], table),
         zones.guess(people, habits),
     )
+
+
+def _true_readings(
+    physics: Physics, day: SimulatedDay, times: FloatArray, period: float, weights: FloatArray
+) -> FloatArray:
+    """The readings without noise, shape (frames, m); people may move while readings follow them."""
+    parts = min(math.ceil(period * STEPS_OF_A_LAG / physics.lag), MOST_STEPS) if physics.lag else 1
+    step = period / parts
+    between = np.append(times[0], (times[1:, None] - step * np.arange(parts)[::-1]).ravel())
+    there = day.places_at(between)
+    readings = np.array([physics.matrix[:, row[row >= 0]] @ weights[row >= 0] for row in there])
+    return follow(readings, seconds=step, lag=physics.lag)[::parts]
 
 
 def _strength(site: Site) -> float | tuple[float, float] | None:
