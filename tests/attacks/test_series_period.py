@@ -5,7 +5,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,12 +15,8 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from cloakwork.cli import main
-from cloakwork.collect import unpack_map
-from cloakwork.collect.frame_results import pack_map
 from cloakwork.series import Published, SeriesCloak
 from tests.attacks.conftest import Attack
-from tests.cli.test_series_store import stored
-from tests.collect import small_sites
 
 ROOT = Path(__file__).parents[2]
 START = datetime(2026, 10, 5, tzinfo=UTC)
@@ -165,34 +160,3 @@ def test_a_missing_card(
         attack.compare(np.abs(first - second).sum(), contribution)
     else:
         attack.expect(set(pair[1]) == {"exit code", "standard output"})  # refused: nothing is published
-
-
-def test_a_visit_in_a_store(attack: Attack, tmp_path: Path, true_values: Released, publish: Publish) -> None:
-    """Find one visit in what `cloakwork series --from-store` publishes beside noisy values, however odd its frames.
-
-    The claim hides anything that differs only in the frames of one visit: someone seen, nobody seen, nothing recovered,
-    more sources than count, or a map of other places.
-    """
-    site = small_sites.flat_site()
-    start, frame = round(1000 * START.timestamp()), 600_000
-    calm = [small_sites.flat_result(site, start + k * frame, zone=0, chance=0.3) for k in range(96)]
-    somebody = small_sites.flat_result(site, start, zone=1, chance=1.0)
-    nothing = replace(calm[0], status="failed: x", map=None, counts=None, sources=())
-    crowd = replace(somebody, map=pack_map(9.0 * unpack_map(somebody.map or b"")))
-    elsewhere = replace(somebody, map=pack_map(np.ones(7)))
-    command = (
-        f"site.toml --from-store store.db --from {start} --to {start + 96 * frame} --filter window:1 --zone all --json"
-    )
-    (tmp_path / "calm").mkdir()
-    stored(tmp_path / "calm", calm)
-    before = publish(tmp_path / "calm", command)
-    rng = np.random.default_rng(5)
-    for number in range(attack.size(2, 20)):
-        first = int(rng.integers(0, 89))
-        seen = [(somebody, nothing, crowd, elsewhere)[k] for k in rng.integers(0, 4, 7)]
-        visited = [*calm[:first], *(replace(seen[k], time=calm[first + k].time) for k in range(7)), *calm[first + 7 :]]
-        (tmp_path / f"{number}").mkdir()
-        stored(tmp_path / f"{number}", visited)
-        attack.expect(publish(tmp_path / f"{number}", command) == before)
-        (true, contribution), (other, _) = true_values[0], true_values[-1]
-        attack.compare(np.abs(true - other).sum(), contribution)

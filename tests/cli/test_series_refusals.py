@@ -16,7 +16,6 @@ HOURS = ("--every", "1h", *PERIOD)
 
 BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the option or file that its refusal names
     (("none.csv",), "none.csv"),
-    (("site.toml",), "--from-store"),
     (("a.xlsx",), ".parquet"),
     (("empty.csv",), "empty.csv"),
     (("latin.csv", "--time", "t"), "UTF-8"),
@@ -47,8 +46,6 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     (("visits.csv", "--contribution", 3), "--counts"),
     (("visits.csv", "--names", "a"), "--series-by"),
     (("visits.csv", "--series-by", "door", "--names", "a,a"), "--names"),
-    (("visits.csv", "--zone", "all"), "--from-store"),
-    (("visits.csv", "--visit", "1h"), "--from-store"),
     (("visits.csv", "--epsilon", -1), "--epsilon -1"),
     (("visits.csv", "--delta", 0), "--delta 0"),
     (("visits.csv", "--out", "a.xlsx"), "--out a.xlsx"),

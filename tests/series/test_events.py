@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cloakwork.errors import CalibrationError, CloakworkError, InputError, ReadingError
 from cloakwork.readings import TextColumn
-from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, SeriesCloak, WindowSum, mean_levels, tally
+from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, SeriesCloak, WindowSum, tally
 from cloakwork.series.bounded_series import default_step
 
 BINS = Bins(start=1000, every=10, n=7)
@@ -249,7 +249,7 @@ def test_a_label_that_is_there_twice_is_refused() -> None:
 
 @pytest.mark.parametrize("times", [[1000.7], [True], ["1000"], np.array([2**63], dtype=np.uint64), [[1000]]])
 def test_times_that_are_not_whole_are_refused_and_never_cut(times: Any) -> None:
-    for use in (BINS.places, lambda when: tally(when, BINS), lambda when: mean_levels(when, [1.0], BINS, visit=5)):
+    for use in (BINS.places, lambda when: tally(when, BINS)):
         with pytest.raises(InputError, match="times"):
             use(times)
 
@@ -334,56 +334,3 @@ def test_no_message_holds_a_value() -> None:
     with pytest.raises(ReadingError) as caught:
         tally([1000, 1001], BINS, values=[123456.789, math.inf], most_per_event=1.0)
     assert "123456" not in str(caught.value)
-
-
-LOOKS = st.lists(st.tuples(st.integers(1000, 1069), st.floats(-1, 3), st.floats(-1, 3)), min_size=1, max_size=40)
-
-
-@settings(deadline=None, derandomize=True, max_examples=40)
-@given(LOOKS, st.integers(1, 40), st.floats(0.5, 2.0), st.data())
-def test_whatever_happens_during_one_visit_changes_no_more_than_the_contribution(
-    looks: list[tuple[int, float, float]], visit: int, most: float, data: st.DataObject
-) -> None:
-    looks.sort()
-    times = [time for time, *_ in looks]
-    values = np.array([row[1:] for row in looks]).T
-    begins = data.draw(st.sampled_from(times))
-    other = values.copy()
-    for k, time in enumerate(times):
-        if begins <= time < begins + visit:
-            other[:, k] = data.draw(st.tuples(st.floats(-1, 3), st.floats(-1, 3)))
-    found = [mean_levels(times, one, BINS, visit=visit, most=most) for one in (values, other)]
-    assert found[0].contribution == found[1].contribution
-    assert np.abs(found[1].values - found[0].values).sum() <= found[0].contribution
-    units = found[0].cloak(WindowSum(1), epsilon=1, delta=1e-6).units
-    assert np.abs(in_steps(found[1]) - in_steps(found[0])).sum() <= units
-
-
-def test_mean_levels_are_means_and_bins_without_a_look_are_zero() -> None:
-    found = mean_levels([1000, 1001, 1013, 1090], [0.2, 5.0, 0.5, 1.0], BINS, visit=5)
-    assert found.values[0].tolist() == [0.6, 0.5, 0, 0, 0, 0, 0]
-    assert (found.losses.outside, found.losses.clipped, found.losses.empty_bins) == (1, 1, 5)
-
-
-def test_a_visit_as_long_as_a_bin_counts_once_where_looks_are_regular() -> None:
-    times = np.arange(1000, 1070, 2)
-    one = mean_levels(times, np.ones(35), BINS, visit=10)
-    assert one.contribution == pytest.approx(1.0, abs=1e-8)
-    assert one.touched == 2
-    longer = mean_levels(times, np.ones((3, 35)), BINS, visit=25, most=2.0)
-    assert longer.contribution == pytest.approx(3 * 2 * 2.6, abs=1e-7)
-    assert longer.touched == 12
-
-
-@pytest.mark.parametrize(
-    ("times", "values", "said"),
-    [
-        ([1001, 1000], [1.0, 1.0], "in order"),
-        ([10], [1.0], "no sample"),
-        ([1000], [1.0, 2.0], "values"),
-        ([1000], [math.nan], "values"),
-    ],
-)
-def test_looks_that_make_no_sense_are_refused(times: list[int], values: list[float], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        mean_levels(times, values, BINS, visit=5)

@@ -24,7 +24,6 @@ from cloakwork.series import (
     Taps,
     convolve,
     marginals,
-    mean_levels,
     publish,
     tally,
 )
@@ -139,7 +138,6 @@ OTHER_DATA: list[tuple[Callable[[Any], object], str]] = [
     (lambda x: Stream(RunningSum(), 4, **CLAIM).extend(x), "values"),
     (lambda x: Stream(RunningSum(), 4, **CLAIM).simulate(x, rng=np.random.default_rng(1)), "x"),
     (lambda x: tally([0, 1], HOURS, values=x, most_per_event=1.0), "values"),
-    (lambda x: mean_levels([0, 1], x, HOURS, visit=1), "values"),
 ]
 
 
@@ -188,8 +186,6 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: HOURS.places(RAGGED), "times"),
     (lambda: tally(X, "hours"), "bins='hours'"),  # type: ignore[arg-type]
     (lambda: tally(X, Bins), r"bins=Bins \(a class\)"),  # type: ignore[arg-type]
-    (lambda: mean_levels([0], [1], None, visit=1), "bins=None"),  # type: ignore[arg-type]
-    (lambda: mean_levels([0], [[[1]]], HOURS, visit=1), r"values has shape \(1, 1, 1\)"),
     (lambda: tally(X, HOURS, series=RAGGED), "series"),
     (lambda: tally([0], HOURS, persons=["a"], most_per_person="1"), "most_per_person='1'"),  # type: ignore[arg-type]
     (lambda: BoundedSeries(np.ones(3), 1), r"values has shape \(3,\)"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cloakwork.cli.arguments import Json, no_password
+from cloakwork.cli.arguments import Json
 from cloakwork.cli.output import as_json, bar, busy, note, note_secretly, part_of, refuse_input, refuse_unwritable, say
 from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
@@ -29,10 +29,10 @@ from cloakwork.series import (
 )
 
 _FORMS = {"out": (".csv", ".parquet"), "plot": (".png", ".svg", ".pdf")}
-_OPTIONS = {"filters": "--filter", "start": "--from", "end": "--to", "zones": "--zone"}  # others have their own names
+_OPTIONS = {"filters": "--filter", "start": "--from", "end": "--to"}  # others have their own names
 _PARAMETER = re.compile(
-    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|zones|count|visit|rows)=(?=\S)"
-    r"|(most_per_event|most_per_person|most_at_once|series_by)(?:=(?=\S))?)"
+    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|rows)=(?=\S)"
+    r"|(most_per_event|most_per_person|series_by)(?:=(?=\S))?)"
 )
 _COST_KEYS = ("name", "root_mean_square_error", "typical_level", "share")
 _REMEDIES = {
@@ -41,11 +41,6 @@ _REMEDIES = {
     "counts": " If it already has one row for each hour or day, give --counts; if these have no times, also --rows.",
 }
 _GOES_WITH = {  # options that need another one
-    "zone": "from_store",
-    "count": "from_store",
-    "visit": "from_store",
-    "most_at_once": "from_store",
-    "kept": "from_store",
     "most_per_event": "value",
     "step": "value",
     "most_per_person": "person",
@@ -55,7 +50,6 @@ _GOES_WITH = {  # options that need another one
     "compare": "plot",
 }
 _EXCLUDES = {  # options that rule out others
-    "from_store": ("time", "value", "person", "counts", "series_by"),
     "counts": ("value", "person"),
     "rows": ("time", "every", "start", "end", "series_by"),
     "fullest": ("filters", "delta", "out", "plot", "compare"),
@@ -81,7 +75,7 @@ def series(
     context: typer.Context,
     source: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="File of events or counts, in any form; with --from-store a site file."),
+        typer.Argument(metavar="FILE", help="File of events or counts, in any form."),
     ],
     filters: Annotated[
         list[str] | None,
@@ -142,25 +136,6 @@ def series(
         str | None, typer.Option(metavar="COLUMN", help="One series for each name in this column, such as a door.")
     ] = None,
     names: Annotated[str | None, typer.Option(metavar="A,B,...", help="With --series-by: its names; public.")] = None,
-    from_store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", callback=no_password, help="Count recovered sources in a collector's store instead."
-        ),
-    ] = None,
-    zone: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Of a store: a zone of the site; repeat for more, or all.")
-    ] = None,
-    count: Annotated[
-        str | None, typer.Option(metavar="sources", help="Of a store: the number of sources in the whole site.")
-    ] = None,
-    visit: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="Of a store: longest visit to hide; default: a bin.")
-    ] = None,
-    most_at_once: Annotated[
-        float | None, typer.Option(metavar="K", help="Of a store: the most that counts at once; 1 in a zone.")
-    ] = None,
-    kept: Annotated[Path | None, typer.Option(help="Of a store: file with which it goes on when interrupted.")] = None,
     out: Annotated[Path, typer.Option("--out", callback=_check_output, help="File to write: .csv or .parquet.")] = Path(
         "published.csv"
     ),
@@ -189,25 +164,11 @@ def series(
                 parse_moment("--from", start or ""),
                 parse_moment("--to", end or ""),
                 every=HOUR if every is None else parse_span("--every", every),
-                series=max(len(listed), len(zone or []), 1),
+                series=max(len(listed), 1),
             )
-            size = source.stat().st_size if from_store is None and source.is_file() else bins.end - bins.start
+            size = source.stat().st_size if source.is_file() else bins.end - bins.start
             with bar("reading", size) as progress:
-                if from_store is not None:
-                    from cloakwork.cli.series_store import count_store  # noqa: PLC0415 - a file needs no database
-
-                    counted = count_store(
-                        from_store,
-                        source,
-                        bins,
-                        zones=zone or (),
-                        count=count,
-                        most=most_at_once,
-                        visit=bins.every if visit is None else parse_span("--visit", visit),
-                        kept=kept,
-                        progress=progress,
-                    )
-                elif counts is not None:
+                if counts is not None:
                     counted = read_counts(
                         source,
                         counts,
@@ -273,10 +234,6 @@ def _check_options(context: typer.Context) -> None:
     inputs = (options["source"], *(Path(text) for text in options["filters"] or () if text.lower().endswith(".csv")))
     for path in (options["out"], options["plot"] or options["out"]):
         refuse_input(path, *inputs)
-    if "from_store" not in given and options["source"].suffix == ".toml":
-        raise InputError(
-            f"{options['source']} is a site file: give --from-store with the address of a collector's store."
-        )
 
 
 def _given(context: typer.Context) -> set[str]:

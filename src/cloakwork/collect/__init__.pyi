@@ -5,8 +5,6 @@ from .collected_site import load_collected_site as load_collected_site
 from .collected_site import load_collected_sites as load_collected_sites
 from .collected_site import stored_span as stored_span
 from .embedded_broker import EmbeddedBroker as EmbeddedBroker
-from .frame_results import unpack_map as unpack_map
-from .open_frames import enough_agree as enough_agree
 from .service import ListenAddress as ListenAddress
 from .service import Service as Service
 from .storage import Result as Result

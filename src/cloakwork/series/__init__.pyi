@@ -7,7 +7,6 @@ from .bins import span_text as span_text
 from .bins import utc_text as utc_text
 from .bounded_series import BoundedSeries as BoundedSeries
 from .bounded_series import Losses as Losses
-from .bounded_series import mean_levels as mean_levels
 from .bounded_series import tally as tally
 from .count_files import CountedSeries as CountedSeries
 from .count_files import count_events as count_events
@@ -43,6 +42,3 @@ from .series_picture import true_output as true_output
 from .stream import Moment as Moment
 from .stream import Outputs as Outputs
 from .stream import Stream as Stream
-from .visits import RecoveredSources as RecoveredSources
-from .visits import SourceCount as SourceCount
-from .visits import count_visits as count_visits

@@ -27,12 +27,12 @@ _BAD_LINES = "too few or too many cells, a quotation mark that is not closed on 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CountedSeries:
-    """Bounded series counted from a file or a store, with what a reader of the publication needs to know.
+    """Bounded series counted from a file, with what a reader of the publication needs to know.
 
-    `title` is the name of the file or the site, `hides` what the claim covers, in a sentence, and `level` "event",
-    "user" or "visit". One series without a name has no `names`; counts that were read in the order of their rows have
+    `title` is the name of the file, `hides` what the claim covers, in a sentence, and `level` "event"
+    or "user". One series without a name has no `names`; counts that were read in the order of their rows have
     no `bins`. `unit` is what the values count, for the axis of a picture. `bound` is the name of the parameter that
-    limits what one event, person or visit adds; empty if each event counts 1. `unused_counts` is a column whose name
+    limits what one event or person adds; empty if each event counts 1. `unused_counts` is a column whose name
     suggests counts, although each row was counted as one event.
     """
 
@@ -55,29 +55,24 @@ class CountedSeries:
     def fullest(self, epsilon: float) -> str:
         """Name the series with nearly the largest sum, by a private choice (`choose`) that spends epsilon and no delta.
 
-        One visit may change every series; an event, or all of a person, changes the sum of one by the contribution.
+        An event, or everything that one person did, changes the sums by the contribution in all.
         """
         if len(self.names) < 2:
             remedy = {} if self.names else {"remedy": "series_by"}
-            raise InputError("there is one series: give several names or zones to choose from.", **remedy)
-        series = self.series
-        most = series.contribution + (series.touched or 0) * (series.step or 0.0)
-        shared = len(self.names) if self.level == "visit" else 1
-        scores = [sum(map(Fraction, values.tolist())) for values in series.values]
-        return self.names[choose(scores, epsilon=epsilon, sensitivity=most / shared * (1 + 1e-9))]
+            raise InputError("there is one series: give several names to choose from.", **remedy)
+        scores = [sum(map(Fraction, values.tolist())) for values in self.series.values]
+        return self.names[choose(scores, epsilon=epsilon, sensitivity=self.series.contribution * (1 + 1e-9))]
 
     @property
     def remarks(self) -> list[str]:
         """Sentences about data that were left out or reduced. Not private."""
         losses = self.series.losses
-        rows = f"of {losses.rows:,} {'results' if self.level == 'visit' else 'rows'}"
-        counted_as_0 = "counted as 0, because nothing was recovered from them, or for other places than the site has"
-        unreadable = counted_as_0 if self.level == "visit" else "left out, because they cannot be read"
+        rows = f"of {losses.rows:,} rows"
         zeros = [number for number, values in enumerate(self.series.values) if not values.any()]
         empty = ", ".join(self.names[number] for number in zeros[:_MOST_NAMES_SHOWN]) if self.names else "the series"
         more = f" and {len(zeros) - _MOST_NAMES_SHOWN} more" if len(zeros) > _MOST_NAMES_SHOWN else ""
         facts = (
-            (losses.unreadable, f"{rows} {unreadable}{losses.advice}"),
+            (losses.unreadable, f"{rows} left out, because they cannot be read{losses.advice}"),
             (losses.lines, f"of the lines left out: {_BAD_LINES}"),
             (losses.outside, f"{rows} left out, because they are outside the period"),
             (losses.other_names, f"{rows} left out, because their name is not one of the given names"),

@@ -146,7 +146,7 @@ def _unit(counted: CountedSeries, made: Filter, every: str | None) -> str:
     """The unit of a filter's values: events per 1h, or just events if a value covers several bins."""
     unit = counted.unit if len(counted.unit) <= _LONGEST_UNIT else f"{counted.unit[: _LONGEST_UNIT - 3]}..."
     per_bin = isinstance(made, MovingAverage | Trend | Seasonal) or made == WindowSum(1)
-    return f"{unit} per {every or 'row'}" if per_bin and counted.level != "visit" else unit
+    return f"{unit} per {every or 'row'}" if per_bin else unit
 
 
 def _limits(values: FloatArray, within: FloatArray) -> tuple[float, float]:
