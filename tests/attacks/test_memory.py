@@ -33,6 +33,17 @@ def flat() -> tuple[cw.FloorPlan, Floats, Floats, NDArray[np.int64]]:
     return cw.FloorPlan(rooms, at, cw.Steady(REACH), footprint=0.4, gain=5.0), values, vectors, np.array(pairs)
 
 
+def kernels_by_age(number: int) -> tuple[cw.FloorPlan, Floats, Floats]:
+    """The flat, `number` ages with equal shares of a reading, and what each adds to slopes, shape (ages, m, pairs)."""
+    plan, values, vectors, pairs = flat()
+    at = [int(y / CELL) * COLUMNS + int(x / CELL) for x, y in plan.sensors_at]
+    edges = np.linspace(0, 1, number + 1)
+    ages = -np.log1p(-(edges[:-1] + edges[1:]) / 2)  # in time constants
+    spread = np.exp(-((REACH / CELL) ** 2 * ages[:, None] + (0.4 / CELL) ** 2 / 2) * values)
+    differences = (vectors[pairs[:, 0]] - vectors[pairs[:, 1]]) / CELL
+    return plan, ages, np.stack([5.0 / CELL**2 * (vectors[at] * each) @ differences.T for each in spread]) / number
+
+
 @pytest.mark.parametrize("scope", ["network", "sensor"])
 def test_people_who_move_in_a_room_that_remembers(attack: Attack, scope: str, rng: np.random.Generator) -> None:
     """Histories of many ages, found by turns: the worst pair at each age, then the direction of their sum.
@@ -40,19 +51,14 @@ def test_people_who_move_in_a_room_that_remembers(attack: Attack, scope: str, rn
     Claim: with `memory` in the tolerance, no history within alpha at every instant shifts a frame further than the
     cloak's mu, whatever the time constant of the room.
     """
-    plan, values, vectors, pairs = flat()
-    at = [int(y / CELL) * COLUMNS + int(x / CELL) for x, y in plan.sensors_at]
-    edges = np.linspace(0, 1, attack.size(60, 200) + 1)
-    ages = -np.log1p(-(edges[:-1] + edges[1:]) / 2)  # equal shares of a reading, in time constants
-    spread = np.exp(-((REACH / CELL) ** 2 * ages[:, None] + (0.4 / CELL) ** 2 / 2) * values)
-    differences = (vectors[pairs[:, 0]] - vectors[pairs[:, 1]]) / CELL
-    kernels = np.stack([5.0 / CELL**2 * (vectors[at] * each) @ differences.T for each in spread]) / len(ages)
+    plan, ages, kernels = kernels_by_age(attack.size(60, 200))
     claim: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "alpha": 0.2, "scope": scope, "design": "least-error"}
     for memory in (True, False):
         cloak = cw.Cloak(plan, **claim, tolerance=cw.Tolerance(memory=memory))
         worst = 0.0
         for _ in range(attack.size(20, 200)):
-            direction = rng.normal(size=len(at)) if scope == "network" else np.eye(len(at))[rng.integers(len(at))]
+            each = np.eye(plan.sensors)[rng.integers(plan.sensors)]
+            direction = rng.normal(size=plan.sensors) if scope == "network" else each
             for _ in range(10 if scope == "network" else 1):
                 seen = np.einsum("m,ame->ae", direction / cloak.sigmas, kernels)
                 chosen = np.abs(seen).argmax(axis=1)
@@ -66,3 +72,39 @@ def test_people_who_move_in_a_room_that_remembers(attack: Attack, scope: str, rn
                 attack.compare(reached, cloak.frame_mu, tried=len(ages))
         too_weak = not memory and scope == "network" and worst < 1.05 * cloak.frame_mu
         assert not too_weak, "the attack breaks nothing without the memory"
+
+
+@pytest.mark.parametrize("design", ["equal", "least-error"])
+def test_people_who_sit_down_and_get_up_in_a_room_that_remembers(
+    attack: Attack, design: str, rng: np.random.Generator
+) -> None:
+    """Stays whose warmth lingers, from all readings there are, with every rounding against us.
+
+    Claim: with a stay and `memory`, no source that sits down and gets up at any time, in a room with any time constant,
+    shifts all readings by more than the mu of the stay. Each reading adds up what the source left at every age. All
+    readings until the warmth is gone are kept, and every sensor rounds each of them to the worse side.
+    """
+    plan, ages, kernels = kernels_by_age(attack.size(60, 200))
+    readings = 48
+    claim: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-5, "alpha": 0.2, "readings_per_window": 8, "design": design}
+    stay = cw.Stay(readings, epsilon=6.0, delta=1e-5)
+    cloak = cw.Cloak(plan, **claim, tolerance=cw.Tolerance(memory=True), resolution=4e-3, step=4e-3, stay=stay)
+    assert cloak.slow is not None
+    before, frames = 4 * readings, 18 * readings  # known before the source sits down, and in all
+    blocks = np.arange(frames) // cloak.slow.renew
+    over_time = cloak.slow.fade ** np.abs(np.subtract.outer(blocks, blocks))
+    shares = (cloak.slow.deviations(cloak.steps) / cloak.sigmas) ** 2
+    precisions = {share: np.linalg.inv(np.eye(frames) + share * over_time) for share in set(shares.tolist())}
+    claimed, fresh = cloak.stay_mu(readings), 0.0
+    for _ in range(attack.size(60, 600)):
+        sits = before + rng.integers(cloak.slow.renew)
+        leaves = sits + (readings if rng.random() < 0.7 else rng.integers(1, readings + 1))
+        constant = readings * rng.choice([0.0, 0.02, 0.1, 0.3, 0.75])  # of the room, in readings
+        born = np.arange(frames)[:, None] - constant * ages  # when the heat of each age left the source
+        pair = rng.choice(np.abs(kernels[rng.integers(len(ages))] / cloak.sigmas[:, None]).sum(axis=0).argsort()[-9:])
+        shift = cloak.alpha * ((born >= sits) & (born < leaves)) @ kernels[:, :, pair]
+        rounded = np.sign(shift) * np.where(shift, np.abs(shift) + cloak.roundings, 0.0) / cloak.sigmas
+        told = [row @ precisions[share] @ row for row, share in zip(rounded.T, shares.tolist(), strict=True)]
+        attack.compare(np.sqrt(sum(told)), claimed)
+        fresh = max(fresh, float(np.linalg.norm(rounded)))
+    assert fresh > claimed, "without offsets, such a stay tells more"

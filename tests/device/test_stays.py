@@ -192,6 +192,21 @@ def test_a_device_in_c_has_no_slow_offset_yet(plan: Plan, keys: Path, tmp_path: 
     assert load_keys(keys).sensors == ()
 
 
+def test_a_stay_in_a_room_that_remembers_takes_as_much_more_noise_as_a_frame() -> None:
+    plain, remembering = (
+        parse_site(SITE.replace("[sources]", table + "[sources]")).cloak()
+        for table in ("", "[physics.tolerance]\nmemory = true\n")
+    )
+    assert plain.slow is not None
+    assert remembering.slow is not None
+    more = remembering.sigmas / plain.sigmas
+    assert more.min() > 1.01
+    offsets = remembering.slow.deviations(remembering.steps) / plain.slow.deviations(plain.steps)
+    assert (more <= offsets).all(), "more frames round"
+    assert (offsets <= 1.1 * more).all()
+    assert any("frames after it has left" in line for line in remembering.explain().hidden)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [
@@ -199,7 +214,6 @@ def test_a_device_in_c_has_no_slow_offset_yet(plan: Plan, keys: Path, tmp_path: 
         ("epsilon = 20.0", "epsilon = 0.0", "privacy.stay.epsilon"),
         ("epsilon = 20.0\ndelta = 1e-5", "epsilon = 20.0\ndelta = 0.0", "privacy.stay.delta"),
         ('[sources]\nkind = "lasting"', '[sources]\nkind = "pulse"', "privacy.stay"),
-        ("[sources]", "[physics.tolerance]\nmemory = true\n[sources]", "privacy.stay"),
     ],
 )
 def test_a_site_file_that_is_wrong_about_stays_names_the_key(old: str, new: str, key: str) -> None:

@@ -166,9 +166,9 @@ class Allowance:
         usual = (1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu
         return min(usual * self.finer, DEVICE_TABLES.ratio / (1.001 if self.finer == 1 else 2 * PARTS))
 
-    def frame_mu(self, sigma: FloatArray) -> float:
-        """The mu of a frame with this noise, rounded up."""
-        return min(self._costs(sigma))
+    def frame_mu(self, sigma: FloatArray, *, rounded: float = 1.0) -> float:
+        """The mu of a frame with this noise, rounded up; what rounding adds counts `rounded` times."""
+        return min(self._costs(sigma, rounded))
 
     def refuse_too_little(self, sigma: FloatArray, epsilon: float, delta: float) -> None:
         """Refuse noise with which a frame has more than its mu; the message names the claim of the window."""
@@ -193,11 +193,12 @@ class Allowance:
         """Whether the cost of this noise holds only with the stated own noise."""
         return bool(np.argmin(self._costs(sigma)))
 
-    def _costs(self, sigma: FloatArray) -> list[float]:
+    def _costs(self, sigma: FloatArray, rounded: float = 1.0) -> list[float]:
         """The mu without own noise, and with it if it is stated; both are upper bounds."""
-        if self.own is None:
-            return [self.cost(sigma, self.covered(sigma))]
-        return [self.cost(sigma, self.covered(sigma)), self.cost(*self.own.charged(sigma, self.covered(sigma)))]
+        charges = [Charge(sigma, self.covered(sigma))]
+        if self.own is not None:
+            charges.append(self.own.charged(sigma, self.covered(sigma)))
+        return [self.cost(noise, rounded * rounding) for noise, rounding in charges]
 
     def cost(self, sigma: FloatArray, rounding: FloatArray) -> float:
         """The mu of a frame with this noise and rounding: the largest shift in standard deviations, rounded up.

@@ -18,7 +18,7 @@ from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
-from cloakwork.privacy.long_stay import OffsetWalk, SlowNoise, Stay, stated_slow_noise, stay_mus
+from cloakwork.privacy.long_stay import OffsetWalk, SlowNoise, Stay, fresh_stay_mu, stated_slow_noise, stay_mus
 from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw, WindowClaim, law_table, refuse_too_fine
 from cloakwork.privacy.noise_table import table_ratio
 from cloakwork.privacy.observer import Scope, stated_observer
@@ -244,7 +244,7 @@ class Cloak(Immutable):
     def stay_mu(self, readings: int) -> float:
         """The mu of a source that stays where it is for up to so many frames, with all other frames at hand."""
         slow = stay_mus(self.allowance, self.sigmas, self.steps, self.slow, readings)
-        return min(self.frame_mu * math.sqrt(readings), *slow)
+        return min(fresh_stay_mu(self.allowance, self.sigmas, readings), *slow)
 
     def stay_worth(self, readings: int) -> float:
         """How many readings with fresh noise alone tell as much of a source that stays for so many, at most."""

@@ -13,6 +13,7 @@ from cloakwork.accuracy import bayes_risk
 from cloakwork.physics import FloorPlan, Graph, HeatLine, Metric, Nuisance, Physics, Placement
 from cloakwork.privacy.design import Design
 from cloakwork.privacy.gaussian import Profile
+from cloakwork.privacy.long_stay import lingering
 from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw
 from cloakwork.privacy.observer import Scope
 
@@ -97,12 +98,15 @@ def _stays(cloak: "Cloak") -> tuple[str, ...]:
     factor = rounded_up(math.exp(min(stay.epsilon, 700)), 3)
     right = rounded_up(100 * float(special.ndtr(cloak.stay_mu(stay.readings) / 2)), 3)
     seen = "," if cloak.scope is Scope.NETWORK else f" of {_some_sensors(cloak)}"
+    follow = "its readings follow it at once"
+    if after := lingering(cloak.allowance):
+        follow = f"its warmth no longer changes how readings round {after * stay.readings:,} frames after it has left"
     return (
         f"Where a unit source stays, within {cloak.alpha:g}, if it stays there for up to {stay.readings:,} consecutive "
         f"frames, from an observer who keeps all frames{seen} also those before and after: any event is at most "
         f"e^{stay.epsilon:g} = {factor} times as likely, plus {stay.delta:g}, and the best test is right in at most "
-        f"{right} % of cases. The other sources may move; this one does not, and its readings follow it at once. A "
-        "stay may begin and end at any frame. Several stays add up.",
+        f"{right} % of cases. The other sources may move; this one does not, and {follow}. A stay may begin and end "
+        "at any frame. Several stays add up.",
     )
 
 

@@ -23,7 +23,7 @@ from cloakwork.privacy.sampler import WordSource, noise_of_frames
 from cloakwork.sensor import CARRY_BITS, LARGEST_RENEWAL, PARTS, renewed, whole_steps
 
 MARGIN = 1e-3  # of the information of a stay, for which offsets outside it count as known
-FARTHEST = 9  # times the readings of a stay: how far outside offsets may be known
+FARTHEST = 9  # times the readings of a stay: how far outside offsets may be known, and how long its warmth may linger
 WHOLE = 1 + 1 / (2 * PARTS)  # steps by which whole steps of an offset may move more or less than the offset
 RENEWED = 2.0  # parts of a step by which roundings may shift a draw
 _CARRIES = np.unique(np.rint((1 - np.geomspace(2e-4, 0.9, 48)) * 2**CARRY_BITS)).astype(int)
@@ -217,6 +217,12 @@ class StayCost:
     """The cost of stays for a network with fresh noise `sigma` (m,) and steps (m,), whose frames meet an allowance.
 
     `rounding` (m,) is what the steps of hardware and of sending can add to a shift.
+
+    Notes
+    -----
+    In rooms that remember, heat of each age shifts as many consecutive readings as the stay has, by the same amount, so
+    the mu of a stay is at most the sum over the ages: that of a frame, times the root of the information. Only the
+    frames in which rounding counts become more (`lingering`).
     """
 
     allowance: Allowance
@@ -251,6 +257,7 @@ class StayCost:
     def _mu(self, information: Information, ratios: FloatArray, readings: int) -> float:
         """The mu of the stay, of the rounding in each frame, and of that in each renewal, added up."""
         told, frames = information.known_outside(readings)
+        frames += lingering(self.allowance) * readings
         total = self._moved * math.sqrt(told) + self.rounded * math.sqrt(frames)
         return (total + self._joint(RENEWED / ratios) * math.sqrt(information.renewals(frames))) * (1 + 1e-9)
 
@@ -301,6 +308,16 @@ class StayCost:
         return math.exp(_first_below(excess, low, high))
 
 
+def lingering(allowance: Allowance) -> int:
+    """For how long after a stay rounding may still hide less of its warmth, in times of the stay."""
+    return FARTHEST if allowance.family.tolerance.memory else 0
+
+
+def fresh_stay_mu(allowance: Allowance, sigma: FloatArray, readings: int) -> float:
+    """The mu of a stay of up to so many frames against fresh noise alone, with all frames around it at hand."""
+    return allowance.frame_mu(sigma, rounded=math.sqrt(1 + lingering(allowance))) * math.sqrt(readings)
+
+
 def stay_mus(
     allowance: Allowance, sigma: FloatArray, steps: FloatArray, slow: SlowNoise | None, readings: int
 ) -> list[float]:
@@ -349,9 +366,8 @@ def stated_slow_noise(
         raise CalibrationError(
             "stay: sensors that share noise have no slow offsets. Leave one of the two out.", stay=stay
         )
-    if family.physics.pulse or family.tolerance.memory:
-        why = "a pulse fades" if family.physics.pulse else "in rooms that remember, a source that stays reads ever more"
-        raise CalibrationError(f"stay: {why}, so its readings do not stay the same. Leave stay out.", stay=stay)
+    if family.physics.pulse:
+        raise CalibrationError("stay: a pulse fades, so its readings do not stay the same. Leave stay out.", stay=stay)
     if stay.readings < allowance.number:
         raise CalibrationError(
             f"a stay of {stay.readings} frames is shorter than a window of {allowance.number}. Give a longer stay; the "
@@ -359,7 +375,8 @@ def stated_slow_noise(
             readings=stay.readings,
             window=allowance.number,
         )
-    draws = 2 * (FARTHEST + 2) * stay.readings * (allowance.sensors if allowance.scope is Scope.NETWORK else 1)
+    frames = (FARTHEST + 2 + lingering(allowance)) * stay.readings
+    draws = 2 * frames * (allowance.sensors if allowance.scope is Scope.NETWORK else 1)
     allowed = allowed_mu(stay.epsilon, stay.delta, draws=draws + 4 * LARGEST_RENEWAL, doubt=family.doubt)
     costs = StayCost.each(allowance, sigma, steps)
     slow = _least(costs, stay, allowed) if slow is None else slow

@@ -129,8 +129,8 @@ class Site:
                 key="stay",
             )
         why = "recovery cannot take offsets out with so many sources" if self.samples_locally else ""
-        if self.spec.sources.kind == "pulse" or self.spec.physics.tolerance.memory:
-            why = "it needs lasting sources, and readings that follow them at once (no tolerance of memory)"
+        if self.spec.sources.kind == "pulse":
+            why = "it needs lasting sources"
         if why:
             raise SiteError(f"privacy.stay: {why}. Leave the table out.", key="stay")
         readings = schedule.most(clock_ms(stated.length))
