@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cloakwork
+from cloakwork._compile import avoid_gathers
 from cloakwork.accuracy import emd
 from cloakwork.physics import FloorPlan, HeatLine, Rooms, Space, Steady, floorplan
 from cloakwork.recovery import BasisPursuit, FloorTracker, PointSources, Tracker, recover
@@ -59,5 +60,6 @@ def _compile_pursuit() -> None:
 _SHARES = (_compile_posterior, _compile_pursuit, _compile_floor)
 
 if __name__ == "__main__":
+    avoid_gathers()
     for share in _SHARES:
         share()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cloakwork._checks import FloatArray
+from cloakwork._compile import avoid_gathers
 from cloakwork.physics import HeatLine
 from cloakwork.physics.continuum import CertifiedMaximum, line_peak, plane_peak
 from tests import parts
@@ -18,6 +19,8 @@ from tests.compilation import compile_together, needs_compiling
 # how long an example takes, or how long it takes to make one, says how busy this machine is and nothing else
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+avoid_gathers()  # as in our programs
 
 collect_ignore_glob = ["micropython/programs/*"]  # they run on MicroPython, and import what is only there
 

@@ -3,6 +3,7 @@
 import inspect
 import platform
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,16 +21,17 @@ _settings: Any = numba.config
 _codegen: Any = numba.core.codegen
 _cgutils: Any = numba.core.cgutils
 _RELAXED = {"contract", "reassoc", "nsz", "arcp"}  # sums may be reordered; NaN and infinity keep their meaning
-
 _KNOWS_GATHERS = (17, 0, 0)  # the first LLVM that has the preference
-if (
-    _settings.CPU_FEATURES is None
-    and platform.machine() in {"x86_64", "AMD64"}
-    and llvmlite.binding.llvm_version_info >= _KNOWS_GATHERS
-):
-    # numbers that lie apart are loaded one by one: gather instructions take four times as long on processors whose
-    # microcode closes Downfall
-    _settings.CPU_FEATURES = f"{_codegen.get_host_cpu_features()},+prefer-no-gather"
+
+
+def avoid_gathers() -> None:
+    """Load numbers that lie apart one by one, in a program of ours: it changes Numba's settings for the process.
+
+    Gather instructions take four times as long on processors whose microcode closes Downfall.
+    """
+    knows = llvmlite.binding.llvm_version_info >= _KNOWS_GATHERS
+    if _settings.CPU_FEATURES is None and knows and platform.machine() in {"x86_64", "AMD64"}:
+        _settings.CPU_FEATURES = f"{_codegen.get_host_cpu_features()},+prefer-no-gather"
 
 
 def compiled(function: F) -> F:
@@ -72,9 +74,9 @@ prefetch: Any = (lambda *_: None) if _settings.DISABLE_JIT else numba.extending.
 
 
 def _compiled(function: F, relaxed: set[str] = _RELAXED, **options: bool) -> F:
+    _forget_stale_loops(Path(inspect.getfile(function)).parent)
     try:
         dispatcher: Any = _njit(cache=True, nogil=True, error_model="numpy", fastmath=relaxed, **options)(function)
-        _watch_folder(dispatcher, Path(inspect.getfile(function)).parent)
     except RuntimeError:
         # there is nowhere to write a cache (a read-only install without a home): compile in each process
         dispatcher = _njit(nogil=True, error_model="numpy", fastmath=relaxed, **options)(function)
@@ -82,20 +84,14 @@ def _compiled(function: F, relaxed: set[str] = _RELAXED, **options: bool) -> F:
     return result
 
 
-def _watch_folder(dispatcher: Any, folder: Path) -> None:
-    """Compile again when any file of the folder has changed, or this one.
-
-    Numba watches only the file of the function, and would keep old versions of functions it calls in other files.
-    """
-    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    stamp = getattr(index, "_source_stamp", None)
-    if stamp is not None:  # None if compiling is switched off
-        stamps = (stamp, folder_stamp(folder), folder_stamp(Path(__file__).parent))
-        setattr(index, "_source_stamp", stamps)  # noqa: B010 - Numba has no public interface for this
-
-
 @cache
-def folder_stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Name, modification time and size of each source file in a folder."""
-    stats = ((path.name, path.stat()) for path in sorted(folder.glob("*.py")))
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+def _forget_stale_loops(folder: Path) -> None:
+    """Delete the compiled loops of a folder that are older than one of its files, or than this one.
+
+    Numba compares a loop only with the file that it is in, and would keep old versions of functions in other files.
+    """
+    newest = max(path.stat().st_mtime_ns for path in (*folder.glob("*.py"), Path(__file__)))
+    for index in (folder / "__pycache__").glob("*.nbi"):
+        with suppress(OSError):  # another process was faster, or nobody may write here
+            if index.stat().st_mtime_ns < newest:
+                index.unlink()

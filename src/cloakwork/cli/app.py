@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cloakwork._compile import avoid_gathers
 from cloakwork._extras import optional_parts
 from cloakwork.cli import BAD_INPUT
 from cloakwork.cli.output import note, say
@@ -96,6 +97,7 @@ def top(
 
 def run_app(commands: typer.Typer) -> None:
     """Run a command: exit with 0 on success, 2 on bad input, 1 on failure, and never with a traceback."""
+    avoid_gathers()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark

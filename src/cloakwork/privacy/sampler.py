@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, IntArray, frames
@@ -22,13 +21,12 @@ _WIDTH = 16
 
 
 def private_words(count: int) -> NDArray[np.uint64]:
-    """Return `count` random words of 128 bits, shape (count, 2), from a fresh key of the operating system.
+    """Return `count` random words of 128 bits, shape (count, 2), from the operating system.
 
-    The key lives for one call and leaves no state behind, so neither a fork nor a restored process can draw the same
-    noise again.
+    The process keeps no state of the generator, so neither a fork nor a restored process can draw the same noise
+    again.
     """
-    stream = Cipher(algorithms.ChaCha20(os.urandom(32), bytes(16)), mode=None).encryptor()
-    return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), dtype=">u8").astype(np.uint64).reshape(-1, 2)
+    return np.frombuffer(os.urandom(count * WORD_BYTES), dtype=np.uint64).reshape(-1, 2).copy()
 
 
 def simulated_words(rng: np.random.Generator) -> WordSource:
