@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cloakwork.cli.calibrate import report_shifts
 from cloakwork.site import load_site
 from tests.cli.conftest import Run
+from tests.fitting.radio import flat
 from tests.fitting.walks import SPOTS, STATED, stated, true_plan, true_readings, write_walk
 
 
@@ -75,3 +77,25 @@ def test_a_sensor_that_the_walk_does_not_reach_is_named(run: Run, tmp_path: Path
     refused = run("calibrate", path, "--walk", walk, "--readings", raw)
     assert refused.code == 2
     assert "s12" in refused.err
+
+
+def test_shifts_between_near_spots_are_compared_with_the_new_model(succeed: Run, tmp_path: Path) -> None:
+    site, path = stated(), tmp_path / "flat.toml"
+    path.write_text(STATED, encoding="utf-8")
+    spots = [*SPOTS, *((x + 0.15, y) for x, y in SPOTS), None]
+    readings = true_readings(true_plan(site), np.ones(12), np.full(12, 20.0), spots)
+    walk, raw = write_walk(tmp_path, site, readings, spots, noise=0.01, reads=25)
+    values = succeed("calibrate", path, "--walk", walk, "--readings", raw, "--json").values["shifts"]
+    assert values["covers_alpha"]
+    assert values["bands"][0]["pairs"] == len(SPOTS)
+    assert values["bands"][0]["high"] < values["bands"][0]["allowed"]
+
+
+def test_shifts_that_the_model_does_not_allow_are_reported_with_the_alpha_that_covers_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report_shifts(flat().shifts(0.1), "dB")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "alpha = 0.1 m is not covered" in shown
+    assert "typical shift from 0.45 m on" in shown
+    assert "sensitivity of 22 dB, and the new model has 2.73 dB" in shown

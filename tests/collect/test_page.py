@@ -98,7 +98,7 @@ def test_the_claim_and_the_budget_are_shown(flat_visit: tuple[Visit, FakeApi]) -
         assert fact in text(page, "#claim")
     assert text(page, "#budget").startswith("43 of 60 readings")
     page.click(".privacy summary")
-    for fact in ("7.43 times", "within 0.02 s", "faster than 1.5 per second", "step of the hardware", "fresh noise"):
+    for fact in ("7.43 times", "within 0.02 s", "faster than 1.5 m per second", "step of the hardware", "fresh noise"):
         assert fact in text(page, "#meaning")
     for fact in ("how many", "more than 0.1 m", "side of a wall", "each further hour", "keys"):
         assert fact in text(page, "#not-hidden")

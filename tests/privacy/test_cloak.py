@@ -281,6 +281,13 @@ def test_explain_names_the_pair_and_sensors_that_drive_the_noise() -> None:
         assert fact in text
 
 
+def test_a_model_of_listed_places_says_that_it_knows_nothing_in_between(line: HeatLine) -> None:
+    listed = Cloak(Matrix(line.matrix, line.space), epsilon=1.0, delta=1e-5, alpha=0.1)
+    assert "only at the 100 listed places" in str(listed.explain())
+    assert "radio" in str(listed.explain())
+    assert "listed places" not in str(Cloak(line, epsilon=1.0, delta=1e-5, alpha=0.1).explain())
+
+
 def test_explain_says_how_fast_a_source_that_stays_is_found_and_for_whom_a_bound_holds(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=4, delta=1e-5, alpha=0.01, readings_per_window=5)
     explained = cloak.explain()

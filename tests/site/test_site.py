@@ -301,7 +301,7 @@ def test_a_missing_table_is_named() -> None:
 def test_the_assumptions_of_a_claim_follow_the_file() -> None:
     told = " ".join(parse_site(FLAT).assumptions)
     assert [
-        fact for fact in ("within 0.3 s", "1.5 per second", "exact readings", "fresh noise") if fact not in told
+        fact for fact in ("within 0.3 s", "1.5 m per second", "exact readings", "fresh noise") if fact not in told
     ] == []
     stepped = " ".join(parse_site(changed(LINE, 'window = "30min"', 'window = "30min"\nresolution = 0.25')).assumptions)
     assert [fact for fact in ("sources stay", "read a pulse", "in steps of 0.25") if fact not in stepped] == []

@@ -1,12 +1,15 @@
 """`cloakwork calibrate`."""
 
 import difflib
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from cloakwork._checks import percent
+from cloakwork._checks import percent, rounded_up
 from cloakwork.cli.arguments import Json, SiteFile
 from cloakwork.cli.output import (
     as_json,
@@ -21,8 +24,8 @@ from cloakwork.cli.output import (
     written,
 )
 from cloakwork.errors import InputError
-from cloakwork.fitting import Fitted, WalkFit, fit_walk, read_walk, rounded
-from cloakwork.site import Site, edited, listed_sensors, load_site, plan_beside
+from cloakwork.fitting import Fitted, MeasuredShifts, WalkFit, fit_walk, measured_shifts, read_walk, rounded
+from cloakwork.site import Site, edited, listed_sensors, load_site, parse_site, plan_beside
 
 Changes = dict[tuple[str | int, ...], float]
 NOTABLE = 0.05  # a gain this far from the others' is worth correcting
@@ -42,11 +45,21 @@ def calibrate(
     if write and target is not None:
         raise InputError("give either --write, which changes the site file, or --out with another file.")
     site, inputs = load_site(path), (path, walk, readings)
-    changes, wrong = _from_walk(site, walk, readings, plot, inputs, json=json)
+    fit = _fitted(site, walk, readings, plot, inputs)
+    with busy("covering the confidence region"):
+        changes = _walk_changes(fit)
     text = path.read_text(encoding="utf-8")
     new = _new_text(site, text, changes)
+    with busy("comparing the shifts between spots"):
+        shifts = _shifts(fit, parse_site(new, folder=site.folder))
+    _say_kept(site, changes)
+    if json:
+        as_json(_values(fit, changes) | {"shifts": _shift_values(shifts)})
+    else:
+        _report(fit, _tolerance(changes))
+        report_shifts(shifts, site.unit)
     if write or target is not None:
-        _write(new, target or path, inputs[1:] if write else inputs, wrong=wrong)
+        _write(new, target or path, inputs[1:] if write else inputs, wrong=fit.wrong)
     else:
         if not json:
             _show(text, new, path)
@@ -55,10 +68,8 @@ def calibrate(
     note(f"{true} true readings, {walk} says where you were: keep them to yourself, delete them once the fit is good")
 
 
-def _from_walk(
-    site: Site, walk: Path, readings: Path, plot: Path | None, inputs: tuple[Path, ...], *, json: bool
-) -> tuple[Changes, bool]:
-    """Return the changes to the site file, and whether the walk contradicts the model."""
+def _fitted(site: Site, walk: Path, readings: Path, plot: Path | None, inputs: tuple[Path, ...]) -> WalkFit:
+    """Return a fit that is good enough to write."""
     if plot is not None:
         check_picture(plot)
         refuse_input(plot, *inputs)
@@ -88,14 +99,16 @@ def _from_walk(
             "from it, or longer.",
             reach=fit.reach,
         )
-    with busy("covering the confidence region"):
-        changes = _walk_changes(fit)
-    _say_kept(site, changes)
-    if json:
-        as_json(_values(fit, changes))
-    else:
-        _report(fit, _tolerance(changes))
-    return changes, fit.wrong
+    return fit
+
+
+def _shifts(fit: WalkFit, site: Site) -> MeasuredShifts:
+    """Compare the spots at which all sensors read with the site as it would be written."""
+    walk = fit.walk
+    spots = ~np.isnan(walk.at[:, 0]) & (walk.counts > 0).all(axis=1)
+    return measured_shifts(
+        site.cloak(), walk.at[spots], walk.means[spots], variances=walk.variances[spots], freedom=walk.freedom
+    )
 
 
 def _walk_changes(fit: WalkFit) -> Changes:
@@ -197,6 +210,53 @@ def _report(fit: WalkFit, tolerance: dict[str, float]) -> None:
         say(f"  sensor {name} fits badly: check what is near it")
     for label in fit.bad_rooms()[:8]:
         say(f"  {label} fits badly: check its walls and doors, and for another source of heat")
+
+
+def report_shifts(shifts: MeasuredShifts, unit: str) -> None:
+    """Print the shifts between spots beside those that the model allows, and what follows for alpha."""
+    alpha, unit = shifts.cloak.alpha, f" {unit}".rstrip()
+    rows = [
+        (
+            f"{band.shortest:.2g} to {band.longest:.2g} m",
+            str(band.pairs),
+            f"{band.typical:.3g} ({band.low:.3g} to {band.high:.3g}){unit}",
+            f"{band.allowed:.3g}{unit}",
+        )
+        for band in shifts.bands()
+    ]
+    columns = ("between spots", "pairs", "typical shift, with its 90 % interval", "shift that the new model allows")
+    table("Shifts of the readings between spots", columns, rows)
+    if shifts.covers(alpha):
+        say(f"the new model allows every shift between spots within alpha = {alpha:g} m")
+    elif shifts.distances[0] > 1.5 * alpha:
+        say(
+            f"the nearest spots are {shifts.distances[0]:.2g} m apart, so nothing is known of real moves within alpha "
+            f"= {alpha:g} m: to test the guarantee, stand at some pairs of spots as near as that"
+        )
+    else:
+        needed, modelled = shifts.sensitivity(alpha), shifts.cloak.sensitivity
+        typical, every = _metres(shifts.typical_alpha), _metres(shifts.alpha)
+        say(
+            f"alpha = {alpha:g} m is not covered: the shifts between near spots need a sensitivity of "
+            f"{needed:.3g}{unit}, and the new model has {modelled:.3g}{unit}. The model covers the typical shift from "
+            f"{typical} on and every measured one from {every} on. State such an alpha; or state alpha = "
+            f"{rounded_up(needed / shifts.slope, 3)}, whose noise covers real moves of {alpha:g} m"
+        )
+
+
+def _metres(alpha: float) -> str:
+    return f"{alpha:.2g} m" if math.isfinite(alpha) else "no distance between these spots"
+
+
+def _shift_values(shifts: MeasuredShifts) -> dict[str, object]:
+    alpha = shifts.cloak.alpha
+    found = {"typical_alpha": shifts.typical_alpha, "alpha": shifts.alpha}
+    return {
+        "bands": [asdict(band) for band in shifts.bands()],
+        "sensitivity": {"needed": shifts.sensitivity(alpha), "model": shifts.cloak.sensitivity},
+        "covers_alpha": shifts.covers(alpha),
+        **{name: value if math.isfinite(value) else None for name, value in found.items()},
+    }
 
 
 def _values(fit: WalkFit, changes: Changes) -> dict[str, object]:

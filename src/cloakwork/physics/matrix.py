@@ -14,7 +14,11 @@ from cloakwork.physics.space import Space
 
 @dataclass(frozen=True, eq=False, init=False)
 class Matrix(Physics):
-    """A model defined by its matrix.
+    """A model defined by its matrix, which covers sources at the listed places.
+
+    A smooth map that was fitted to radio signals gives no guarantee at decimetres. Radio fades: waves that arrive over
+    several paths add up or cancel, so that a real move of 10 cm shifts the readings several times as far as the map
+    says. `cloakwork.fitting.measured_shifts` compares a map with readings at near positions.
 
     Parameters
     ----------

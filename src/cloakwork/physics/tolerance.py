@@ -53,8 +53,8 @@ class Timing:
             return math.inf if self.spread else 0.0
         return self.speed * self.spread
 
-    def sentence(self) -> str:
-        """The assumption about time that the claim makes, in plain English."""
+    def sentence(self, length: str = "units of length") -> str:
+        """Return what the claim assumes about time, in plain English; `length` is the unit of the space."""
         if self.spread == 0:
             return "The claim assumes that all sensors of a frame measure at the same instant."
         within = f"all sensors of a frame measure within {self.spread:g} s"
@@ -62,7 +62,8 @@ class Timing:
             return f"The claim assumes that {within}. Sources may move at any speed."
         if self.speed == 0:
             return f"The claim assumes that {within}, and that sources stay where they are meanwhile."
-        return f"The claim assumes that {within}, and that no source moves faster than {self.speed:g} per second."
+        speed = f"{self.speed:g} {length} per second"
+        return f"The claim assumes that {within}, and that no source moves faster than {speed}."
 
 
 AT_ONCE = Timing()

@@ -10,7 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, more_noise, rounded_up
 from cloakwork.accuracy import bayes_risk
-from cloakwork.physics import FloorPlan, Graph, HeatLine, Metric, Nuisance, Physics, Placement
+from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Metric, Nuisance, Physics, Placement
 from cloakwork.privacy.design import Design
 from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.long_stay import lingering
@@ -70,7 +70,7 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
         *_stays(cloak),
         *_tables(cloak),
         *_distance(cloak.physics),
-        *((cloak.family.timing.sentence(),) if cloak.scope is not Scope.SENSOR else ()),
+        *((cloak.family.timing.sentence(_length(cloak.physics)),) if cloak.scope is not Scope.SENSOR else ()),
         *_memory(cloak),
         *_own_noise(cloak),
         *_pulse(cloak),
@@ -119,12 +119,28 @@ def _distance(model: Physics) -> tuple[str, ...]:
         )
     if isinstance(model, HeatLine) and model.placement is Placement.GRID:
         return ("Sources are assumed to be on the grid of places. For sources anywhere, use placement='anywhere'.",)
-    if model.space.metric is Metric.PATH:
-        return (
-            "Distance is the length of the shortest path from neighbour to neighbour. A source between two places "
-            "counts as shared by both.",
-        )
-    return ()
+    path = (
+        "Distance is the length of the shortest path from neighbour to neighbour. A source between two places counts "
+        "as shared by both.",
+    )
+    return (*(path if model.space.metric is Metric.PATH else ()), *_listed_places(model))
+
+
+def _listed_places(model: Physics) -> tuple[str, ...]:
+    """What a model leaves open that has nothing but readings of some places."""
+    if isinstance(model, HeatLine | HeatPlane | FloorPlan | Graph):
+        return ()
+    return (
+        f"Sources are covered only at the {len(model.space):,} listed places, or shared between them: the model does "
+        "not know how readings change on the way from one place to the next. Where they change more than in "
+        "proportion, a shorter move is not hidden. A smooth map fitted to radio signals is such a case: they fade "
+        "within centimetres, so compare the map with readings at near positions (measured_shifts).",
+    )
+
+
+def _length(model: Physics) -> str:
+    """The unit of a model's distances."""
+    return "m" if isinstance(model, FloorPlan) else "units of length"
 
 
 def _memory(cloak: "Cloak") -> tuple[str, ...]:

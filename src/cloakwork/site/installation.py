@@ -282,7 +282,8 @@ class Site:
             if steps is None
             else f"It assumes that the hardware reads in steps of {self._shown(steps)}."
         )
-        together = [self.timing.sentence()] if told.scope != "sensor" else []
+        length = "m" if self.spec.physics.kind == "floorplan" else "units of length"
+        together = [self.timing.sentence(length)] if told.scope != "sensor" else []
         if self.spec.sources.kind == "pulse":
             together.append(
                 "It assumes that all sensors of a frame read a pulse at the same time after its emission, which is the "
