@@ -124,6 +124,7 @@ class FakeSite:
             "stay": None,
             "bits": None,
             "assumptions": list(self.site.assumptions),
+            "left_open": list(self.site.left_open),
             "period_ms": self.site.period_ms,
             "ahead_ms": 3 * self.site.period_ms,
             "estimator": "PointSources",

@@ -22,6 +22,7 @@ HOUR = {
     "readings_per_window": 60,
     "follows": True,
     "assumptions": ["It assumes this.", "It assumes that."],
+    "left_open": [],
 }
 NOW = 1_794_731_949_036
 OVER, OTHER, OFF = "over budget", "other budget", "off the slots"
@@ -103,6 +104,11 @@ def test_claims_for_stays_and_bits_say_what_they_hide_and_what_not(page: Page) -
     plain, left = (call(page, "texts.js", "notHidden", info, "floorplan") for info in (HOUR, both))
     extra = " ".join(sentence for sentence in left if sentence not in plain)
     assert [fact for fact in ("anyone who moves", "8 hours, or returns", "Habits") if fact not in extra] == []
+
+
+def test_what_a_claim_leaves_open_stands_beside_it(page: Page) -> None:
+    info = HOUR | {"left_open": ["Rooms in which warmth lingers are not covered."]}
+    assert call(page, "texts.js", "claim", info, "floorplan").endswith("Rooms in which warmth lingers are not covered.")
 
 
 def test_a_claim_about_one_sensor_warns_of_this_very_page(page: Page) -> None:

@@ -54,6 +54,9 @@ alpha = 0.02
 '''
 
 
+MEMORY = '[physics.tolerance]\nmemory = {}\n[[sensor]]\nid = "hall"'
+
+
 def changed(text: str, old: str, new: str) -> str:
     assert text.count(old) == 1
     return text.replace(old, new)
@@ -107,6 +110,24 @@ def test_a_lag_is_a_duration_that_changes_no_plan() -> None:
     assert (late.physics.lag, parse_site(FLAT).physics.lag) == (180.0, 0.0)
     assert late.digest == parse_site(FLAT).digest
     assert refusal(changed(FLAT, 'regime = "steady"\nreach = 1.0', 'regime = "pulse"\nlength = 1.0\nlag = 60')) != {}
+
+
+def test_a_site_says_which_usual_rooms_and_sensors_its_claim_leaves_open() -> None:
+    step = changed(FLAT, "[privacy]", "[privacy]\nresolution = 0.01")
+    late = changed(step, 'regime = "steady"', 'regime = "steady"\nlag = "3min"')
+    told = {
+        "": parse_site(FLAT).left_open,
+        "step": parse_site(step).left_open,
+        "late": parse_site(late).left_open,
+        "no memory": parse_site(changed(step, '[[sensor]]\nid = "hall"', MEMORY.format("false"))).left_open,
+        "memory": parse_site(changed(late, '[[sensor]]\nid = "hall"', MEMORY.format("true"))).left_open,
+        "pulse": parse_site(LINE).left_open,
+    }
+    assert [len(sentences) for sentences in told.values()] == [2, 1, 1, 1, 0, 1]
+    assert "memory = true" in told["step"][0]
+    assert "180 s" in told["late"][0]
+    assert "says memory = false" in told["no memory"][0]
+    assert "resolution" in told["pulse"][0]
 
 
 def test_a_sensor_may_have_its_own_baseline() -> None:

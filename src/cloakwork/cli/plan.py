@@ -138,6 +138,7 @@ def plan_values(
         "estimator": _estimator(site),
         "max_count": site.spec.sources.max_count,
         "over_time": [asdict(span) for span in over],
+        "left_open": list(site.left_open),
         "model_set": list(cloak.family.tolerance.sentences()),
         "explanation": asdict(explanation),
     }
@@ -187,16 +188,10 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         ("cost of measuring within " + duration(plan.schedule.spread), f"{percent(cloak.timing_cost)} more noise"),
         ("noise table on a device", _sizes(plan)),
     ]
-    for sentence in _in_short(cloak, window, length, over):
+    for sentence in [*_in_short(cloak, window, length, over), *site.left_open]:
         say(f"{sentence}\n")
     table(f"Plan for {site.name}", ("", "value"), rows)
-    if cloak.resolution is None:
-        say(
-            "Note: this assumes readings that are exact before they are rounded to the step. Hardware that reads in "
-            "steps of its own needs more noise: set resolution under [privacy] to that step before you provision "
-            "devices.\n"
-        )
-    elif cloak.resolution_cost > LARGE_COST and _gains_by_own_noise(cloak):
+    if cloak.resolution_cost > LARGE_COST and _gains_by_own_noise(cloak):
         say(
             f"Note: own noise {0 if site.own_noises is None else spread_of(site.own_noises)}: "
             f"{more_noise(cloak.resolution_cost)}. A sensor that is noisy before it rounds needs far less: measure its "

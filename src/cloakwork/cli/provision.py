@@ -94,7 +94,13 @@ def provision(
         if not json:
             _say_written(site, sensor, device)
     if json:
-        as_json({"plan": frozen.digest, "devices": [_described(sensor, device) for sensor, device in made]})
+        as_json(
+            {
+                "plan": frozen.digest,
+                "left_open": list(site.left_open),
+                "devices": [_described(sensor, device) for sensor, device in made],
+            }
+        )
         return
     _say_next(site, made, keyed=keys is not None, brokers=list(brokers.values()), target=target)
 
@@ -130,13 +136,8 @@ def _say_next(
 ) -> None:
     sensor, device = made[0]
     resolution = site.resolution_of(sensor)
-    if unstated := [sensor for sensor, _ in made if site.resolution_of(sensor) is None]:
-        share = "these" if len(unstated) == len(made) else f"{len(unstated)} of these"
-        which = "this device accepts" if len(made) == 1 else f"{share} devices accept"
-        note(
-            "the site file does not state the step of the hardware (resolution under [privacy]), so "
-            f"{which} simulated readings only"
-        )
+    for sentence in site.left_open:
+        note(f"the guarantee leaves this open: {sentence}")
     if not keyed:
         note("without --keys the noise comes from the device's own generator, and no one can remove it")
     if any(broker.password is not None and not broker.tls for broker in brokers):

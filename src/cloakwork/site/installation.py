@@ -12,7 +12,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
-from cloakwork.physics import Drift, Nuisance, Physics, Timing, Tolerance
+from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy import Cloak, Flip, NoiseLaw, SharedNoise, SlowNoise, Stay
 from cloakwork.recovery import MOST_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
@@ -24,6 +24,10 @@ OFTEN_MS = 10_000  # a site that reads more often has less time for each frame
 SHORTEST_HOLD = 30.0  # seconds
 HELD_PERIODS = 2
 WALKING_SPEED = 1.5  # metres per second
+_STATE_MEMORY = (
+    "Set memory = true under [physics.tolerance]; or memory = false for sensors that see people directly, such as "
+    "thermal arrays."
+)
 _ALONE = ("zone", "motion", "entrance", "drift", "heat", "presence")
 _WITHIN: dict[str, Any] = {"sensor": {"__all__": {"zone"}}, "physics": {"lag"}}
 NO_PART_IN_THE_CLAIM: dict[str, Any] = dict.fromkeys(_ALONE, True) | _WITHIN
@@ -271,6 +275,29 @@ class Site:
         if self.spec.sources.kind == "pulse":
             return Timing(spread)
         return Timing(spread, "any" if self.spec.physics.kind == "matrix" else WALKING_SPEED)
+
+    @property
+    def left_open(self) -> tuple[str, ...]:
+        """What usual rooms and sensors do that the claim does not cover here, one sentence each."""
+        memory = () if self.spec.physics.tolerance.memory or self.spec.sources.kind == "pulse" else self._no_memory()
+        if self.resolutions is not None:
+            return memory
+        return (
+            *memory,
+            "The step of the hardware is not covered: readings count as exact, so devices take only simulated ones. "
+            "Set resolution under [privacy] to the step.",
+        )
+
+    def _no_memory(self) -> tuple[str, ...]:
+        """What a claim without a tolerance of memory leaves open."""
+        late = f" Readings lag by {self.physics.lag:g} s here, so warmth does linger." if self.physics.lag else ""
+        if not isinstance(self.physics, FloorPlan):
+            return (f"Readings that follow late are not covered.{late}",) if late else ()
+        stated = "memory" in self.spec.physics.tolerance.model_fields_set and not late
+        return (
+            "Rooms in which warmth lingers are not covered: there, moves of the past can shift a frame further than "
+            f"the claim allows.{late} " + ("The site file says memory = false." if stated else _STATE_MEMORY),
+        )
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -73,6 +73,9 @@ class SiteBody(ResponseModel):
         "all sensors; null where the claim is of fewer, the noise is not Gaussian, or places have no coordinates."
     )
     assumptions: list[str] = Field(description="Assumptions of the claim besides the model, one sentence each.")
+    left_open: list[str] = Field(
+        description="What usual rooms and sensors do that the claim does not cover here, one sentence each."
+    )
     period_ms: int
     ahead_ms: int
     now: int = Field(description="The collector's clock, in Unix milliseconds.")
@@ -202,6 +205,7 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         bits=hidden,
         rule_of_thumb=_rule_of_thumb(watched),
         assumptions=list(site.assumptions),
+        left_open=list(site.left_open),
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
         now=context.clock(),

@@ -185,7 +185,7 @@ const seen = ({ bits, scope }) => {
 const span = (seconds) => `${isOneUnit(seconds) ? "one " : ""}${windowName(seconds)}`;
 const figures = ({ epsilon, delta }) => `(epsilon ${number(epsilon, 3)}, delta ${number(delta, 3)})`;
 
-/** The privacy claims, one sentence each: for a window, for long stays and for bits. */
+/** The privacy claims, one sentence each: for a window, for long stays and for bits; and what they leave open. */
 export function claim(info, kind) {
   const { alpha, bits, stay, window_s: window } = info;
   const who = isFloor(kind) ? "person" : "source";
@@ -195,6 +195,7 @@ export function claim(info, kind) {
     `Moves of up to ${distance(alpha, kind)} by one ${who} are hidden ${inEvery(window)} from ${observer} ${figures(info)}.`,
     stay && `A stay of up to ${span(stay.seconds)} in one place is hidden as far from them, even if they keep all these readings ${figures(stay)}.`,
     bits && `The bits of ${several} ${inEvery(window)} whether someone was there, and when ${figures(bits)}; the other sensors do not. Someone who sees bits and other readings learns more than each of these claims says.`,
+    ...info.left_open,
   ]
     .filter(Boolean)
     .join(" ");
