@@ -24,7 +24,6 @@ MODULES = (
     "testers",
     "attacker",
     "stays",
-    "shared_noise",
     "movement",
     "tracking",
     "infrared",

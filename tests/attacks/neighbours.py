@@ -18,9 +18,6 @@ def reached_mu(cloak: cw.Cloak, shifts: Floats) -> Floats:
     A shift of 2.3 steps becomes 3 steps for some background of the reading, so that each sensor's is rounded up.
     """
     steps = np.ceil(np.abs(shifts) / cloak.steps[:, None] - 1e-9) * cloak.steps[:, None]
-    if cloak.shared is not None:
-        whitened = np.linalg.solve(np.linalg.cholesky(cloak.covariance), np.sign(shifts) * steps)
-        return np.asarray(np.sqrt((whitened**2).sum(axis=0)))
     shares = steps / cloak.sigmas[:, None]
     if cloak.scope == cw.Scope.SENSOR:
         return np.asarray(shares.max(axis=0))

@@ -1,7 +1,7 @@
 """Attacks: move weight between places, on every physics, through matrices that were built without the product.
 
 Claim of all of them: moving weight over a total of alpha (earth mover distance) shifts the readings, rounded to steps,
-by at most `frame_mu` standard deviations of the noise, for equal, designed and shared noise, in both scopes.
+by at most `frame_mu` standard deviations of the noise, for equal and designed noise, in both scopes.
 """
 
 from collections.abc import Iterator
@@ -32,15 +32,13 @@ CELL = 0.5
 
 
 def cloaks(physics: cw.Physics, alpha: float, tolerance: cw.Tolerance | None = None) -> Iterator[cw.Cloak]:
-    """Equal, designed and shared noise, both scopes, fine and coarse steps."""
+    """Equal and designed noise, both scopes, fine and coarse steps."""
     made = partial(cw.Cloak, physics, epsilon=2.0, delta=1e-5, alpha=alpha, tolerance=tolerance)
     equal = made()
     yield equal
     yield made(design="least-error")
     yield made(scope="sensor")
     yield made(resolution=0.2 * equal.sigma)
-    if tolerance is None and not isinstance(physics, cw.HeatPlane):
-        yield made(design="shared", designed_for=1)
 
 
 def kernel(sensors: Floats, places: Floats, T: float) -> Floats:

@@ -144,8 +144,6 @@ def test_where_it_is_not_known_it_is_refused() -> None:
         {"scope": True},
         {"scope": "some"},
         {"scope": 3, "design": "least-error"},
-        {"scope": 3, "design": "shared"},
-        {"scope": 3, "covariance": np.eye(6)},
         {"scope": 3, "noise": "laplace"},
     ]
     for more in refused:

@@ -119,9 +119,11 @@ def test_scattered_places_have_the_slope_of_a_plane_through_their_neighbours() -
 def test_offsets_that_drift_are_noise_that_sensors_share() -> None:
     drift = Drift(sensor=0.1, room=0.3, all=0.5, heat=[Heat((0.3, 0.3), 0.8)])
     factor = drift.on(PLAN).factor
-    together = np.linalg.cholesky(np.diag(SIGMA**2) + factor @ factor.T)
+    inverse, moves = np.linalg.inv(np.diag(SIGMA**2) + factor @ factor.T), Moves.of(PLAN)
+    information = moves.known + moves.slopes @ inverse @ np.swapaxes(moves.slopes, 1, 2)
+    expected = moves.members @ np.trace(np.linalg.inv(information), axis1=1, axis2=2)
     found = place_variances(PLAN, SIGMA, drift=drift)
-    assert found == pytest.approx(place_variances(PLAN, together), rel=1e-9)
+    assert found == pytest.approx(expected, rel=1e-9)
     assert (found > place_variances(PLAN, SIGMA)).all()
     faint = place_variances(PLAN, SIGMA, drift=Drift(all=1e-9))
     assert faint == pytest.approx(place_variances(PLAN, SIGMA), rel=1e-9)

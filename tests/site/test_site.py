@@ -238,7 +238,6 @@ def test_every_kind_loads(text: str, kind: type, shape: tuple[int, int], tmp_pat
         ("readings_per_window = 2", "readings_per_window = 0", {"privacy.readings_per_window": 15}),
         ("readings_per_window = 2", 'scope = "world"', {"privacy.scope": 15}),
         ("readings_per_window = 2", 'design = "best"', {"privacy.design": 15}),
-        ("readings_per_window = 2", 'design = "shared"', {"privacy": 10}),
         ('"pulse"', '"lasting"', {"": 1}),
         ('"pulse"', '"puff"', {"sources.kind": 9}),
         ('"corridor"', '"a b"', {"name": 1}),

@@ -48,18 +48,13 @@ class Whitened:
 
 
 def whiten(physics: Physics, sigma: ArrayLike, drift: Drift | None = None) -> Whitened:
-    """Divide a model by its noise: one number, one per sensor, or a root (m, m) of its covariance."""
+    """Divide a model by its noise: one number, or one per sensor; `drift` is whitened too."""
     sigmas = sigma_of_each_sensor(physics, sigma)
-    if sigmas.ndim == 2:
-        weights = np.asarray(np.linalg.inv(sigmas), dtype=np.float64)
-        if drift is not None:
-            weights = whitener(np.ones(len(sigmas)), weights @ drift.on(physics).factor) @ weights
-        return Whitened(physics, np.full(len(sigmas), 1 / np.linalg.norm(weights, 2)), weights)
     return Whitened(physics, sigmas, None if drift is None else whitener(sigmas, drift.on(physics).factor))
 
 
 def sigma_of_each_sensor(physics: Physics, sigma: ArrayLike) -> FloatArray:
-    """Return `sigma` as an array with one value per sensor, shape (m,), or as a root (m, m) of its covariance."""
+    """Return `sigma` as an array with one value per sensor, shape (m,)."""
     if not isinstance(physics, Physics):
         raise InputError(
             f"{type(physics).__name__} is no model: give a HeatLine or FloorPlan, say (of a cloak, its `physics`).",
@@ -71,8 +66,6 @@ def sigma_of_each_sensor(physics: Physics, sigma: ArrayLike) -> FloatArray:
         sigmas = np.asarray(sigma, dtype=np.float64)
     except (TypeError, ValueError):
         sigmas = np.empty(0)
-    if sigmas.shape == (m, m) and m > 1 and np.isfinite(sigmas).all() and np.linalg.matrix_rank(sigmas) == m:
-        return sigmas
     if isinstance(sigma, bool | str | bytes) or sigmas.shape not in {(), (1,), (m,)}:
         raise InputError(f"sigma has shape {sigmas.shape}: {advice}", sigma=sigma, sensors=m)
     bad = np.flatnonzero(~(np.isfinite(sigmas.ravel()) & (sigmas.ravel() > 0)))

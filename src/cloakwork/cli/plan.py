@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from cloakwork._checks import more_noise, one_or_each, percent, rounded_down, rounded_up, spread_of
+from cloakwork._checks import more_noise, percent, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits
 from cloakwork.cli.arguments import Json, Scheduler, SiteFile
 from cloakwork.cli.output import as_json, busy, counted, say, table
@@ -22,7 +22,6 @@ from cloakwork.cli.planned_accuracy import (
     over_time,
     print_bits,
     print_over_time,
-    reading_sigmas,
     seen_sensors,
     share_noticed,
     stay_rows,
@@ -107,7 +106,7 @@ def plan_values(
         "plan": plan.digest,
         "unit": site.spec.unit,
         "sensitivity": cloak.sensitivity,
-        "sigma": one_or_each(reading_sigmas(cloak)),
+        "sigma": cloak.sigma,
         "epsilon": cloak.epsilon,
         "delta": cloak.delta,
         "alpha": cloak.alpha,
@@ -173,7 +172,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         (f"readings allowed in {window}", f"{cloak.readings_per_window:,}"),
         ("reading period of a device", duration(plan.schedule.period_ms / 1000)),
         ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),
-        (f"{cloak.noise.title()} noise of a reading, sigma", spread_of(reading_sigmas(cloak)) + unit),
+        (f"{cloak.noise.title()} noise of a reading, sigma", spread_of(cloak.sigmas) + unit),
         *stay_rows(cloak, unit),
         ("largest reading of one source", f"{cloak.physics.peak:.4g}{unit}"),
         ("frames that detect a lone source", f"{100 * share_noticed(cloak):.0f} %"),
@@ -262,14 +261,14 @@ def _rhythm(site: Site, schedule: Schedule) -> list[str]:
 
 def _gains_by_own_noise(cloak: Cloak) -> bool:
     """Whether a claim that does not rest on own noise yet could."""
-    return cloak.noise is NoiseLaw.GAUSSIAN and cloak.shared is None and not cloak.rests_on_own_noise
+    return cloak.noise is NoiseLaw.GAUSSIAN and not cloak.rests_on_own_noise
 
 
 def _print_design(cloak: Cloak) -> None:
     """Compare how well a lone source is located with equal noise and with the plan's."""
     report = cloak.design_report
     equal = (spread_of(cloak.allowance.equal().sigma), f"{report.equal_vicinity:.3g}", f"{report.equal_variance:.3g}")
-    own = (spread_of(reading_sigmas(cloak)), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
+    own = (spread_of(cloak.sigmas), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
     drift = cloak.allowance.drift
     learnt = ", learnt as sources are followed" if isinstance(drift, Nuisance) else ""
     title = f"{LOCATING}, with the stated drift{learnt}" if drift else LOCATING
@@ -279,11 +278,4 @@ def _print_design(cloak: Cloak) -> None:
         return
     table(title, ("", "equal noise", "this plan"), list(zip(names, equal, own, strict=True)))
     if report.bound is not None:
-        least = rounded_down(report.bound, 3)
-        if report.scene_variance is None:
-            say(f"(No noise at this guarantee has a mean variance below {least}.)\n")
-        else:
-            say(
-                f"(The noise is designed for {counted(report.sources, 'source')}: the mean variance of each is then "
-                f"{report.scene_variance:.3g}, and no noise at this guarantee has less than {least}.)\n"
-            )
+        say(f"(No noise at this guarantee has a mean variance below {rounded_down(report.bound, 3)}.)\n")

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, rounded_down, rounded_up, spread_of
+from cloakwork._checks import rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits, bayes_risk, limits
 from cloakwork.cli.output import say, table
 from cloakwork.physics import Drift, FloorPlan, Physics
@@ -63,14 +63,7 @@ def drift_sentences(site: Site, cloak: Cloak, bounds: Limits | None) -> list[str
 def share_noticed(cloak: Cloak, drift: Drift | None = None) -> float:
     """The share of frames in which a lone unit source at a typical place is detected at all."""
     offsets = None if drift is None else drift.on(cloak.physics)
-    if cloak.shared is not None and cloak.offsets is not None:
-        offsets = cloak.offsets.joined(offsets)
     return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.total_sigmas, cloak.roundings, offsets))))
-
-
-def reading_sigmas(cloak: Cloak) -> FloatArray:
-    """Standard deviation of the noise that each device adds to a reading, shared noise included, shape (m,)."""
-    return cloak.sigmas if cloak.shared is None else np.asarray(np.sqrt(np.diagonal(cloak.covariance)))
 
 
 def window_limits(cloak: Cloak, drift: Drift | None = None) -> Limits | None:

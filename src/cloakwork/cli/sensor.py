@@ -69,10 +69,9 @@ def sensor(
     measured = (
         _from_file(folder, config) if source is None else _tried(source, make_source(source, config, site), config)
     )
-    schedule, shared = config["schedule"], config.get("shared")
-    others = f" and {len(shared['sensors']) - 1} others" if shared else ""
+    schedule = config["schedule"]
     note(
-        f"{config['sensor']}{others} of {config['site']}: a reading every {schedule['period_ms'] / 1000:g} s, "
+        f"{config['sensor']} of {config['site']}: a reading every {schedule['period_ms'] / 1000:g} s, "
         "cloaked here"
         + (
             f", at most {schedule['allowed']:,} in a window"
@@ -141,15 +140,12 @@ def _config(folder: Path) -> dict[str, Any]:
 def make_source(text: str, config: dict[str, Any], site: Path | None) -> ReadingSource:
     """A source by its name: `command:PROGRAM`, `file:PATH`, `simulated` or `simulated:AT`."""
     kind, _, rest = text.partition(":")
-    shared = config.get("shared")
-    sensors = shared["sensors"] if shared else [config]
     if kind == "command" and rest:
-        return CommandReading(rest, config["schedule"]["late_ms"] / 1000, len(sensors))
+        return CommandReading(rest, config["schedule"]["late_ms"] / 1000)
     if kind == "file" and rest:
-        return FileReading(Path(rest), len(sensors))
+        return FileReading(Path(rest))
     if kind == "simulated":
-        first, *others = (_simulated(rest, config | sensor, site) for sensor in sensors)
-        return ConstantReading(first, tuple(others))
+        return ConstantReading(_simulated(rest, config, site))
     raise InputError(f"--source {text}: give command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file.")
 
 

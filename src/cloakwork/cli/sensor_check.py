@@ -14,7 +14,7 @@ import typer
 
 from cloakwork.cli.output import as_json, bar, busy, note, say
 from cloakwork.errors import InputError
-from cloakwork.sensor.check import AGAIN, SEVERAL, Readings, judge, lines, once_more, undecided
+from cloakwork.sensor.check import AGAIN, Readings, judge, lines, once_more, undecided
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.store import Folder
 
@@ -42,8 +42,6 @@ class ProgramReadings(Readings):
 
 def check_device(folder: Path, config: dict[str, Any], measured: Any, *, count: int, json: bool) -> None:
     """Check a provisioned device; ends the command with code 1 if it is not ready."""
-    if config.get("shared"):
-        raise InputError(f"{folder}: {SEVERAL}", path=str(folder))
     try:
         held = Folder(str(folder)).lock()
     except SensorError as problem:

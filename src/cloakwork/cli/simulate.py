@@ -11,7 +11,6 @@ import typer
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.arguments import PlanFile, SiteFile
 from cloakwork.cli.output import bar, counted, form_of, note, written
-from cloakwork.cli.planned_accuracy import reading_sigmas
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
@@ -98,7 +97,7 @@ def _frames(
 
 
 def _scale(site: Site, cloak: Cloak, plan: str) -> ReadingScale:
-    values = cloak.steps.tolist(), reading_sigmas(cloak).tolist()
+    values = cloak.steps.tolist(), cloak.sigmas.tolist()
     steps, sigmas = (dict(zip(site.sensor_ids, each, strict=True)) for each in values)
     return ReadingScale(plan, site.unit, steps | dict.fromkeys(site.binary_ids, 1.0), sigmas)
 

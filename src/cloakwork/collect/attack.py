@@ -113,12 +113,7 @@ def attack(site: CollectedSite, frames: Iterable[Frame], *, clock: Callable[[], 
     shrink = 1 / np.sqrt(numbers[present])
     means = np.array([total / number for total, number in zip(sums, numbers.tolist(), strict=True) if number])
     values = means * part.steps - site.site.baselines[present]
-    offsets = part.offsets
-    if offsets is not None:  # those that are fresh in each frame average out too
-        offsets = replace(offsets, columns=np.where(offsets.over > 0, 1, shrink[:, None]) * offsets.columns)
-    combined = replace(
-        part, total_sigmas=part.total_sigmas * shrink, roundings=part.roundings * shrink, offsets=offsets
-    )
+    combined = replace(part, total_sigmas=part.total_sigmas * shrink, roundings=part.roundings * shrink)
     recovery = recover(values[None, :], combined, estimator=site.estimator.estimator)
     [found] = recovered_frames(recovery, [Frame(max(times), np.zeros(len(present), np.int64), present)])
     return _attack(site, found, len(times), int(numbers.sum()), min(times), clock(), began)

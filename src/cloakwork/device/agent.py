@@ -38,40 +38,32 @@ class ReadingSource(Protocol):
     """Takes readings, each an exact fraction in the site's unit."""
 
     def read(self) -> "Measured":
-        """Return numerator and denominator of one reading; raise an error if there is none.
-
-        For a device with several sensors, return a list of readings in their order, with None for one that fails.
-        """
+        """Return numerator and denominator of one reading; raise an error if there is none."""
 
 
 @dataclass(frozen=True)
 class CommandReading:
-    """Runs a program that prints one number, without a shell and for at most `timeout` seconds.
-
-    If the device has several `sensors`, it prints a number for each, with white space between them.
-    """
+    """Runs a program that prints one number, without a shell and for at most `timeout` seconds."""
 
     command: str
     timeout: float
-    sensors: int = 1
 
     def read(self) -> "Measured":
         done = subprocess.run(  # noqa: S603 - the owner of the device names the program
             shlex.split(self.command), capture_output=True, timeout=self.timeout, check=True, stdin=subprocess.DEVNULL
         )
-        return _parsed(done.stdout, self.sensors)
+        return as_fraction(done.stdout)
 
 
 @dataclass(frozen=True)
 class FileReading:
-    """Reads a file that holds one number, such as those that Linux offers for its sensors; or one for each sensor."""
+    """Reads a file that holds one number, such as those that Linux offers for its sensors."""
 
     path: Path
-    sensors: int = 1
 
     def read(self) -> "Measured":
         with self.path.open("rb") as file:
-            return _parsed(file.read(self.sensors * (LONGEST_NUMBER + 16)), self.sensors)
+            return as_fraction(file.read(LONGEST_NUMBER + 16))
 
     def written_within(self, milliseconds: int) -> bool:
         """Whether the file was written in the last so many milliseconds, or the system measures when it is read."""
@@ -83,18 +75,12 @@ class FileReading:
 
 @dataclass(frozen=True)
 class ConstantReading:
-    """Returns the same simulated reading every time, for trials: any clock is good enough for it.
-
-    `others` are those of the other sensors of a device that has several.
-    """
+    """Returns the same simulated reading every time, for trials: any clock is good enough for it."""
 
     value: float
-    others: tuple[float, ...] = ()
 
     def read(self) -> "Measured":
-        if not self.others:
-            return self.value.as_integer_ratio()
-        return [value.as_integer_ratio() for value in (self.value, *self.others)]
+        return self.value.as_integer_ratio()
 
 
 def as_fraction(text: bytes) -> tuple[int, int]:
@@ -110,15 +96,6 @@ def as_fraction(text: bytes) -> tuple[int, int]:
     if len(number) > LONGEST_NUMBER or not _NUMBER.fullmatch(number):
         raise ReadingError("the source returned something other than one decimal number.")
     return Fraction(number).as_integer_ratio()
-
-
-def _parsed(text: bytes, sensors: int) -> "Measured":
-    if sensors == 1:
-        return as_fraction(text)
-    numbers = text.split()
-    if len(numbers) != sensors:
-        raise ReadingError(f"the source returned something other than {sensors} decimal numbers.", sensors=sensors)
-    return [as_fraction(number) for number in numbers]
 
 
 class BackgroundLink(Link):
@@ -221,10 +198,8 @@ class Agent:
 
 
 def _discoveries(config: dict[str, Any]) -> tuple[tuple[str, bytes], ...]:
-    """Messages that announce each sensor of a device to Home Assistant."""
-    shared = config.get("shared")
-    sensors = [config | sensor for sensor in shared["sensors"]] if shared else [config]
-    return tuple(message for sensor in sensors for message in (sensor_discovery(sensor), problem_discovery(sensor)))
+    """Messages that announce a device to Home Assistant."""
+    return sensor_discovery(config), problem_discovery(config)
 
 
 def parse_time_server(address: str) -> dict[str, Any]:

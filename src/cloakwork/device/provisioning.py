@@ -51,8 +51,6 @@ class Provisioned:
 
 def check_device(plan: Plan, sensor: str, folder: Path) -> None:
     """Refuse a sensor that the plan does not have, one whose baseline no device can send, and a folder in use."""
-    if plan.shared is not None:
-        raise InputError(f"{sensor} shares its noise with other sensors, and no device can. Choose another design.")
     steps = plan.noise(sensor).fallback
     if abs(steps) > MOST_STEPS:
         raise InputError(

@@ -2,7 +2,7 @@
 
 from cloakwork.physics.base import Physics, Slope, column_differences, follow, pieces_of, sources
 from cloakwork.physics.continuum import heat_kernel
-from cloakwork.physics.drift import Drift, Heat, Nuisance, weighted, whitener
+from cloakwork.physics.drift import Drift, Heat, Nuisance, whitener
 from cloakwork.physics.edge_list import EDGE_COLUMNS, edge_columns
 from cloakwork.physics.floorplan import FloorPlan, Pulse, Steady
 from cloakwork.physics.graph import Graph, Laplacian
@@ -47,6 +47,5 @@ __all__ = [
     "heat_kernel",
     "pieces_of",
     "sources",
-    "weighted",
     "whitener",
 ]

@@ -157,7 +157,7 @@ class Physics(ABC):
         yield from column_differences(self.matrix, self.space)
 
     def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
-        """||weights (M_i - M_j)||_2 / d(i, j) for each neighbour pair, shape (p,); factors (m,) or a matrix (m, m)."""
+        """||weights (M_i - M_j)||_2 / d(i, j) for each neighbour pair, shape (p,), with a factor for each sensor."""
         slopes = np.empty(len(self.space.pairs))
         for which, columns in self.pair_columns():
             slopes[which] = np.sqrt((_scaled(columns, weights) ** 2).sum(axis=0)) / self.space.lengths[which]
@@ -166,15 +166,14 @@ class Physics(ABC):
     def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
         """The steepest change of all readings together, in the l2 norm, rounded up.
 
-        `weights` scales the sensors first (1/sigma if they differ), or whitens them, as a matrix; `displacement` is the
-        largest distance of a sensor from its modelled position.
+        `weights` scales the sensors first (1/sigma if they differ); `displacement` is the largest distance of a sensor
+        from its modelled position.
         """
-        largest = 1.0 if weights is None else float(np.linalg.norm(weights, 2) if weights.ndim == 2 else weights.max())
+        largest = 1.0 if weights is None else float(weights.max())
         if displacement == 0:
             return self._outward(self.pair_slopes(weights), largest * self.move_error)
         moved = self._displaced(displacement)
-        factors = None if weights is None else np.abs(weights)  # the values bound moves of either sign
-        slopes = np.sqrt((_scaled(moved.values, factors) ** 2).sum(axis=0)) / self.space.lengths
+        slopes = np.sqrt((_scaled(moved.values, weights) ** 2).sum(axis=0)) / self.space.lengths
         return self._outward(slopes, largest * moved.error * math.sqrt(2 * self.sensors))
 
     def some_slope(self, observed: int, weights: FloatArray | None = None) -> Slope:

@@ -107,7 +107,7 @@ class Nuisance:
     """Independent offsets u (k,) that readings have besides sources and noise: y = M f + columns u + noise.
 
     `columns` (m, k) is what each adds to the sensors, `deviations` (k,) are their standard deviations, and `over` (k,)
-    their time constants in seconds; 0 if they are fresh in each frame.
+    their time constants in seconds; 0 if nothing of one frame is left in the next.
     """
 
     columns: FloatArray
@@ -117,11 +117,6 @@ class Nuisance:
     def rows(self, present: NDArray[np.bool_]) -> "Nuisance":
         """The same offsets, for some of the sensors."""
         return Nuisance(self.columns[present], self.deviations, self.over)
-
-    def lasting(self, lasting: bool) -> "Nuisance | None":
-        """The offsets that last from frame to frame, or those that are fresh in each; None if there are none."""
-        kept = (self.over > 0) == lasting
-        return Nuisance(self.columns[:, kept], self.deviations[kept], self.over[kept]) if kept.any() else None
 
     def joined(self, other: "Nuisance | None") -> "Nuisance":
         """These offsets and others."""
@@ -180,11 +175,6 @@ def whitener(sigma: FloatArray, factor: FloatArray) -> FloatArray:
     left, values, _ = np.linalg.svd(factor / sigma[:, None], full_matrices=False)
     root = np.eye(len(sigma)) - (left * (1 - 1 / np.sqrt(1 + values**2))) @ left.T
     return np.asarray(root / sigma)
-
-
-def weighted(readings: FloatArray, weights: FloatArray) -> FloatArray:
-    """Readings (..., m) times `weights`: factors (m,) or a matrix (m, m)."""
-    return np.asarray(readings * weights if weights.ndim == 1 else readings @ weights.T)
 
 
 def _room_of_each_sensor(physics: Physics, room: float) -> IntArray:

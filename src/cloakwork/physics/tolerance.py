@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -314,10 +314,7 @@ class Family:
             slopes = [self._joint_slope_of(member, weights) for member in spreads]
             values = np.array([slope.value for slope in slopes])
             best = int(np.argmax(values))
-            between = float(_between(values))
-            if weights is not None and weights.ndim == 2:
-                between = _whitened_between(spreads, weights)
-            value = float(values[best]) + between
+            value = float(values[best]) + float(_between(values))
             if not value <= steepest.value:
                 steepest = Slope(value, slopes[best].pair)
         return Slope(steepest.value * (1 + self.tolerance.gain), steepest.pair)
@@ -349,19 +346,6 @@ def _norm(slopes: CertifiedRows, weights: FloatArray, observed: int | None) -> f
         float(np.sqrt((weights**2).sum())) * slopes.error, float(weights.max(initial=0.0)) * slopes.column_error
     )
     return (float(np.sqrt(squares.max(initial=0.0))) + slack) * (1 + 1e-12)
-
-
-def _whitened_between(spreads: Sequence[Physics], weights: FloatArray) -> float:
-    """The same allowance for a matrix of weights: half the largest change of the readings themselves.
-
-    Correlated noise may be small in a direction in which no evaluated model moves the readings, but those between do.
-    """
-    largest = 0.0
-    for one, other in itertools.pairwise(spreads):
-        for (which, first), (_, second) in zip(one.pair_columns(), other.pair_columns(), strict=True):
-            apart = np.sqrt(((weights @ (first - second)) ** 2).sum(axis=0)) / one.space.lengths[which]
-            largest = max(largest, float(apart.max(initial=0.0)))
-    return largest / 2
 
 
 def _between(values: FloatArray) -> FloatArray:

@@ -25,7 +25,6 @@ from cloakwork.privacy.noise_table import (
 from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.private_choice import Chooser, choose
 from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
-from cloakwork.privacy.shared import SharedNoise
 from cloakwork.privacy.variance import mean_variance, place_variances
 
 __all__ = [
@@ -52,7 +51,6 @@ __all__ = [
     "OffsetWalk",
     "Profile",
     "Scope",
-    "SharedNoise",
     "Shares",
     "SlowNoise",
     "Stay",

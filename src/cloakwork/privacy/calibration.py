@@ -9,19 +9,17 @@ from scipy import optimize
 
 from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Drift, Family, FloorPlan, Nuisance, Physics, Steady, Tolerance, whitener
+from cloakwork.physics import Drift, Family, FloorPlan, Nuisance, Physics, Steady, Tolerance
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.observer import Scope, stated_observer
 from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
-from cloakwork.privacy.shared import SharedNoise
 from cloakwork.privacy.tiled_design import searched
 from cloakwork.privacy.variance import mean_variance
 from cloakwork.sensor import PARTS
 
 RESOLUTION_COST = 0.01
-_WHITENING = 1e-12  # rounding error of a product with W, relative to the readings over sigma
 _DIVISION = 1 + 2.0**-19  # covers the margin that `Allowance.cost` adds to a step
 
 
@@ -112,14 +110,12 @@ def allowed_mu(
 class NoiseLevels:
     """Standard deviation of each sensor's noise, and how much rounding it covers.
 
-    For designed noise, `bound` is a lower bound on the mean variance of a window. `shared` is what sensors add
-    together.
+    For designed noise, `bound` is a lower bound on the mean variance of a window.
     """
 
     sigma: FloatArray
     rounding: FloatArray
     bound: float | None = None
-    shared: SharedNoise | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +126,7 @@ class Allowance:
     scope. `resolution` is the step of the hardware, or None for exact readings. `step` is the step in which readings
     are sent; None, for exact readings only, lets it follow the noise. `own` is the noise that sensors have before their
     hardware rounds, None if it is not stated. Steps that follow the noise are `finer` by this factor than usual.
-    `shared` is noise that all sensors add together, beside that of each. Designs locate sources in spite of `drift`.
+    Designs locate sources in spite of `drift`.
     """
 
     family: Family
@@ -143,7 +139,6 @@ class Allowance:
     step: FloatArray | None
     own: OwnNoise | None = None
     finer: float = 1.0
-    shared: SharedNoise | None = None
     drift: Drift | Nuisance | None = None
 
     @property
@@ -182,8 +177,7 @@ class Allowance:
             factor = float((self.scaled(sigma).sigma / sigma).max())
         raise CalibrationError(
             f"this noise gives mu={mu:.6g} per frame, but epsilon={epsilon:g}, delta={delta:g} over {self.number} "
-            f"frames allow {self.mu:.6g}: multiply sigma by at least {factor * 1.0001:.4f} (a covariance by its "
-            "square), or leave it out.",
+            f"frames allow {self.mu:.6g}: multiply sigma by at least {factor * 1.0001:.4f}, or leave it out.",
             mu=mu,
             allowed=self.mu,
             factor=factor,
@@ -208,27 +202,12 @@ class Allowance:
         network: alpha `Family.frame_slope` of the readings over sigma + ||r/sigma||; sensor: the largest
         (alpha slope_l + r_l)/sigma_l. The rounding r, a sum of steps, is taken 2^-20 larger to cover the division of
         readings by steps in floating point (|reading/step| is below 2^31).
-
-        Noise that sensors share comes on top of sigma: W (m, m) has W' W = S^-1. The readings are then W times as far
-        apart. What rounding and errors g of the gains add may point anywhere, and since S >= diag(sigma^2) it counts
-        as with sigma alone: the slope is |W dM| + g |dM / sigma|.
         """
         family, added = self.family, rounding * (1 + 2.0**-20)
         if self.scope is not Scope.NETWORK:
             return float(np.max((self.alpha * family.sensor_slopes() + added) / sigma)) * (1 + 1e-12)
         slope = family.frame_slope(1 / sigma)
-        if self.shared is not None:
-            gain = family.tolerance.gain
-            slope = (family.frame_slope(self.weights(sigma)) + (gain + _WHITENING) * slope) / (1 + gain)
         return (self.alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
-
-    def weights(self, sigma: FloatArray) -> FloatArray:
-        """The factor that whitens the noise: 1/sigma (m,), or a matrix (m, m) if sensors share noise."""
-        return 1 / sigma if self.shared is None else whitener(sigma, self.shared.factor(self.steps(sigma)))
-
-    def steps(self, sigma: FloatArray) -> FloatArray:
-        """The step in which each sensor sends."""
-        return sigma / self.ratio if self.step is None else self.step
 
     def memory_cost(self, sigma: FloatArray) -> float:
         """How much further a frame can shift in rooms that remember than in rooms that do not, as a fraction.
@@ -245,8 +224,7 @@ class Allowance:
         if self.scope is Scope.SENSOR:
             slopes = [family.sensor_slopes() / sigma for family in (remembering, plain)]
             return float(slopes[0].max() / slopes[1].max()) - 1
-        weights = self.weights(sigma)
-        return remembering.joint_slope(weights).value / plain.joint_slope(weights).value - 1
+        return remembering.joint_slope(1 / sigma).value / plain.joint_slope(1 / sigma).value - 1
 
     def chosen(self, sigma: ArrayLike) -> NoiseLevels:
         """Noise that the caller chose. This does not check whether it is enough."""
@@ -292,12 +270,7 @@ class Allowance:
         return mean_variance(self.family.physics, self.claimed(sigma) / math.sqrt(self.number), drift=self.drift)
 
     def claimed(self, sigma: FloatArray) -> FloatArray:
-        """The noise of a reading that the claim relies on: with the sensors' own noise if it counts.
-
-        If sensors share noise, it is a matrix R (m, m) with the covariance R R'.
-        """
-        if self.shared is not None:
-            return np.asarray(np.linalg.inv(self.weights(sigma)))
+        """The noise of a reading that the claim relies on: with the sensors' own noise if it counts."""
         return sigma if self.own is None or not self.own.counted else self.own.total(sigma)
 
     def search(self, rounded: float | None = None) -> Search:

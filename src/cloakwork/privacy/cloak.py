@@ -24,10 +24,6 @@ from cloakwork.privacy.noise_table import table_ratio
 from cloakwork.privacy.observer import Scope, stated_observer
 from cloakwork.privacy.own_noise import per_sensor, stated_own_noise, usual_steps, warn_if_rounded
 from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
-from cloakwork.privacy.shared import SharedNoise, checked_covariance
-from cloakwork.privacy.shared_design import shared_levels, with_covariance, with_shared
-
-SHARED_FINER = 16.0  # how much finer steps are with shared noise, whose columns count in steps
 
 
 @final
@@ -70,15 +66,12 @@ class Cloak(Immutable):
     timing
         How far apart in time the sensors of a frame measure and how fast sources move, for scope `network`. By default
         all sensors measure at the same instant.
-    design, designed_for
-        How the sensors share the noise: `equal` (the default), `least-error` for the noise that locates a lone source
-        best at the same guarantee, or `shared` for noise that is correlated between sensors and locates so many sources
-        at once better still. Not together with `sigma` or `covariance`.
+    design
+        How the sensors share the noise: `equal` (the default), or `least-error` for the noise that locates a lone
+        source best at the same guarantee. Not together with `sigma`.
     drift
         How readings wander without any source, or what is unknown of it where a tracker learns it (`Nuisance.learnt`):
         `least-error` locates sources best in spite of it, at the same claim.
-    covariance, shared
-        Correlated noise to use instead: a covariance (m, m), rounded to whole steps; or shared noise beside `sigma`.
     stay
         A second claim, for sources that stay: beside fresh noise, each sensor then has an offset that changes slowly.
     slow
@@ -87,8 +80,8 @@ class Cloak(Immutable):
     Attributes
     ----------
     sigmas, steps, ratios
-        Of each sensor, shape (m,): the standard deviation of its own noise (all of it, unless sensors share noise), the
-        step in which it sends, and the first over the second, rounded up, which is the ratio of its noise table.
+        Of each sensor, shape (m,): the standard deviation of its noise, the step in which it sends, and the first over
+        the second, rounded up, which is the ratio of its noise table.
     roundings
         The sum of the steps of the hardware and of sending, which the noise covers, shape (m,).
     frame_mu
@@ -128,9 +121,6 @@ class Cloak(Immutable):
         timing: Timing = AT_ONCE,
         design: Design | str | None = None,
         drift: Drift | Nuisance | None = None,
-        designed_for: int = 2,
-        covariance: ArrayLike | None = None,
-        shared: SharedNoise | None = None,
         stay: Stay | None = None,
         slow: SlowNoise | None = None,
     ) -> None:
@@ -152,11 +142,8 @@ class Cloak(Immutable):
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
         if not isinstance(drift, Drift | Nuisance | None):
             raise CalibrationError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
-        self.design = stated_design(design, sigma, covariance, few=few)
-        sharing = self.design is Design.SHARED or covariance is not None or shared is not None
-        self.designed_for = count("designed_for", designed_for, error=CalibrationError) if sharing else 1
-        draws = physics.sensors * (3 if sharing else 1)  # with the shared ones, and what their steps show
-        window = (self.epsilon, self.delta, self.readings_per_window, counted, draws)
+        self.design = stated_design(design, sigma, few=few)
+        window = (self.epsilon, self.delta, self.readings_per_window, counted, physics.sensors)
         self._window = WindowClaim(*window, self.calibration, self.family.doubt)
         self.noise = self._window.law(law, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
         self._mu = self._window.frame_mu(self.noise)
@@ -167,13 +154,10 @@ class Cloak(Immutable):
             instance_of("stay", stay, Stay, "the claim for sources that stay as a Stay")
         finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
         claim = (self.family, self.alpha, counted, self._mu, self.readings_per_window, self.sensitivity)
-        finer = SHARED_FINER if sharing else finer
-        allowance = Allowance(*claim, self._resolution, chosen, self._own, finer, drift=drift)
-        levels = self._levels(allowance, sigma, covariance, shared)
-        self.shared = levels.shared
-        self.allowance = replace(allowance, shared=levels.shared)
+        self.allowance = Allowance(*claim, self._resolution, chosen, self._own, finer, drift)
+        levels = self._levels(sigma)
         self.sigmas, self.roundings, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
-        self.steps = self.roundings if chosen is None and not sharing else frozen(self.allowance.steps(self.sigmas))
+        self.steps = self.roundings if chosen is None else chosen
         self.frame_mu = self.allowance.frame_mu(self.sigmas)
         self.allowance.refuse_too_little(self.sigmas, self.epsilon, self.delta)
         ratios, which = np.unique(self.sigmas / self.steps, return_inverse=True)
@@ -190,7 +174,7 @@ class Cloak(Immutable):
 
     @property
     def sigma(self) -> Any:
-        """Standard deviation of a reading's noise, without what sensors share: a float, or one per sensor."""
+        """Standard deviation of a reading's noise: a float, or one per sensor if they differ."""
         return one_or_each(self.sigmas)
 
     @property
@@ -216,29 +200,18 @@ class Cloak(Immutable):
         return one_or_each(self.steps)
 
     @property
-    def covariance(self) -> FloatArray:
-        """Covariance of the noise of one frame, shape (m, m)."""
-        factor = np.zeros((len(self.sigmas), 0)) if self.shared is None else self.shared.factor(self.steps)
-        return np.asarray(np.diag(self.sigmas**2) + factor @ factor.T)
-
-    @property
     def total_sigmas(self) -> FloatArray:
         """Standard deviation of all noise in what each sensor sends, its stated own noise included, shape (m,)."""
         return self.sigmas if self._own is None else self._own.total(self.sigmas)
 
     @property
     def claimed_sigmas(self) -> FloatArray:
-        """Noise that an observer faces for certain, shape (m,); for Laplace noise, the Gaussian equivalent.
-
-        If sensors share noise, it is a matrix R (m, m) with the covariance R R'.
-        """
-        return self._informative(self.allowance, self.sigmas)
+        """Noise that an observer faces for certain, shape (m,); for Laplace noise, the Gaussian equivalent."""
+        return self._informative(self.sigmas)
 
     @property
     def offsets(self) -> Nuisance | None:
-        """The slow offsets or the shared noise of the sensors, which recovery takes into account; None without."""
-        if self.shared is not None:
-            return self.shared.nuisance(self.steps)
+        """The slow offsets of the sensors, which recovery takes into account; None without."""
         return None if self.slow is None or self.stay is None else self.slow.nuisance(self.steps, self.stay.period)
 
     def stay_mu(self, readings: int) -> float:
@@ -295,11 +268,9 @@ class Cloak(Immutable):
     def design_report(self) -> DesignReport:
         """How well one window of readings locates a lone source, against equal noise."""
         root = math.sqrt(self.readings_per_window)
-        plain = replace(self.allowance, shared=None)
-        sigma, equal = (noise / root for noise in (self.claimed_sigmas, self._informative(plain, plain.equal().sigma)))
+        sigma, equal = (self._informative(noise) / root for noise in (self.sigmas, self.allowance.equal().sigma))
         bound = self._bound if self.noise is NoiseLaw.GAUSSIAN else None
-        drift, sources = plain.drift, self.designed_for
-        return report(self.physics, sigma=sigma, equal=equal, bound=bound, sources=sources, drift=drift)
+        return report(self.physics, sigma=sigma, equal=equal, bound=bound, drift=self.allowance.drift)
 
     @property
     def spent(self) -> int:
@@ -356,8 +327,8 @@ class Cloak(Immutable):
             f"readings_per_window={self.readings_per_window})"
         )
 
-    def _informative(self, allowance: Allowance, sigma: FloatArray) -> FloatArray:
-        return allowance.claimed(sigma) / (ROOT_2 if self.noise is NoiseLaw.LAPLACE else 1.0)
+    def _informative(self, sigma: FloatArray) -> FloatArray:
+        return self.allowance.claimed(sigma) / (ROOT_2 if self.noise is NoiseLaw.LAPLACE else 1.0)
 
     def _chosen_step(self, step: ArrayLike | None) -> FloatArray | None:
         """The step of each sensor, or None if it follows the noise."""
@@ -365,24 +336,14 @@ class Cloak(Immutable):
             return frozen(per_sensor("step", step, self.physics.sensors))
         return None if self._resolution is None else frozen(usual_steps(self._resolution, self._own))
 
-    def _levels(
-        self, allowance: Allowance, sigma: ArrayLike | None, covariance: ArrayLike | None, shared: SharedNoise | None
-    ) -> NoiseLevels:
-        if covariance is not None:
-            return with_covariance(allowance, checked_covariance(covariance, self.physics.sensors))
-        if shared is not None:
-            return with_shared(allowance, sigma, shared)
+    def _levels(self, sigma: ArrayLike | None) -> NoiseLevels:
         if sigma is not None:
-            return allowance.chosen(sigma)
-        if self.design is Design.SHARED:
-            return shared_levels(allowance, self.designed_for)
-        return allowance.equal() if self.design is Design.EQUAL else allowance.least_error()
+            return self.allowance.chosen(sigma)
+        return self.allowance.equal() if self.design is Design.EQUAL else self.allowance.least_error()
 
     def _noised(self, steps: FloatArray, words: WordSource) -> FloatArray:
         ratios, kinds = np.unique(self.ratios, return_inverse=True)
         tables = [law_table(self.noise, float(ratio)) for ratio in ratios]
         whole = steps.reshape(-1, self.physics.sensors)
         drawn = noise_of_frames(tables, len(whole), words, kinds=kinds)
-        if self.shared is not None:
-            drawn = drawn + self.shared.draw(len(whole), words)
         return np.asarray((whole + drawn) * self.steps).reshape(steps.shape)

@@ -24,7 +24,7 @@ from cloakwork.physics import (
 )
 from cloakwork.privacy.interior_point import Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
-from cloakwork.privacy.variance import Moves, precision
+from cloakwork.privacy.variance import Moves
 
 MOST_SENSORS = 2_000
 ENOUGH, ROUGHLY = 1e-3, 1e-2  # relative gap at which a search stops, and one for a search that is repeated
@@ -49,8 +49,6 @@ class Design(StrEnum):
     """The same noise for all."""
     LEAST_ERROR = "least-error"
     """More noise where the readings reveal most, which locates a lone source best on average."""
-    SHARED = "shared"
-    """Noise that is correlated between sensors, for networks whose noise one process draws."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +63,9 @@ class DesignReport:
         Standard deviation of the place along one axis at a typical place (the median), likewise.
     bound
         Lower bound on `mean_variance` for any noise at this guarantee, whatever its steps; None if the noise was not
-        designed. For shared noise: on `scene_variance`, for any noise that relies as little on exact gains.
+        designed.
     carrying
         Number of sensors that carry 99 % of the information.
-    sources, scene_variance
-        For shared noise: the number of sources that it was designed for, and the mean variance of each of so many.
 
     >>> from cloakwork.physics import HeatLine
     >>> from cloakwork.privacy import Cloak
@@ -85,14 +81,11 @@ class DesignReport:
     vicinity: float
     bound: float | None
     carrying: int
-    sources: int = 1
-    scene_variance: float | None = None
 
     @property
     def gap(self) -> float | None:
-        """Upper bound on how far the variance that was minimised is above the best possible one, as a fraction."""
-        value = self.variance if self.scene_variance is None else self.scene_variance
-        return None if self.bound is None else max(0.0, value - self.bound) / value
+        """Upper bound on how far the variance is above the best possible one, as a fraction."""
+        return None if self.bound is None else max(0.0, self.variance - self.bound) / self.variance
 
     @property
     def gain(self) -> float:
@@ -231,15 +224,13 @@ def report(
     sigma: FloatArray,
     equal: FloatArray,
     bound: float | None,
-    sources: int,
     drift: Drift | Nuisance | None,
 ) -> DesignReport:
-    """Compare this noise with equal noise, both for one whole window; shared noise is for so many sources."""
+    """Compare this noise with equal noise, both for one whole window."""
     moves = Moves.of(physics, drift=drift)
-    weights = precision(sigma)
-    places, before = (moves.members @ moves.variances(each) for each in (weights, precision(equal)))
-    shares = -moves.gradient(weights) * weights
-    carried = np.sort(shares if shares.ndim == 1 else shares.sum(axis=1))[::-1]
+    weights = 1 / sigma**2
+    places, before = (moves.members @ moves.variances(each) for each in (weights, 1 / equal**2))
+    carried = np.sort(-moves.gradient(weights) * weights)[::-1]
     carrying = int(np.searchsorted(np.cumsum(carried), _MOST_INFORMATION * carried.sum())) + 1
     return DesignReport(
         equal_variance=float(before.mean()),
@@ -248,8 +239,6 @@ def report(
         vicinity=math.sqrt(float(np.median(places))),
         bound=bound,
         carrying=min(carrying, physics.sensors),
-        sources=sources,
-        scene_variance=None if weights.ndim == 1 else moves.of_several(sources).mean(weights),
     )
 
 
@@ -362,21 +351,18 @@ def _refuse_too_many(sensors: int) -> None:
         )
 
 
-def stated_design(
-    design: Design | str | None, sigma: ArrayLike | None, covariance: ArrayLike | None = None, *, few: bool = False
-) -> Design | None:
+def stated_design(design: Design | str | None, sigma: ArrayLike | None, *, few: bool = False) -> Design | None:
     """The design that a caller names; None if the noise is given. For an observer of `few` sensors, noise is equal."""
     if few and design not in (None, Design.EQUAL):
         raise CalibrationError(
             f'design="{design}" is not known for an observer of some sensors: leave design out.',
             design=design,
         )
-    if sigma is None and covariance is None:
+    if sigma is None:
         return Design.EQUAL if design is None else member_of("design", design, Design, error=CalibrationError)
-    if design is not None or (sigma is not None and covariance is not None):
+    if design is not None:
         raise CalibrationError(
-            f"design={design!r} together with sigma or covariance: the noise is either designed or given, in one way. "
-            "Leave out the others.",
+            f"design={design!r} together with sigma: the noise is either designed or given. Leave out one of them.",
             design=design,
         )
     return None

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,6 @@ from cloakwork._checks import FloatArray, more_noise, rounded_up
 from cloakwork.accuracy import bayes_risk
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Metric, Nuisance, Physics, Placement
 from cloakwork.privacy.design import Design
-from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.long_stay import lingering
 from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw
 from cloakwork.privacy.observer import Scope
@@ -200,26 +199,11 @@ def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
             "From someone who has taken a device: its present slow offset. The claim for a stay that goes on then "
             "rests on the other devices; the claim for a window does not change."
         )
-    if cloak.shared is not None:
-        lines += _known_shares(cloak)
     if cloak.scope is Scope.SENSOR:
         lines.append("Anything from an observer who combines several sensors.")
     if cloak.scope is Scope.SOME:
         lines.append(f"Anything from an observer who combines more than {cloak.observed} sensors: there is no claim.")
     return tuple(lines)
-
-
-def _known_shares(cloak: "Cloak") -> list[str]:
-    """The gain of someone who knows the shared part of the noise, and the cost of errors of the model."""
-    plain = replace(cloak.allowance, shared=None)
-    left = Profile(plain.frame_mu(cloak.sigmas), cloak.family.doubt).times(cloak.readings_per_window)
-    more = rounded_up(plain.cost(cloak.sigmas, np.zeros_like(cloak.sigmas)) / cloak.frame_mu, 2)
-    return [
-        "Anything from someone who controls the process that draws the noise: it has all true readings. Own noise of "
-        f"sensors alone, without the shared part, has epsilon {rounded_up(left.epsilon(cloak.delta), 3)} for a window.",
-        "Moves as well as stated, where gains of sensors are wrong and no tolerance covers it: each 1 % can shift a "
-        f"frame by up to {more} % more than a hidden move does. With independent noise it is 1 %.",
-    ]
 
 
 def _steps(cloak: "Cloak") -> str:
@@ -236,8 +220,6 @@ def _steps(cloak: "Cloak") -> str:
             f"{alone}."
         )
     remedy = " State own_noise, the noise of the sensors before they round: half a step makes the step almost free."
-    if cloak.shared is not None:
-        remedy = " Steps count against the small noise that sensors do not share: compare other designs."
     return (
         f"Hardware that reads in steps of {hardware}, and sending readings in steps of {sent}, take {more}."
         f"{remedy if cloak.resolution_cost > LARGE_COST and cloak.noise is NoiseLaw.GAUSSIAN else ''}"
@@ -261,8 +243,7 @@ def _found(cloak: "Cloak") -> list[str]:
 
 
 def _cost(cloak: "Cloak") -> tuple[str, ...]:
-    deviations = np.sqrt(np.diagonal(cloak.covariance))
-    low, high = float(deviations.min()), float(deviations.max())
+    low, high = float(cloak.sigmas.min()), float(cloak.sigmas.max())
     noise = rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}, depending on the sensor"
     root = float(np.sqrt(cloak.readings_per_window))
     lines = [
@@ -285,7 +266,7 @@ def _cost(cloak: "Cloak") -> tuple[str, ...]:
         )
     if cloak.readings_per_window > 1:
         lines.append(_frames(cloak, root))
-    if cloak.design is Design.LEAST_ERROR or cloak.shared is not None:
+    if cloak.design is Design.LEAST_ERROR:
         lines.append(_designed(cloak))
     else:
         without_steps = cloak.frame_mu / (1 + cloak.resolution_cost)
@@ -323,15 +304,11 @@ def _designed(cloak: "Cloak") -> str:
     report = cloak.design_report
     equal = rounded_up(float(cloak.allowance.equal().sigma[0]))
     rest = ", the others send little but noise" if report.carrying < cloak.physics.sensors else ""
-    how = f"The sensors share the noise so that a lone source is located best: {report.carrying} of "
-    how += f"{cloak.physics.sensors} sensors carry 99 % of the information{rest}."
-    if cloak.shared is not None:
-        aim = f" and designed for {report.sources} sources at once" if cloak.design and report.sources > 1 else ""
-        how = f"The noise is correlated between the sensors{aim}."
     return (
-        f"{how} From one window{_in_spite_of(cloak)} an unbiased method "
-        f"locates the source along an axis with a mean variance of {report.variance:.3g} and a typical standard "
-        f"deviation of {report.vicinity:.3g}. At the same guarantee, equal noise ({equal}) gives "
+        f"The sensors share the noise so that a lone source is located best: {report.carrying} of "
+        f"{cloak.physics.sensors} sensors carry 99 % of the information{rest}. From one window{_in_spite_of(cloak)} an "
+        f"unbiased method locates the source along an axis with a mean variance of {report.variance:.3g} and a typical "
+        f"standard deviation of {report.vicinity:.3g}. At the same guarantee, equal noise ({equal}) gives "
         f"{report.equal_variance:.3g} and {report.equal_vicinity:.3g}."
     )
 
@@ -350,15 +327,13 @@ def _drivers(cloak: "Cloak", names: Sequence[str]) -> tuple[str, ...]:
         worst = int(np.argmax(slopes / cloak.sigmas))
         share = _share(slopes)
         return (f"Sensor {names[worst]} is the most exposed. The median sensor has {share} times the largest slope.",)
-    weights = cloak.allowance.weights(cloak.sigmas)
+    weights = 1 / cloak.sigmas
     pair = cloak.family.joint_slope(weights).pair
     name = cloak.physics.space.name
     steepest = (
         f"Moves between the places ({name(pair[0])}) and ({name(pair[1])}) set the noise. The median pair of "
         f"neighbours has {_share(cloak.physics.pair_slopes(weights))} times the largest slope."
     )
-    if cloak.shared is not None:
-        return (steepest,)
     move = np.zeros(cloak.physics.places)
     move[list(pair)] = 1, -1
     shifts = cloak.physics.apply(move) * weights

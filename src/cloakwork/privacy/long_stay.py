@@ -362,10 +362,6 @@ def stated_slow_noise(
 ) -> SlowNoise:
     """The slow noise that a stay needs, or the given one; refused if it is not enough, or the claim has no meaning."""
     family = allowance.family
-    if allowance.shared is not None:
-        raise CalibrationError(
-            "stay: sensors that share noise have no slow offsets. Leave one of the two out.", stay=stay
-        )
     if family.physics.pulse:
         raise CalibrationError("stay: a pulse fades, so its readings do not stay the same. Leave stay out.", stay=stay)
     if stay.readings < allowance.number:

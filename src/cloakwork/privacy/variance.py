@@ -31,8 +31,7 @@ def mean_variance(
     physics
         How sources become readings.
     sigma
-        Standard deviation of the noise, one for all sensors or one per sensor; or a matrix R (m, m) if the noise is
-        correlated between sensors, with the covariance R R'.
+        Standard deviation of the noise, one for all sensors or one per sensor.
     known_within
         Standard deviation to which the place is known before any reading. It defaults to the diagonal of the space;
         `math.inf` means that nothing is known, so a place that no sensor sees has an infinite variance.
@@ -67,12 +66,7 @@ def place_variances(
     """
     moves = Moves.of(physics, known_within=known_within, drift=drift)
     noise = sigma_of_each_sensor(physics, sigma)
-    return np.asarray(moves.members @ moves.variances(precision(noise)))
-
-
-def precision(noise: FloatArray) -> FloatArray:
-    """The weights of noise: 1/sigma^2 of standard deviations (m,), or the inverse (m, m) of R R' for a matrix R."""
-    return np.asarray(1 / noise**2 if noise.ndim == 1 else np.linalg.inv(noise @ noise.T))
+    return np.asarray(moves.members @ moves.variances(1 / noise**2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +84,8 @@ class Moves:
 
     `slopes` has shape (blocks, axes, m), or is one sparse (blocks, m) for each axis on a large floor. `known`, shape
     (blocks, axes, axes), is the information available without readings. Row p of `members` averages blocks into the
-    variance of place p. All functions of weights take w = 1/sigma^2; those that do not need a Hessian also take a
-    matrix (m, m), the inverse of a covariance. `offsets` (m, m) is the covariance of offsets that are integrated out.
+    variance of place p. All functions of weights take w = 1/sigma^2. `offsets` (m, m) is the covariance of offsets that
+    are integrated out.
     """
 
     slopes: Any
@@ -157,37 +151,19 @@ class Moves:
         offsets = None if self.offsets is None else self.offsets[np.ix_(sensors, sensors)] * np.outer(root, root)
         return Moves(np.ascontiguousarray(self.slopes[:, :, sensors]) * root, self.known, self.members, offsets)
 
-    def of_several(self, number: int) -> "Moves":
-        """The moves of `number` sources at once, in scenes that together have each block once, up to a rest.
-
-        The others are unknown as well, so that sources near each other are hard to tell apart: those of a scene count
-        as known within a tenth of what one is.
-        """
-        scenes = len(self.known) // number
-        if number == 1 or scenes == 0:
-            return self
-        shuffled = np.random.default_rng(0).permutation(len(self.known))[: number * scenes].reshape(number, scenes)
-        axes = self._axes
-        known = np.zeros((scenes, number * axes, number * axes))
-        for k, blocks in enumerate(shuffled):
-            part = slice(k * axes, (k + 1) * axes)
-            known[:, part, part] = 100 * self.known[blocks]
-        slopes = np.concatenate([self.slopes[blocks] for blocks in shuffled], axis=1)
-        return Moves(slopes, known, sparse.diags_array(np.full(scenes, 1 / (number * axes))).tocsr())
-
     def information(self, weights: FloatArray) -> FloatArray:
         """Fisher information of the place plus the known information, shape (blocks, axes, axes)."""
         information = self.known.copy()
         shown = self._shown(weights)
         if shown is not None:  # (diag(1/w) + C)^-1
-            weights = shown * weights if weights.ndim == 1 else shown @ weights
+            weights = shown * weights
         if isinstance(self.slopes, tuple):
             for a, b in itertools.product(range(self._axes), repeat=2):
                 information[:, a, b] += self.slopes[a].multiply(self.slopes[b]) @ weights
             return information
         for piece in self._pieces:
             slopes = self.slopes[piece]
-            scaled = slopes * weights if weights.ndim == 1 else slopes @ weights
+            scaled = slopes @ weights if weights.ndim == 2 else slopes * weights
             information[piece] += scaled @ np.swapaxes(slopes, 1, 2)
         return information
 
@@ -195,8 +171,7 @@ class Moves:
         """(I + W C)^-1 for offsets of covariance C: how much of a move is not taken for an offset; None without."""
         if self.offsets is None:
             return None
-        spread = weights[:, None] * self.offsets if weights.ndim == 1 else weights @ self.offsets
-        return np.asarray(np.linalg.inv(np.eye(self.sensors) + spread), dtype=np.float64)
+        return np.asarray(np.linalg.inv(np.eye(self.sensors) + weights[:, None] * self.offsets), dtype=np.float64)
 
     def variances(self, weights: FloatArray) -> FloatArray:
         """Sum of the variances along the axes of each block, shape (blocks,)."""
@@ -208,12 +183,9 @@ class Moves:
         return float(self.shares @ self.variances(weights))
 
     def gradient(self, weights: FloatArray) -> FloatArray:
-        """Derivative of the mean variance by each weight, shape (m,), or (m, m)."""
+        """Derivative of the mean variance by each weight, shape (m,)."""
         inverse = np.linalg.inv(self.information(weights)) * np.sqrt(self.shares)[:, None, None]
         shown = self._shown(weights)
-        if weights.ndim == 2:
-            flat = (inverse @ (self.slopes if shown is None else self.slopes @ shown)).reshape(-1, self.sensors)
-            return np.asarray(-flat.T @ flat)
         total = np.zeros(self.sensors)
         if isinstance(self.slopes, tuple):
             for a in range(self._axes):

@@ -12,7 +12,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork._method_cache import kept
-from cloakwork.physics import Nuisance, weighted
+from cloakwork.physics import Nuisance
 
 SETTLED = 1e-6  # a covariance that changes less, relative to the stationary one, has settled
 ROUNDING = 1e-12
@@ -51,7 +51,7 @@ class KalmanStep:
         fade = np.exp(-seconds / offsets.over)
         before = fade[:, None] * self.after * fade
         before[np.diag_indices_from(before)] += 1 - fade**2
-        seen = weighted(offsets.factor.T, scale).T
+        seen = (offsets.factor.T * scale).T
         across = before @ seen.T
         precision = np.asarray(np.linalg.inv(np.eye(len(scale)) + seen @ across), dtype=np.float64)
         gain = across @ precision

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Metric, weighted
+from cloakwork.physics import Metric
 from cloakwork.recovery.goodness_of_fit import Misfit
 from cloakwork.recovery.lattice import MOST_COARSE, Lattice, finite_distances
 from cloakwork.recovery.path_steps import Beliefs
@@ -95,10 +95,8 @@ class Observer:
         if problem is not None:
             lattice = self._lattice(problem, inflation)
             scale = counts / (self.problem.effective_sigma * lattice.heat)
-            if problem.offsets is not None and problem.weights is not None:
-                scale = problem.weights / lattice.heat
             seen[0] = columns @ lattice.whiten(problem.project(kept[None])[0])
-        return Observation(self, weighted(kept, scale), scale, len(aside), seen, overlap)
+        return Observation(self, kept * scale, scale, len(aside), seen, overlap)
 
     def _columns(self, aside: frozenset[int], inflation: float) -> tuple[FloatArray, Beliefs]:
         """The whitened columns of the candidates, and their inner products."""
@@ -126,7 +124,7 @@ class Observer:
 class Observation:
     """One frame: its whitened readings (m,), by which factors they are, how many are missing, and gains of sources.
 
-    `scale` is the inverse of the noise, (m,), or the matrix (m, m) that whitens it; 0 for sensors that do not count.
+    `scale` (m,) is the inverse of the noise, 0 for sensors that do not count.
     `seen` (1, n) is the product of the readings with the column of each candidate, `overlap` (n, n) of two columns.
     """
 
@@ -150,10 +148,10 @@ class Observation:
         """
         strength = np.where(placements < 0, 0.0, strengths)
         explained = np.einsum("ds,dsm->dm", strength, self.observer.columns[placements])
-        rests = self.white - offsets - weighted(explained, self.scale)
+        rests = self.white - offsets - explained * self.scale
         best = int(np.argmin((rests**2).sum(axis=1)))
         rest, problem = rests[best], self.observer.problem
         inside = rest @ problem.range.basis
         fitted = int((placements[best] >= 0).sum()) * problem.physics.space.dimension
         degrees = problem.physics.sensors - self.missing - fitted
-        return Misfit(rest, problem.scores(rest), degrees, float(inside @ inside), problem.range.rank, fitted)
+        return Misfit(rest, rest, degrees, float(inside @ inside), problem.range.rank, fitted)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.physics import weighted
 from cloakwork.recovery.alignment import Alignment
 from cloakwork.recovery.drifting_offsets import KalmanStep, OffsetLaw
 from cloakwork.recovery.joint_belief import Ties
@@ -42,7 +41,7 @@ STUCK = 30.0  # a chain this much less likely than another, in units of log prob
 class WeighedFrame:
     """A frame as the paths see it.
 
-    `white` (m,) are the readings times `scale`, (m,) or a matrix (m, m), in units of their noise, and `offsets`
+    `white` (m,) are the readings times `scale` (m,), in units of their noise, and `offsets`
     (chains, m) is the part of them that drift explains. `seen` (chains, n) is the product of the rest with the column
     of each candidate. Both have one row if they are the same in all chains. `overlap` (n, n) is the product of two
     columns, `squares` (n,) its diagonal. `transitions` lead from the frame before to this one; nothing reads those of
@@ -174,7 +173,7 @@ class PathSampler:
         drawn = self.drift.draw(steps, rests, self.rng)
         for t, (frame, step) in enumerate(zip(self.frames, steps, strict=True)):
             offsets = drawn[t] @ step.seen.T
-            seen = weighted(frame.white - offsets, frame.scale.T).astype(np.float32) @ self.columns.T
+            seen = ((frame.white - offsets) * frame.scale).astype(np.float32) @ self.columns.T
             self.frames[t] = replace(frame, offsets=offsets, seen=seen)
 
     def _kalman_steps(self, drift: OffsetLaw) -> list[KalmanStep]:
@@ -185,7 +184,7 @@ class PathSampler:
         there = self.states[:, :, t] < self.absent
         at, strength = np.where(there, self.states[:, :, t] % self.places, 0), np.where(there, self.strengths, 0.0)
         explained = np.einsum("cs,csm->cm", strength, self.columns[at])
-        return self.frames[t].white - weighted(explained, self.frames[t].scale)
+        return np.asarray(self.frames[t].white - explained * self.frames[t].scale)
 
     def _draw_strength(self, slot: int) -> None:
         """Draw the strength of one source given all paths, or that of all sources if they share it."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, FloorPlan, Nuisance, NumericalRange, Physics, weighted, whitener
+from cloakwork.physics import Drift, FloorPlan, Nuisance, NumericalRange, Physics, whitener
 
 
 class CloakLike(Protocol):
@@ -102,7 +102,9 @@ class Problem:
 
     def whiten(self, readings: FloatArray) -> FloatArray:
         """Readings (..., m) with equal and independent noise, of the standard deviation `noise`."""
-        return readings if self.weights is None else weighted(readings, self.weights)
+        if self.weights is None:
+            return readings
+        return np.asarray(readings * self.weights if self.weights.ndim == 1 else readings @ self.weights.T)
 
     def scores(self, whitened: FloatArray) -> FloatArray:
         """How many standard deviations the rest of each sensor is from what those of all others foretell, shape (m,).

@@ -103,14 +103,13 @@ class Tracker:
         if chains not in range(2, MOST_CHAINS + 1, 2):
             raise InputError(f"chains={chains!r}: give an even number from 2 to {MOST_CHAINS}.", chains=chains)
         stated = stated_problem(model, sigma, drift)
-        fresh, lasting = (stated.offsets and stated.offsets.lasting(kind) for kind in (False, True))
-        self.problem = replace(stated, offsets=fresh)
+        self.problem = replace(stated, offsets=None)
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
         self.level = level
         self.observer = observer = Observer(self.problem, prior.high)
         doors = None if self.motion.entrances is None else observer.distances_to(self.motion.entrances)
         self.moves = MotionModel(self.motion, observer.distances, observer.spacing, doors)
-        law = None if lasting is None else OffsetLaw.stationary(lasting, chains)
+        law = None if stated.offsets is None else OffsetLaw.stationary(stated.offsets, chains)
         self.sampler = PathSampler(self.moves.first, chains, prior, np.random.default_rng(seed), observer.columns, law)
         self._kinds = (TrackList(observer, most, level), TrackList(observer, most, level))
         self._list, self._settled_list = self._kinds  # of tracks as they are known at once, and later

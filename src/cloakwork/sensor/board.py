@@ -94,14 +94,13 @@ def check_resolution(config: "dict[str, Any]", read: "Callable[[], Measured]") -
     if config["resolution"] is None:
         raise StateError(UNSTATED)
     try:
-        result: Any = read()
-        denominators = [reading[1] for reading in (result if config.get("shared") else [result]) if reading is not None]
+        reading: Any = read()
+        denominator = reading[1]
     except Exception:  # a device replaces a reading that fails
         return
     numerator_of_step, denominator_of_step = config["resolution"]
-    for denominator in denominators:
-        if type(denominator) is int and 0 < denominator * numerator_of_step < denominator_of_step:
-            raise StateError(COARSE)
+    if type(denominator) is int and 0 < denominator * numerator_of_step < denominator_of_step:
+        raise StateError(COARSE)
 
 
 def read_config(store: "Folder") -> "dict[str, Any]":

@@ -22,7 +22,6 @@ COUNT = 300
 AGAIN = 3  # times as many readings, if these leave open whether the noise is what the plan rests on
 FEWEST = 50  # readings that say anything about noise
 PIXEL_FRAMES = 50
-SEVERAL = "a check looks at one sensor, and this device has several that share noise. Check their readings by hand."
 NOTICE = "These are true readings. Nothing is sent. Do not publish this output."
 UNWRITTEN = "measure.py is as provision wrote it"
 _TEXTS = 3  # different failures that are shown in full
@@ -323,9 +322,6 @@ def run(
         held = store.lock()
     except SensorError as problem:
         say(str(problem))
-        sys.exit(2)
-    if config.get("shared"):
-        say(SEVERAL)
         sys.exit(2)
     report = _read_and_judge(config, read, count, pixels)
     if undecided(report):

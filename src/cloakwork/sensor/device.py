@@ -3,7 +3,7 @@
 from cloakwork.sensor.clock import GAIN, Clock, board_ticks
 from cloakwork.sensor.errors import StateError, WireError
 from cloakwork.sensor.keystream import EPOCH, LARGEST_COUNTER, ratchet, sequence, split, stream_key, words
-from cloakwork.sensor.noise import Noise, SharedDraws, board_words, renewed, whole_steps
+from cloakwork.sensor.noise import Noise, board_words, renewed, whole_steps
 from cloakwork.sensor.slots import Slots
 from cloakwork.sensor.state import load_state
 from cloakwork.sensor.wire import read_reading, topic, write_reading, write_status
@@ -25,8 +25,7 @@ TAKE, SPENT, WAIT = "take", "spent", "wait"
 class Device:
     """A provisioned sensor: `config` is its device.json, `store` the folder with its files.
 
-    Call `begin` in each round of the loop. When it returns `take`, measure once and call `cloak` once. A device may
-    have several `sensors` that share noise; it goes by the name of the first.
+    Call `begin` in each round of the loop. When it returns `take`, measure once and call `cloak` once.
     """
 
     def __init__(self, config: "dict[str, Any]", store: "Folder", ticks: "Callable[[], int]" = board_ticks) -> None:
@@ -41,12 +40,8 @@ class Device:
             raise
 
     def _open(self, config: "dict[str, Any]", ticks: "Callable[[], int]") -> None:
-        store, slow, shared = self._store, config["slow"], config.get("shared")
-        self.sensors: list[dict[str, Any]] = shared["sensors"] if shared else [config]
-        self._noises = [self._open_noise("noise.tab", config["noise"])]
-        for k in range(1, len(self.sensors)):
-            self._noises.append(self._open_noise("noise." + str(k) + ".tab", self.sensors[k]["noise"]))
-        self._shared = SharedDraws(self._open_noise("shared.tab", shared), shared["columns"]) if shared else None
+        store, slow = self._store, config["slow"]
+        self._noise = self._open_noise("noise.tab", config["noise"])
         self._slow = self._open_noise("slow.tab", slow) if slow else None
         self._state = load_state(store, config["site"], config["sensor"], config["generation"])
         if config["keyed"] != (self._state.key is not None) or bool(slow) != (self._state.offset is not None):
@@ -64,7 +59,7 @@ class Device:
         self._next = self._state.counter  # the next counter of that block
         self._epoch = self._state.counter // EPOCH
         self._key = self._state.key
-        self._streams: dict[str, bytes] = {}  # of each sensor, made from the key for the first reading of the epoch
+        self._stream: bytes | None = None  # made from the key for the first reading of the epoch
         self._offsets: list[int] = []  # of the reserved block, in steps
         if not config["keyed"]:
             board_words(1)
@@ -85,10 +80,10 @@ class Device:
         """Whether this device has never taken a reading; it must first hear what the broker knows of it."""
         return self._state.counter == 0
 
-    def topic(self, kind: str, sensor: int = 0) -> str:
-        """The topic of a sensor to publish on: kind is `status`, or `data` for readings."""
-        name = self.sensors[sensor]["sensor"]
-        return topic(self.config["site"], name, self.config["kind"] if kind == "data" else kind)
+    def topic(self, kind: str) -> str:
+        """The topic to publish on: kind is `status`, or `data` for readings."""
+        config = self.config
+        return topic(config["site"], config["sensor"], config["kind"] if kind == "data" else kind)
 
     def slot_start(self, now: int) -> int:
         """The start of the slot that contains `now`."""
@@ -118,8 +113,7 @@ class Device:
         """Make the message of the current slot. Call it once for each `take`.
 
         `reading` is a fraction (numerator, denominator) in the site's unit. None stands for a missing reading: the
-        device then sends a public constant instead, with noise like any other reading. A device with several sensors
-        takes a list of readings, and makes a message for each, with a space between two.
+        device then sends a public constant instead, with noise like any other reading.
         """
         counter = self._next
         if not self._taken or counter >= self._state.counter:
@@ -128,25 +122,9 @@ class Device:
         self._next += 1
         seq = sequence(self.config["generation"], counter)
         offset = self._offsets.pop(0)
-        if self._shared is None:
-            noise = self._noises[0]
-            value = self._steps(reading) + noise.draw(self._words(seq, noise.words)) + offset
-            values = self.config["values"]
-            return write_reading(seq, time, value % values if values else value)
-        added = self._drawn_together(seq, self._shared)
-        readings = reading if isinstance(reading, list) else [None] * len(added)
-        steps = [self._steps(readings[k], k) for k in range(len(added))]
-        return b" ".join([write_reading(seq, time, steps[k] + added[k]) for k in range(len(added))])
-
-    def _drawn_together(self, seq: int, shared: SharedDraws) -> list[int]:
-        """The noise of each sensor, with what they share, in steps."""
-        own, rest = [], []
-        for k, noise in enumerate(self._noises):
-            words = self._words(seq, noise.words + shared.words(k), self.sensors[k]["sensor"])
-            own.append(noise.draw(words))
-            rest.append(words[noise.words :])
-        together = shared.add(rest)
-        return [own[k] + together[k] for k in range(len(own))]
+        value = self._steps(reading) + self._noise.draw(self._words(seq, self._noise.words)) + offset
+        values = self.config["values"]
+        return write_reading(seq, time, value % values if values else value)
 
     def status(self, state: str, now: int) -> bytes:
         """Make a status message with the budget; `online` becomes `bench` on a device for audits."""
@@ -235,7 +213,7 @@ class Device:
         if offset is None or slow is None or counter % plan["renew"]:
             return offset
         self._use_epoch(counter // EPOCH)
-        seq, fresh = sequence(self.config["generation"], counter), self._noises[0].words
+        seq, fresh = sequence(self.config["generation"], counter), self._noise.words
         drawn: int = slow.draw(self._words(seq, fresh + slow.words)[fresh:])
         return int(renewed(offset, drawn, plan["carry"]))
 
@@ -243,7 +221,7 @@ class Device:
         """Ratchet the key forward to an epoch; earlier keys cannot be recovered."""
         while self._epoch < epoch:
             self._epoch += 1
-            self._streams = {}
+            self._stream = None
             if self._key is not None:
                 self._key = ratchet(self._key)
 
@@ -274,21 +252,20 @@ class Device:
             self._state.clock = now
             self._state.save(self._store)
 
-    def _steps(self, reading: "Any", sensor: int = 0) -> int:
+    def _steps(self, reading: "Measured") -> int:
         if reading is None:
-            return int(self.sensors[sensor]["fallback"])
+            return int(self.config["fallback"])
         numerator, denominator = reading
-        a, b = self.sensors[sensor]["step"]
+        a, b = self.config["step"]
         steps = (2 * numerator * b + denominator * a) // (2 * denominator * a)
         values = self.config["values"]
         low, high = (0, values - 1) if values else (-MOST_STEPS, MOST_STEPS)
         return int(max(low, min(high, steps)))  # without a word: a status that depends on the value would tell it
 
-    def _words(self, seq: int, count: int, sensor: str = "") -> list[int]:
-        """The words of a sensor; by default of the one that the device is named after."""
+    def _words(self, seq: int, count: int) -> list[int]:
         if self._key is None:
             return board_words(count)
-        config, name = self.config, sensor or self.config["sensor"]
-        if name not in self._streams:
-            self._streams[name] = stream_key(self._key, config["site"], name, config["generation"], self._epoch)
-        return words(self._streams[name], seq, count)
+        if self._stream is None:
+            config = self.config
+            self._stream = stream_key(self._key, config["site"], config["sensor"], config["generation"], self._epoch)
+        return words(self._stream, seq, count)

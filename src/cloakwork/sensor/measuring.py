@@ -6,12 +6,12 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     Fraction: TypeAlias = tuple[int, int]
-    Measured: TypeAlias = Fraction | list[Fraction | None] | None
+    Measured: TypeAlias = Fraction | None
 
 ONLINE, FAILING, INVALID, SLOW, SKIPPING = "online", "failing", "invalid", "slow", "skipping"
 REASONS = {
     FAILING: "no reading could be taken",
-    INVALID: "read() did not return two whole numbers, the second above 0, or a list of such pairs for several sensors",
+    INVALID: "read() did not return two whole numbers, the second above 0",
     SLOW: "a reading took too long",
 }
 BLOCK = 16  # slots that the status judges together
@@ -45,19 +45,6 @@ def attempt(
     if explain is not None:
         explain(cause)
     return None, state
-
-
-def attempt_all(read: "Callable[[], Any]", sensors: int) -> "tuple[list[Fraction | None], list[str]]":
-    """Measure several sensors: the reading and the state of each; `read` returns a list, with None where one fails."""
-    found: Any
-    try:
-        found = read()
-    except Exception:
-        return [None] * sensors, [FAILING] * sensors
-    if not isinstance(found, (list, tuple)) or len(found) != sensors:
-        return [None] * sensors, [INVALID] * sensors
-    states = [FAILING if item is None else ONLINE if is_reading(item) else INVALID for item in found]
-    return [item if states[k] == ONLINE else None for k, item in enumerate(found)], states
 
 
 class MeasuringHealth:

@@ -64,26 +64,6 @@ class Noise:
         return total
 
 
-class SharedDraws:
-    """Noise that the sensors of one device share: `columns`, a row of whole numbers for each, times as many draws.
-
-    Draw j takes its words from the stream of sensor j, after those of that sensor's own noise.
-    """
-
-    def __init__(self, noise: Noise, columns: list[list[int]]) -> None:
-        self._noise = noise
-        self._columns = columns
-
-    def words(self, sensor: int) -> int:
-        """Number of random words that the draw of a sensor takes; 0 if it has none."""
-        return self._noise.words if sensor < len(self._columns[0]) else 0
-
-    def add(self, words: list[list[int]]) -> list[int]:
-        """The noise of each sensor, in steps; `words` are those of each draw."""
-        drawn = [self._noise.draw(words[k]) for k in range(len(self._columns[0]))]
-        return [sum([row[k] * drawn[k] for k in range(len(drawn))]) for row in self._columns]
-
-
 def renewed(offset: "Number", drawn: "Number", carry: int) -> "Number":
     """The next offset: `carry` 65536ths of this one, rounded, plus a draw. Offsets and draws are in parts of a step."""
     return (carry * offset + (1 << (CARRY_BITS - 1)) >> CARRY_BITS) + drawn

@@ -14,8 +14,6 @@ _LEFT = b"="  # begins the line of the last message that left
 class Outbox:
     """Messages in the order in which they were made; beyond `most` of them, the oldest is dropped.
 
-    The messages of several sensors with one number count as one, which the first of them stands for.
-
     The outbox remembers the last message that left, confirmed or dropped, to recognise the message that the broker
     holds as its own.
     """
@@ -63,12 +61,12 @@ class Outbox:
     def knows(self, payload: bytes) -> bool:
         """Whether this device made this message, or has already dropped or confirmed a later one."""
         seq = read_reading(payload)[0]
-        return seq < self._last_seq or payload in (_first(self._last), _first(self._kept.get(seq, b"")))
+        return seq < self._last_seq or payload in (self._last, self._kept.get(seq, b""))
 
     def newest(self) -> bytes:
         """The remembered message with the highest number; empty if there is none."""
         latest = self._kept[self._order[-1]] if self._order else b""
-        return _first(latest or self._last)
+        return latest or self._last
 
     def confirmed(self, seq: int) -> None:
         """Remove a message that the broker has confirmed."""
@@ -100,12 +98,6 @@ class Outbox:
             self.tidy()
 
 
-def _first(line: bytes) -> bytes:
-    """The message of the first sensor."""
-    return line.split(b" ")[0]
-
-
 def _number(line: bytes) -> int:
-    """The sequence number of the messages in a line; refused if one of them is torn."""
-    numbers = [read_reading(message)[0] for message in line.split(b" ")]
-    return numbers[0]
+    """The sequence number of a message; refused if it is torn."""
+    return read_reading(line)[0]

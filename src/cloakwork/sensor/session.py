@@ -57,7 +57,7 @@ class Session:
         self._device = device
         self._transport = transport
         self._login = login
-        self.states = ["online"] * len(device.sensors)  # to report
+        self.state = "online"  # to report
         self._extra = extra
         self._note = note
         self._mqtt: Mqtt | None = None
@@ -65,7 +65,7 @@ class Session:
         self._heard: int | None = None  # when that status came back
         self._flying: dict[int, int] = {}
         self._granted_count = 0
-        self._statuses: dict[int, bytes] = {}  # the last of each sensor
+        self._status = b""  # the last that was published
         self._retry_at: int | None = None
         self._pause = 1000
         self._why = ""
@@ -93,26 +93,20 @@ class Session:
         return self._heard is not None and now - self._heard >= GRACE
 
     def send(self, messages: "list[tuple[int, bytes]]") -> None:
-        """Publish the readings, given with their sequence numbers, that are not in flight already.
-
-        The first sensor's goes first: what the broker holds of it is never older than what it holds of the others.
-        """
+        """Publish the readings, given with their sequence numbers, that are not in flight already."""
         flying = list(self._flying.values())
         for seq, payload in messages:
             if self._mqtt is None or seq in flying or len(flying) >= IN_FLIGHT:
                 continue
-            for sensor, message in enumerate(payload.split(b" ")):
-                flying.append(seq)
-                where = self._device.topic("data", sensor)
-                self._flying[self._mqtt.publish(where, message, qos=1, retain=True)] = seq
+            flying.append(seq)
+            self._flying[self._mqtt.publish(self._device.topic("data"), payload, qos=1, retain=True)] = seq
 
-    def publish_states(self, now: int) -> None:
-        """Publish the status of each sensor, unless it equals the last one."""
-        for sensor, state in enumerate(self.states):
-            status = self._device.status(state, now)
-            if self._mqtt is not None and status != self._statuses.get(sensor):
-                self._statuses[sensor] = status
-                self._mqtt.publish(self._device.topic("status", sensor), status, qos=1, retain=True)
+    def publish_state(self, now: int) -> None:
+        """Publish the status, unless it equals the last one."""
+        status = self._device.status(self.state, now)
+        if self._mqtt is not None and status != self._status:
+            self._status = status
+            self._mqtt.publish(self._device.topic("status"), status, qos=1, retain=True)
 
     def flush(self) -> None:
         """Hand pending bytes to the transport."""
@@ -124,8 +118,8 @@ class Session:
     def close(self, now: int) -> None:
         """Publish that the device stops, and disconnect."""
         if self._mqtt is not None and self._asked is not None:
-            self.states = ["offline"] * len(self.states)
-            self.publish_states(now)
+            self.state = "offline"
+            self.publish_state(now)
             self._mqtt.disconnect()
             self.flush()
         self._transport.close()
@@ -133,8 +127,7 @@ class Session:
     def _event(self, event: "tuple[Any, ...]", now: int) -> "list[tuple[Any, ...]]":
         kind = event[0]
         if kind == "published":
-            seq = self._flying.pop(event[1], -1)
-            return [] if seq in self._flying.values() else [("confirmed", seq)]
+            return [("confirmed", self._flying.pop(event[1], -1))]
         if kind == "message":
             if event[1] == self._device.topic("data"):
                 return [("message", event[2], event[3])]
@@ -157,7 +150,7 @@ class Session:
         self._granted_count += 1
         if self._granted_count == 2 and self._mqtt is not None:
             self._asked = now
-            self.publish_states(now)
+            self.publish_state(now)
             for where, what in self._extra:
                 self._mqtt.publish(where, what, qos=1, retain=True)
 
@@ -184,7 +177,7 @@ class Session:
             if now - self._heard > 2 * LONGEST_PAUSE:
                 self._pause = 1000
         self._say(self._transport.reason())
-        self._mqtt, self._asked, self._heard, self._statuses, self._flying = None, None, None, {}, {}
+        self._mqtt, self._asked, self._heard, self._status, self._flying = None, None, None, b"", {}
         if self._retry_at is None or now >= self._retry_at:
             self._retry_at = now + self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)

@@ -3,7 +3,7 @@
 from cloakwork.sensor.clock import unix_ms
 from cloakwork.sensor.device import SPENT, TAKE
 from cloakwork.sensor.errors import WireError
-from cloakwork.sensor.measuring import ONLINE, REASONS, SKIPPING, SLOW, MeasuringHealth, attempt, attempt_all
+from cloakwork.sensor.measuring import ONLINE, REASONS, SKIPPING, SLOW, MeasuringHealth, attempt
 from cloakwork.sensor.session import IN_FLIGHT, Session
 
 TYPE_CHECKING = False
@@ -22,9 +22,8 @@ _LONGEST_STEP = 1000
 class Station:
     """A running device. Call `step` repeatedly; it returns the longest time to wait, in milliseconds.
 
-    `read` measures: it returns a fraction (numerator, denominator) in the site's unit, or a list of them if the device
-    has several sensors. If it fails or takes too long, the device sends a public constant instead, with noise like any
-    other reading. Unix time comes from `network_time`
+    `read` measures: it returns a fraction (numerator, denominator) in the site's unit. If it fails or takes too long,
+    the device sends a public constant instead, with noise like any other reading. Unix time comes from `network_time`
     if given, else from `unix`; 0 means that it is not known well enough. `extra` holds further retained messages to
     publish on connecting, such as those for discovery; `login` is a user and a password that replace those in
     device.json.
@@ -64,7 +63,7 @@ class Station:
         self._failed = False
         self._skipped = False
         self._held = False
-        self._health = [MeasuringHealth() for _ in device.sensors]
+        self._health = MeasuringHealth()
         newest = outbox.newest()
         if newest and device.ahead(newest):
             # the messages are newer than the state, so an older state was restored
@@ -79,7 +78,7 @@ class Station:
         if self._session.ready(now):
             self._checked = True
             self._session.send(self.outbox.first(IN_FLIGHT))
-            self._session.publish_states(now)
+            self._session.publish_state(now)
         self._session.flush()
         self._slot()
         now = self.device.clock.now()
@@ -160,8 +159,8 @@ class Station:
             self._stamped = time
             made = self.outbox.add(device.cloak(self._measured(start, time), time))
             self._made = made if self._made < 0 else self._made
-        spent = verdict == SPENT
-        self._session.states = ["spent" if spent and h.state == ONLINE else h.state for h in self._health]
+        state = self._health.state
+        self._session.state = "spent" if verdict == SPENT and state == ONLINE else state
         self._send_at = start + device.config["schedule"]["offset_ms"]
         while self._send_at < device.clock.now():
             self._send_at += device.period
@@ -199,20 +198,14 @@ class Station:
 
     def _measured(self, start: int, time: int) -> "Measured":
         """The reading, or None if it failed or came too late. The device sends a message in any case."""
-        reading: Measured
-        if len(self._health) > 1:
-            reading, states = attempt_all(self._read, len(self._health))
-        else:
-            reading, state = attempt(self._read)
-            states = [state]
+        reading, state = attempt(self._read)
         if not self._in_time(start, time):
-            reading, states = None, [SLOW] * len(states)
-        failures = [state for state in states if state != ONLINE]
-        if failures and not self._failed:
-            self._note(REASONS[failures[0]] + ": the device sends a constant with noise instead, until readings return")
-        self._failed = bool(failures)
-        for health, state in zip(self._health, states):
-            health.add(state)
+            reading, state = None, SLOW
+        failed = state != ONLINE
+        if failed and not self._failed:
+            self._note(REASONS[state] + ": the device sends a constant with noise instead, until readings return")
+        self._failed = failed
+        self._health.add(state)
         return reading
 
     def _skip(self) -> None:
@@ -220,8 +213,7 @@ class Station:
         if not self._skipped:
             self._note("writing the state took longer than late_ms, so this slot stays empty. A longer late helps")
         self._skipped = True
-        for health in self._health:
-            health.add(SKIPPING)
+        self._health.add(SKIPPING)
 
     def _align(self) -> None:
         """Align slots to multiples of the period in Unix time, so that sensors measure together.

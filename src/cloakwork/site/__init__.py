@@ -6,7 +6,6 @@ from cloakwork.site.plan import Plan, freeze, load_plan, plan_beside
 from cloakwork.site.plan_parts import (
     PlannedBits,
     PlannedSensor,
-    PlannedShared,
     PlannedStay,
     PlannedTable,
     SensorNoise,
@@ -29,7 +28,6 @@ __all__ = [
     "Plan",
     "PlannedBits",
     "PlannedSensor",
-    "PlannedShared",
     "PlannedStay",
     "PlannedTable",
     "Quality",

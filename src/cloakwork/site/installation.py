@@ -13,7 +13,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics, Timing, Tolerance
-from cloakwork.privacy import Cloak, Flip, NoiseLaw, SharedNoise, SlowNoise, Stay
+from cloakwork.privacy import Cloak, Flip, NoiseLaw, SlowNoise, Stay
 from cloakwork.recovery import MOST_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
@@ -84,12 +84,10 @@ class Site:
         return self._per_sensor("own_noise")
 
     def resolution_of(self, sensor_id: str) -> float | None:
-        """The step of one sensor's hardware; the smallest of all if one device measures them."""
+        """The step of one sensor's hardware."""
         steps = self.resolutions
         if sensor_id in self.binary_ids:
             return 1.0
-        if steps is not None and self.spec.privacy.design == "shared":
-            return float(steps.min())
         return None if steps is None else float(steps[self.sensor_ids.index(sensor_id)])
 
     def _per_sensor(self, key: str) -> FloatArray | None:
@@ -363,9 +361,9 @@ class Site:
 
     def cloak(self) -> Cloak:
         """A new cloak that meets the site's claims, with its budget unspent."""
-        designed = {key: getattr(self.spec.privacy, key) for key in ("design", "designed_for")}
+        design = self.spec.privacy.design
         try:
-            return Cloak(self.physics, **self._claim | designed, drift=self._drift_left, stay=self.stay)
+            return Cloak(self.physics, **self._claim, design=design, drift=self._drift_left, stay=self.stay)
         except CalibrationError as problem:
             raise CalibrationError(f"{self.source}: {problem}", **problem.values) from None
 
@@ -374,12 +372,11 @@ class Site:
         sigmas: FloatArray,
         steps: FloatArray,
         slow: SlowNoise | None = None,
-        shared: SharedNoise | None = None,
         *,
         noise: NoiseLaw = NoiseLaw.GAUSSIAN,
     ) -> Cloak:
-        """A new cloak with this noise, these steps, slow offsets and shared noise; refused if they miss the claims."""
-        stated = {"noise": noise, "sigma": sigmas, "step": steps, "slow": slow, "shared": shared, "stay": self.stay}
+        """A new cloak with this noise, these steps and slow offsets; refused if they miss the claims."""
+        stated = {"noise": noise, "sigma": sigmas, "step": steps, "slow": slow, "stay": self.stay}
         return Cloak(self.physics, **self._claim | stated, drift=self._drift_left)
 
 

@@ -27,7 +27,6 @@ from cloakwork.site.plan_parts import (
     Hex,
     PlannedBits,
     PlannedSensor,
-    PlannedShared,
     PlannedStay,
     PlannedTable,
     SensorNoise,
@@ -59,7 +58,6 @@ class Plan:
     bits: PlannedBits | None = None
     stay: PlannedStay | None = None
     noise_law: Literal["laplace"] | None = None  # of the noise that the devices add; None for Gaussian noise
-    shared: PlannedShared | None = None  # noise that one device adds to all sensors; None if each has its own device
 
     def __post_init__(self) -> None:
         if self.schedule.allowed != self.claim.readings_per_window or not self.schedule.covers(self.claim.window):
@@ -73,8 +71,6 @@ class Plan:
                 raise SiteError(f'the ratio of sensor "{sensor.id}" is not its noise over its step.')
         if self.stay is not None and {len(self.stay.ratios), len(self.stay.tables)} != {len(self.sensors)}:
             raise SiteError("there is not one slow offset for each sensor.")
-        if self.shared is not None and len(self.shared.columns) != len(self.sensors):
-            raise SiteError("there is not one row of shared noise for each sensor.")
         if any(table.bytes != WORD_BYTES * sum(size for _, size in table.levels) for table in self.tables.values()):
             raise SiteError("the size of a noise table is not that of its levels.")
 
@@ -109,10 +105,8 @@ class Plan:
             return SensorNoise(flip_table(int(self.bits.words, 16)), 1.0, 0, 0.0, values=2)
         planned = self.sensor(sensor_id)
         table, slow, made = law_table(self.law, planned.ratio), None, True
-        row = self.sensors.index(planned)
-        if self.shared is not None:
-            made = self.shared.noise.table.digest == self.shared.table
         if self.stay is not None:
+            row = self.sensors.index(planned)
             slow = replace(self.stay.slow, ratios=np.array(self.stay.ratios[row : row + 1]))
             made = slow.tables()[0].digest == self.stay.tables[row]
         if table.digest != planned.table or not made:
@@ -122,8 +116,7 @@ class Plan:
                 sensor=sensor_id,
             )
         fallback = round(Fraction(planned.baseline) / Fraction(planned.step))
-        factors = () if self.shared is None else self.shared.columns[row]
-        return SensorNoise(table, planned.step, fallback, planned.own_noise, slow=slow, factors=factors)
+        return SensorNoise(table, planned.step, fallback, planned.own_noise, slow=slow)
 
     def sensor(self, sensor_id: str) -> PlannedSensor:
         """Return the sensor of the physics that has this id."""
@@ -158,14 +151,12 @@ class Plan:
             or self.schedule != site.schedule
             or self.binary_ids != site.binary_ids
             or (self.stay is None) != (site.stay is None)
-            or (self.shared is None) == (site.spec.privacy.design == "shared")
         ):
             raise refusal("changed", f"{site.source}, or a file that it names, has changed since {file} was made.")
         try:
             sigmas, steps = (np.array([getattr(s, k) for s in self.sensors]) for k in ("sigma", "step"))
             slow = None if self.stay is None else self.stay.slow
-            shared = None if self.shared is None else self.shared.noise
-            cloak = site.cloak_with(sigmas, steps, slow, shared, noise=self.law)
+            cloak = site.cloak_with(sigmas, steps, slow, noise=self.law)
         except CalibrationError as problem:
             raise refusal("noise", f"{file}: {problem}") from None
         if self.bits is not None and site.flip is not None and int(self.bits.words, 16) < site.flip.words:
@@ -175,8 +166,6 @@ class Plan:
         for ratio, table in {sensor.ratio: sensor.table for sensor in self.sensors}.items():
             if law_table(self.law, ratio).digest != table:
                 raise refusal("table", f"{file} has other noise tables than this version makes.")
-        if cloak.shared is not None and self.shared is not None and cloak.shared.table.digest != self.shared.table:
-            raise refusal("table", f"{file} has another table of shared noise than this version makes.")
         return cloak
 
     def budget(self, cloak: Cloak, seconds: float) -> Budget:
@@ -215,10 +204,7 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
     slow = cloak.slow
     if slow is not None:
         slow = replace(slow, ratios=np.array([table_ratio(ratio * (1 + 2 * PADDING)) for ratio in slow.ratios]))
-    shared = cloak.shared
-    if shared is not None:
-        shared = replace(shared, ratio=table_ratio(shared.ratio * (1 + 2 * PADDING)))
-    frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps, slow, shared, noise=cloak.noise)
+    frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps, slow, noise=cloak.noise)
     tables = {ratio: law_table(cloak.noise, ratio) for ratio in frozen.ratios.tolist()}
     own = site.own_noises if frozen.rests_on_own_noise and site.own_noises is not None else np.zeros_like(frozen.sigmas)
     columns = (frozen.sigmas.tolist(), frozen.steps.tolist(), frozen.ratios.tolist(), own.tolist())
@@ -237,7 +223,6 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
         bits=_planned_bits(site),
         stay=_planned_stay(site, frozen),
         noise_law="laplace" if cloak.noise is NoiseLaw.LAPLACE else None,
-        shared=None if shared is None else PlannedShared.of(shared),
     )
 
 

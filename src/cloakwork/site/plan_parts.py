@@ -6,19 +6,16 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from cloakwork.errors import SiteError
-from cloakwork.privacy import NoiseTable, SharedNoise, SlowNoise
+from cloakwork.privacy import NoiseTable, SlowNoise
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.schema import Name, NotNegative, Number, Positive, Whole
 
 MOST_SENSORS = 100_000
 MOST_LEVELS = 16
 LARGEST_TABLE = 1_000_000
-MOST_SHARING = 200
 
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=1, le=2**53 - 1)]
-Factor = Annotated[int, Field(ge=-(2**40), le=2**40)]
 STRICT = ConfigDict(strict=True, extra="forbid")
 
 
@@ -93,39 +90,11 @@ class PlannedStay:
 
 
 @dataclass(frozen=True)
-class PlannedShared:
-    """Noise that the sensors share, in steps: `columns`, one row a sensor, times discrete Gaussians of `ratio`.
-
-    `table` is the digest of the table of each draw.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    columns: Annotated[tuple[tuple[Factor, ...], ...], Field(min_length=1, max_length=MOST_SHARING)]
-    ratio: Positive
-    table: Hex
-
-    def __post_init__(self) -> None:
-        draws = {len(row) for row in self.columns}
-        if len(draws) > 1 or max(draws) > len(self.columns):
-            raise SiteError("shared noise has a factor for each sensor and draw, and at most one draw a sensor.")
-
-    @classmethod
-    def of(cls, shared: SharedNoise) -> "PlannedShared":
-        """Freeze shared noise."""
-        return cls(tuple(tuple(row) for row in shared.columns.tolist()), shared.ratio, shared.table.digest)
-
-    @property
-    def noise(self) -> SharedNoise:
-        """The shared noise."""
-        return SharedNoise(np.array(self.columns, dtype=np.int64), self.ratio)
-
-
-@dataclass(frozen=True)
 class SensorNoise:
     """How a device cloaks a reading: it counts steps, and adds a draw from a table; modulo `values` unless that is 0.
 
     `fallback` is what it takes in place of a reading that fails, in steps. `slow` is what it does to its offset, of the
-    one sensor; None if it has none. `factors` are those of the sensor on the draws that it shares with others.
+    one sensor; None if it has none.
     """
 
     table: NoiseTable
@@ -134,7 +103,6 @@ class SensorNoise:
     own_noise: float
     values: int = 0
     slow: SlowNoise | None = None
-    factors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

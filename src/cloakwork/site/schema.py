@@ -230,8 +230,7 @@ class PrivacySpec(_Table):
     alpha: Positive
     scope: Literal["network", "sensor"] | Annotated[int, Field(ge=2)] = "network"
     calibration: Literal["exact", "paper"] = "exact"
-    design: Literal["least-error", "equal", "shared"] = Field(default_factory=usual_design)
-    designed_for: Whole = 2
+    design: Literal["least-error", "equal"] = Field(default_factory=usual_design)
     resolution: Positive | None = None
     own_noise: NotNegative | None = None
     count_own_noise: bool = False
@@ -248,11 +247,6 @@ class PrivacySpec(_Table):
     def _consistent(self) -> "PrivacySpec":
         if self.binary is not None and "readings_per_window" not in self.model_fields_set:
             raise ValueError("state readings_per_window: the claim in [privacy.binary] is for so many bits of a sensor")
-        if self.design == "shared" and self.speed != 0:
-            raise ValueError(
-                'design = "shared": one device measures all sensors, and no source may move meanwhile. State speed = 0 '
-                "if that is so"
-            )
         return self
 
     @field_validator("delta")

@@ -213,8 +213,6 @@ def tradeoff(
         raise InputError(f"{site.name}: sources cannot be followed here, because {site.not_followed}.")
     if site.samples_locally:
         raise InputError(f"{site.name}: there are too many people to simulate. Try some of its rooms.")
-    if site.spec.privacy.design == "shared":
-        raise InputError(f'{site.name}: the simulation knows no shared noise. Try design = "least-error".')
     if count("frames", frames) < FEWEST_FRAMES:
         raise InputError(f"frames={frames}: give at least {FEWEST_FRAMES}.", frames=frames)
     count("workers", workers)

@@ -5,9 +5,6 @@ always the same. `read` has only a part of a slot (`late_ms` in device.json), an
 earlier result is too old. If it raises an error or takes longer, a public constant is sent in its place (the site's
 baseline), with noise like any other reading.
 
-A device with several sensors returns a list with such a pair for each, in the order of device.json; None for one that
-failed.
-
 The noise covers as much rounding as `resolution` in the site file states: the step of the hardware. So return what the
 hardware gives, or the mean of a fixed number of its values, or either times a constant (and its step times as much):
 cloakwork.sensor.exact has `mean` and `rescaled`. Anything that rounds again, such as //, adds its own step to the
