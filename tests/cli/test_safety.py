@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.site.test_sanity import FLAT
 
 SITE = """
 name = "pipe"
@@ -95,4 +96,19 @@ def test_a_plan_that_cannot_work_says_so(site: Path, run: Run, old: str, new: st
     site.write_text(SITE.replace(old, new))
     done = run("plan", site)
     assert done.code == 0
-    assert says in done.out
+    assert says in " ".join((done.out + done.err).split())
+
+
+def test_plan_and_provision_warn_of_odd_numbers_and_refuse_impossible_ones(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "flat.toml"
+    path.write_text(FLAT.replace("cell = 0.25", "cell = 0.5").replace("reach = 2.0", "reach = 15.0"), encoding="utf-8")
+    planned = run("plan", path, "--out", tmp_path / "flat.plan.json", "--json")
+    assert planned.code == 0, planned.err
+    assert len(planned.values["warnings"]) == 1
+    for done in (planned, run("provision", path, "--id", "hall")):
+        assert done.code == 0, done.err
+        assert "line 11: reach = 15 is farther than" in " ".join(done.err.split())
+    path.write_text(FLAT.replace("footprint = 0.5", "footprint = 30.0"), encoding="utf-8")
+    for command in (("plan", path), ("plan", path, "--sweep"), ("provision", path, "--id", "hall")):
+        refused = run(*command)
+        assert (refused.code, "line 12: footprint = 30" in " ".join(refused.err.split())) == (2, True)

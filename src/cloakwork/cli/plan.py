@@ -29,7 +29,7 @@ from cloakwork.cli.planned_accuracy import (
     unit_of_length,
     window_limits,
 )
-from cloakwork.cli.planned_noise import planning, write_plan
+from cloakwork.cli.planned_noise import planning, refuse_impossible, write_plan
 from cloakwork.cli.sweep import (
     Alphas,
     Epsilons,
@@ -73,6 +73,7 @@ def plan(
     if compare and out is not None:
         raise InputError("--sweep with --out: change the site file first, then write its plan with --out.")
     site = load_site(path)
+    odd = refuse_impossible(site, path)
     options = SweepOptions(alpha, epsilon, readings, sensors, resolution, need, frames, plot, scheduler, kept)
     if compare:
         sweep(site, path, options, json=json)
@@ -89,7 +90,9 @@ def plan(
         write_plan(frozen, out, path, *site.files.values())
     if json:
         binary = None if site.flip is None else bit_values(site, site.flip, bits)
-        as_json(plan_values(site, cloak, frozen, bounds, over, explanation) | {"binary": binary})
+        warnings = [str(oddity) for oddity in odd]
+        values = plan_values(site, cloak, frozen, bounds, over, explanation)
+        as_json(values | {"binary": binary, "warnings": warnings})
     else:
         _print(site, cloak, frozen, bounds, over)
         say(explanation)
@@ -205,10 +208,6 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
             say(f"- {sentence}")
         say(f"- Recovery will use {_estimator(site)}.\n")
     print_over_time(cloak, over)
-    size = float(np.ptp(cloak.physics.space.places, axis=0).max(initial=0.0))
-    if 0 < size < cloak.alpha:
-        extent = f"{size:g}{length}"
-        say(f"Note: alpha = {cloak.alpha:g}{length} is larger than the whole space ({extent}); check its unit.\n")
     if share_noticed(cloak) < 0.5:
         follow = "" if site.not_followed else "Following sources through many frames finds more: --sweep simulates it. "
         say(f"Note: a frame alone misses most lone sources. {follow}A larger epsilon or a smaller alpha helps.\n")

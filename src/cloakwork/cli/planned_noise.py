@@ -7,7 +7,7 @@ from cloakwork.cli.output import busy, counted, note, refuse_input
 from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import Family
 from cloakwork.privacy import Cloak, Design
-from cloakwork.site import Plan, Site, load_plan, plan_beside
+from cloakwork.site import Oddity, Plan, Site, load_plan, locate, oddities, plan_beside
 
 SHOWN = 12  # characters of a digest
 
@@ -69,6 +69,18 @@ def write_plan(plan: Plan, out: Path, *inputs: Path) -> None:
             f"it replaces plan {old.digest[:SHOWN]}: provision all devices of that plan again. The old plan is kept as "
             f"{kept}, for readings made under it"
         )
+
+
+def refuse_impossible(site: Site, path: Path) -> tuple[Oddity, ...]:
+    """Note what is odd about a site file, with its lines, and return it; refuse what is impossible."""
+    found, text = oddities(site), path.read_text(encoding="utf-8")
+    lines = [f"{path}, line {locate(text, oddity.key)}: {oddity}" for oddity in found]
+    impossible = [line for line, oddity in zip(lines, found, strict=True) if oddity.impossible]
+    if impossible:
+        raise SiteError("\n".join(impossible), path=str(path), keys=tuple(oddity.key for oddity in found))
+    for line in lines:
+        note(f"warning: {line}")
+    return found
 
 
 def planning(site: Site) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from cloakwork.cli.arguments import Authority, BrokerUrl, Json, PasswordFile, PlanFile, SiteFile
 from cloakwork.cli.output import as_json, note, say
+from cloakwork.cli.planned_noise import refuse_impossible
 from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
@@ -45,6 +46,7 @@ def provision(
 ) -> None:
     """Write the folders of devices. In --broker and --password-file, {id} stands for the id of each sensor."""
     site = load_site(path)
+    refuse_impossible(site, path)
     file = plan or plan_beside(path)
     if not file.exists():
         raise InputError(

@@ -11,9 +11,10 @@ from cloakwork.site.plan_parts import (
     SensorNoise,
     SiteClaim,
 )
+from cloakwork.site.sanity import Oddity, oddities
 from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
 from cloakwork.site.schema import Seconds
-from cloakwork.site.site_file import edited, listed_sensors, load_site, parse_site
+from cloakwork.site.site_file import edited, listed_sensors, load_site, locate, parse_site
 from cloakwork.site.tracking_quality import Estimate, Followed, Quality
 from cloakwork.site.tradeoff import FRAMES, Need, Setting, Tradeoff, TradeoffRow, tradeoff
 from cloakwork.site.zones import Zone
@@ -25,6 +26,7 @@ __all__ = [
     "EstimatorChoice",
     "Followed",
     "Need",
+    "Oddity",
     "Plan",
     "PlannedBits",
     "PlannedSensor",
@@ -46,7 +48,9 @@ __all__ = [
     "listed_sensors",
     "load_plan",
     "load_site",
+    "locate",
     "make_schedule",
+    "oddities",
     "parse_site",
     "plan_beside",
     "tradeoff",

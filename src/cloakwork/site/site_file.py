@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from cloakwork.errors import InputError, SiteError
 from cloakwork.site import schema
 from cloakwork.site.installation import Site
+from cloakwork.site.sanity import swapped
 from cloakwork.site.schema import SiteSpec
 
 KeyPath = tuple[str | int, ...]
@@ -74,6 +75,7 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
         number = problem.values.get("sensor")
         if isinstance(number, int) and site.spec.located:
             message = message.replace(f"sensor {number}", f'sensor "{site.spec.sensor[number].id}"', 1)
+        message += swapped(site.spec)
         path = _model_key(problem, site.spec)
         line = locate(text, path)
         raise SiteError(f"{name}, line {line}: {message}", path=name, lines={_dotted(path): line}) from None

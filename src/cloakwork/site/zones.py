@@ -51,7 +51,7 @@ def make_zones(spec: SiteSpec, physics: Physics) -> tuple[Zone, ...]:
         return tuple(_zone(number, zone, spec, physics) for number, zone in enumerate(spec.zone))
     if not isinstance(physics, FloorPlan):
         return ()
-    rooms = _rooms(physics.rooms, spec)
+    rooms = room_numbers(physics.rooms, spec)
     first = sorted(range(rooms.max() + 1), key=lambda room: _reading_order(physics.rooms, rooms == room))
     return tuple(
         Zone(f"room-{number}", f"room {number}", np.flatnonzero(rooms == room))
@@ -73,7 +73,7 @@ def _places_in(zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> NDArray[np.b
     """Whether each place is in the zone."""
     if isinstance(physics, FloorPlan):
         if zone.room is not None:
-            return _room(zone.room, _rooms(physics.rooms, spec), physics.rooms)
+            return _room(zone.room, room_numbers(physics.rooms, spec), physics.rooms)
         if zone.corners is not None:
             return _within(zone.corners, physics.rooms.size, physics.space)
     if isinstance(physics, HeatPlane) and zone.corners is not None:
@@ -86,7 +86,7 @@ def _places_in(zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> NDArray[np.b
     raise SiteError(f"this key is not for a {kind}. Give {' or '.join(FORMS[kind])}.")
 
 
-def _rooms(rooms: Rooms, spec: SiteSpec) -> IntArray:
+def room_numbers(rooms: Rooms, spec: SiteSpec) -> IntArray:
     """Return the number of each cell's room when all doors are shut; -1 for a cell that is a door."""
     parts = rooms.shut(range(rooms.doors)).space.components()
     drawing = spec.physics.drawing if isinstance(spec.physics, FloorPlanSpec) else None
