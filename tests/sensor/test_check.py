@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakwork.sensor.check import AGAIN, NOTICE, Readings, judge, lines, undecided
+from cloakwork.sensor.check import AGAIN, NOTICE, Readings, judge, judge_ramp, lines, needs_ramp, undecided
 from cloakwork.sensor.rounded_noise import smallest_spectrum
 from tests import micropython
 from tests.devices import config, make_folder
@@ -39,6 +39,75 @@ def checked(read: Read, count: int = 200, **changed: Any) -> dict[str, Any]:
     told, taken = device(**changed), Readings()
     taken.take(read, count, told["schedule"]["late_ms"], lambda _: None)
     return judge(told, taken)
+
+
+def driven(sensor: Callable[[float], float], *, climb: float = 4.0, **changed: Any) -> dict[str, Any]:
+    """The whole check of a sensor that turns a true reading, in steps, into what it reports."""
+    told, turn = device(**changed), [0]
+    at = 21 * STEP + np.random.default_rng(turn[0]).random()
+
+    def read() -> tuple[int, int]:
+        turn[0] += 1
+        return round(sensor(at + climb * max(0, turn[0] - 300) / 300)), STEP
+
+    def take() -> Readings:
+        taken = Readings()
+        taken.take(read, 300, 60_000, lambda _: None)
+        return taken
+
+    report = judge(told, take())
+    if needs_ramp(report):
+        judge_ramp(report, told, take)
+    return report
+
+
+def honest(floor: float, seed: int = 0) -> Callable[[float], float]:
+    rng = np.random.default_rng(seed)
+    return lambda x: round(x + floor * rng.standard_normal())
+
+
+def rounded_first(seed: int) -> Callable[[float], float]:
+    rng = np.random.default_rng(seed)
+    return lambda x: round(x) + round(0.64 * rng.standard_normal())
+
+
+def tossed(seed: int) -> Callable[[float], float]:
+    rng = np.random.default_rng(seed)
+    return lambda x: round(x) + int(rng.integers(-1, 2))
+
+
+def inner_converter(seed: int) -> Callable[[float], float]:
+    """An inner step of 0.25 degrees, and noise before the outer one of 0.0625."""
+    rng = np.random.default_rng(seed)
+    return lambda x: round(4 * round(x / 4) + 0.64 * rng.standard_normal())
+
+
+@pytest.mark.parametrize("floor", [0.5, 0.64, 1.0])
+@pytest.mark.parametrize("climb", [2.5, 6.0])
+def test_rounded_gaussian_noise_is_ready_after_a_ramp(floor: float, climb: float) -> None:
+    reports = [driven(honest(floor, seed), climb=climb, own_noise=0.8 * floor / STEP) for seed in range(5)]
+    assert sum(report["ready"] for report in reports) >= 4, [report["reasons"] for report in reports]
+    assert all(report["ramp"]["blurs"] for report in reports if report["ready"])
+
+
+@pytest.mark.parametrize("fake", [rounded_first, tossed, inner_converter])
+@pytest.mark.parametrize("climb", [3.0, 8.0])
+def test_noise_that_arises_after_a_rounding_is_not_ready(fake: Callable[[int], Any], climb: float) -> None:
+    reports = [driven(fake(seed), climb=climb) for seed in range(10)]
+    assert not any(report["ready"] for report in reports)
+    assert sum(report["ramp"] is not None and not report["ramp"]["blurs"] for report in reports) >= 8
+
+
+def test_a_plan_that_rests_on_own_noise_needs_a_ramp() -> None:
+    still = driven(honest(0.64), climb=0.0)
+    assert not still["ready"]
+    assert "moved by 0." in still["reasons"][0]
+    assert driven(honest(0.64), climb=0.0, own_noise=0.0)["ready"], "without own noise there is nothing to show"
+
+
+def test_noise_of_many_steps_takes_more_readings_than_a_check_has() -> None:
+    report = driven(honest(3.0), own_noise=0.15)
+    assert "too few to show" in report["reasons"][0]
 
 
 def test_an_honest_sensor_is_ready() -> None:
@@ -231,7 +300,8 @@ def read():
     turn[0] += 1
     if turn[0] == 7:
         raise OSError("no acknowledgement")
-    return round((21.03 + SD * (sum([uniform() for _ in range(12)]) - 6)) * 16), 16
+    warmth = 21.03 + max(0, turn[0] - 300) / 1200  # warmed after the readings at rest
+    return round((warmth + SD * (sum([uniform() for _ in range(12)]) - 6)) * 16), 16
 
 def pixels():
     return [int(9 * uniform()) for _ in range(8)]
@@ -255,6 +325,7 @@ def test_the_check_of_the_folder_says_the_same_on_a_board_and_on_a_computer(tmp_
         assert ("NOT READY" in done.stdout) == bool(code)
         assert "pixels: 8, numbered from 0; 0 of them faulty" in done.stdout
         assert 'raise OSError("no ack' in done.stdout or "OSError: no ack" in done.stdout
+        assert ("the noise blurs them" in done.stdout) == (not code)
     ours, theirs = ([line for line in done.stdout.splitlines() if "steps" in line] for done in (computer, board))
     assert ours == theirs != []
     assert {name: (folder / name).read_bytes() for name in before} == before, "a check spends no budget and no number"

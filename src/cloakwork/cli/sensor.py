@@ -38,7 +38,7 @@ def sensor(
         bool, typer.Option("--home-assistant", help="Announce the sensor to Home Assistant.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Only read at rest, send nothing, and compare with the plan.")
+        bool, typer.Option("--check", help="Only read, at rest and on a ramp, send nothing, and compare with the plan.")
     ] = False,
     readings: Annotated[int, typer.Option(min=FEWEST, help="Readings that --check takes.")] = COUNT,
     json: Json = False,

@@ -1,4 +1,4 @@
-"""`cloakwork sensor --check`: reads at rest beside the device, and says whether it is ready. Nothing is sent."""
+"""`cloakwork sensor --check`: reads beside the device, at rest and on a ramp, and judges it. Nothing is sent."""
 
 import importlib.util
 import subprocess
@@ -14,7 +14,17 @@ import typer
 
 from cloakwork.cli.output import as_json, bar, busy, note, say
 from cloakwork.errors import InputError
-from cloakwork.sensor.check import AGAIN, Readings, judge, lines, once_more, undecided
+from cloakwork.sensor.check import (
+    AGAIN,
+    DRIVE,
+    Readings,
+    judge,
+    judge_ramp,
+    lines,
+    needs_ramp,
+    once_more,
+    undecided,
+)
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.store import Folder
 
@@ -51,6 +61,9 @@ def check_device(folder: Path, config: dict[str, Any], measured: Any, *, count: 
         if undecided(report):
             note(once_more(count))
             report = _read_and_judge(config, measured, AGAIN * count)
+        if needs_ramp(report):
+            note(DRIVE.format(count))
+            judge_ramp(report, config, lambda: _take(measured.read, count, config["schedule"]["late_ms"]))
     finally:
         if held is not None:
             held.close()

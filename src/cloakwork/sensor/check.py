@@ -1,4 +1,4 @@
-"""Check a device, beside it: read at rest, many times, and say whether it is ready. Nothing is sent.
+"""Check a device, beside it: read at rest, then while someone drives the reading, and judge it. Nothing is sent.
 
 What a check shows are true readings. It is for the person who installs the device, and for no log that others read.
 """
@@ -10,6 +10,7 @@ from cloakwork.sensor.clock import Clock, board_ticks
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.measuring import FAILING, INVALID, SLOW, attempt
+from cloakwork.sensor.ramp import FEWEST_STEPS, Ramp
 from cloakwork.sensor.rounded_noise import RoundedNoise, slope, smallest_spectrum
 from cloakwork.sensor.store import Folder
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 COUNT = 300
 AGAIN = 3  # times as many readings, if these leave open whether the noise is what the plan rests on
 FEWEST = 50  # readings that say anything about noise
+ROUNDS = 4  # of readings on a ramp, at most: whoever drives it begins late, and large noise takes more
+DRIVE = (
+    "Now warm or cool the sensor slowly and evenly, by three to ten steps of its hardware in {} readings, until this "
+    "check ends: it reads on to see whether the noise arises before the hardware rounds"
+)
 PIXEL_FRAMES = 50
 NOTICE = "These are true readings. Nothing is sent. Do not publish this output."
 UNWRITTEN = "measure.py is as provision wrote it"
@@ -120,6 +126,7 @@ def judge(
         "own_noise": None,
         "planned_own_noise": config.get("own_noise"),
         "drift": None,
+        "ramp": None,
         "pixels": None,
         "reasons": [],
         "remarks": [],
@@ -164,6 +171,52 @@ def undecided(report: "dict[str, Any]") -> bool:
 def once_more(count: int) -> str:
     """Explain that a check reads again."""
     return f"{count} readings do not show enough own noise of a sensor that may have it: reading {AGAIN * count} anew"
+
+
+def needs_ramp(report: "dict[str, Any]") -> bool:
+    """Whether all is well at rest, and it is open only whether the noise that the plan rests on blurs the steps."""
+    return bool(report["ready"] and report["planned_own_noise"])
+
+
+def judge_ramp(report: "dict[str, Any]", config: "dict[str, Any]", take: "Callable[[], Readings]") -> None:
+    """Read on a ramp until it shows that the noise arises before the rounding, and add the verdict to the report."""
+    numerator, denominator = config["resolution"]
+    carry = report["own_noise"]["carry"]
+    rounds: list[list[float]] = []
+    ramp = None
+    while len(rounds) < ROUNDS and (ramp is None or not ramp.blurs):
+        taken = take()
+        if taken.hanging or len(taken.values) < FEWEST:
+            report["reasons"].append("readings failed while the sensor was warmed or cooled: check again")
+            break
+        rounds.append([value * denominator / (parts * numerator) for value, parts in taken.values])
+        for first in reversed(range(len(rounds))):  # the latest alone may be even where the beginning is not
+            ramp = Ramp([value for values in rounds[first:] for value in values], carry)
+            if ramp.blurs:
+                break
+    if ramp is not None:
+        report["ramp"] = {"readings": sum([len(values) for values in rounds]), "steps": ramp.steps, "blurs": ramp.blurs}
+        if not ramp.blurs:
+            report["reasons"].append(_unblurred(ramp))
+    report["ready"] = not report["reasons"]
+
+
+def _unblurred(ramp: Ramp) -> str:
+    otherwise = "or state no own_noise, then plan and provision again"
+    if ramp.steps < FEWEST_STEPS:
+        return (
+            f"the reading moved by {ramp.steps:.1f} steps, and only a move by {FEWEST_STEPS:.0f} or more shows where "
+            f"its noise arises: check again, and warm or cool the sensor in the second part, {otherwise}"
+        )
+    if not ramp.even:
+        return (
+            "the readings moved in stairs, as with noise that arises after a rounding, which hides no step; or the "
+            f"sensor was warmed unevenly. Check again, more slowly and evenly, {otherwise}"
+        )
+    return (
+        "the readings are too few to show that the noise blurs the steps of the hardware: check again with more "
+        f"readings, {otherwise}"
+    )
 
 
 def _judge_failures(taken: Readings, late: int, reasons: "list[str]", remarks: "list[str]") -> None:
@@ -299,6 +352,12 @@ def lines(report: "dict[str, Any]") -> "list[str]":
             + (f"{planned:.3g}" if planned else "none")
         )
         told.append(f"drift: {report['drift']:.3g}{unit}; a deviation carries over to the next by {noise['carry']:.2f}")
+    if report["ramp"] is not None:
+        ramp = report["ramp"]
+        told.append(
+            f"ramp: {ramp['steps']:.1f} steps in {ramp['readings']} readings; the noise "
+            + ("blurs them" if ramp["blurs"] else "is not shown to blur them")
+        )
     if report["pixels"] is not None:
         pixels = report["pixels"]
         faulty = len(pixels["stuck"]) + len(pixels["wild"])
@@ -327,6 +386,9 @@ def run(
     if undecided(report):
         say(once_more(count))
         report = _read_and_judge(config, read, AGAIN * count, pixels)
+    if needs_ramp(report):
+        say(DRIVE.format(count))
+        judge_ramp(report, config, lambda: _take(config, read, count))
     if held is not None:
         held.close()
     for line in lines(report):
@@ -340,12 +402,17 @@ def _read_and_judge(
     count: int,
     pixels: "Callable[[], list[int]] | None",
 ) -> "dict[str, Any]":
-    taken = Readings()
-    taken.take(read, count, config["schedule"]["late_ms"], _progress)
+    taken = _take(config, read, count)
     if pixels is not None:
         taken.take_pixels(pixels)
     say("... and now the noise")
     return judge(config, taken)
+
+
+def _take(config: "dict[str, Any]", read: "Callable[[], tuple[int, int]]", count: int) -> Readings:
+    taken = Readings()
+    taken.take(read, count, config["schedule"]["late_ms"], _progress)
+    return taken
 
 
 def _progress(done: int) -> None:
