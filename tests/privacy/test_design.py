@@ -194,9 +194,36 @@ def test_given_steps_share_the_budget_with_moves(step: float, rng: np.random.Gen
     # no split of the budget does better by more than the few ratios cost
     for share in np.linspace(0.05, 0.95, 10):
         problem = cloak.allowance.search()
-        rows = problem.rows(search.steepest(problem.family, np.ones(6))[0], float(share))
-        optimum = search.best_weights(Moves.of(problem.family.physics), rows, np.arange(6))
+        bounds = problem.bounds(search.steepest(problem.family, np.ones(6))[0], np.array([share, 1 - share]))
+        optimum = search.best_weights(Moves.of(problem.family.physics), bounds, np.arange(6))
         assert best.variance <= 1.05 * optimum.value
+
+
+@pytest.mark.parametrize(
+    "changed", [{}, {"resolution": 0.01, "own_noise": 0.008}, {"timing": Timing(spread=0.2, speed=1.0)}], ids=str
+)
+def test_noise_for_rooms_that_remember_meets_the_sum_over_ages_and_none_nearby_is_better(
+    changed: dict[str, Any], rng: np.random.Generator
+) -> None:
+    flat = MODELS["steady"]
+    assert isinstance(flat, FloorPlan)
+    cloak = designed(flat, tolerance=Tolerance(memory=True), **changed)
+    shift = 0.0
+    for share, part in flat.ages:
+        moves = np.concatenate([columns / part.space.lengths[which] for which, columns in part.pair_columns()], axis=1)
+        shift += share * 0.3 * float(np.linalg.norm(moves / cloak.sigmas[:, None], axis=0).max())
+    assert shift <= cloak.frame_mu <= MU
+    best = cloak.design_report
+    plain = designed(flat, **changed)
+    assert best.variance < cloak.allowance.variance(cloak.allowance.scaled(plain.sigmas).sigma)
+    assert best.variance < best.equal_variance
+    assert best.bound is not None
+    assert best.bound < best.variance
+    assert best.bound <= plain.design_report.variance
+    for size in (0.05, 0.5):
+        for _ in range(10):
+            other = cloak.allowance.scaled(cloak.sigmas * np.exp(size * rng.standard_normal(6)))
+            assert cloak.allowance.variance(other.sigma) >= 0.98 * best.variance
 
 
 def test_few_ratios_need_few_tables() -> None:

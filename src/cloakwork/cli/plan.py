@@ -277,4 +277,6 @@ def _print_design(cloak: Cloak) -> None:
         return
     table(title, ("", "equal noise", "this plan"), list(zip(names, equal, own, strict=True)))
     if report.bound is not None:
-        say(f"(No noise at this guarantee has a mean variance below {rounded_down(report.bound, 3)}.)\n")
+        least, memory = rounded_down(report.bound, 3), cloak.family.tolerance.memory
+        no_noise = "Even in rooms without memory, no noise" if memory else "No noise"
+        say(f"({no_noise} at this guarantee has a mean variance below {least}.)\n")

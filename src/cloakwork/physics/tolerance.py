@@ -220,9 +220,13 @@ class Family:
 
     def _frame_slope_of(self, member: Physics, weights: FloatArray) -> float:
         travel = self.timing.travel
+        norms: dict[int, tuple[CertifiedRows, float]] = {}  # many diameters have the same regions
 
         def swept(diameter: float) -> float:
-            return _norm(self._swept_slopes(member, float(diameter)), weights, self.observed)
+            slopes = self._swept_slopes(member, float(diameter))
+            if id(slopes) not in norms:
+                norms[id(slopes)] = slopes, _norm(slopes, weights, self.observed)
+            return norms[id(slopes)][1]
 
         if member.convex:
             return swept(travel)
@@ -243,7 +247,8 @@ class Family:
         if key in self._regions:
             return self._regions[key]
         slopes = member.swept_slopes(diameter, displacement=self.tolerance.position)
-        if sum(kept.values.size for kept in self._regions.values()) + slopes.values.size <= MOST_KEPT:
+        held = {id(kept): kept.values.size for kept in (*self._regions.values(), slopes)}
+        if sum(held.values()) <= MOST_KEPT:
             self._regions[key] = slopes
         return slopes
 

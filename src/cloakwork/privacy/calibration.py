@@ -9,7 +9,7 @@ from scipy import optimize
 
 from cloakwork._checks import FloatArray, positive
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Drift, Family, FloorPlan, Nuisance, Physics, Steady, Tolerance
+from cloakwork.physics import AT_ONCE, Drift, Family, FloorPlan, Nuisance, Physics, Steady, Tolerance
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
@@ -252,18 +252,25 @@ class Allowance:
         own = self.scaled(sigma if self.step is None else few_ratios(sigma, self.step))
         same = self.equal()
         better = own if self.variance(own.sigma) < self.variance(same.sigma) else same
-        if self.family.timing.travel or self.family.tolerance.memory:
+        if self.family.timing.travel and not self.family.tolerance.memory:
             return better  # the search then meets a condition that comes close to the exact one, and proves nothing
         return replace(better, bound=self._without_rounding(best.optimum.bound))
 
-    def _without_rounding(self, bound: float | None) -> float | None:
+    def _without_rounding(self, bound: float) -> float:
         """A lower bound for noise with any steps: that of noise which spends all of mu on moves.
 
-        Scaling the noise down by a factor lowers the mean variance by at most the square of that factor.
+        Scaling the noise down by a factor lowers the mean variance by at most the square of that factor. In rooms that
+        remember, it is the bound for the same claim without memory and for sensors that measure at once. This is valid,
+        since the noise covers people who never moved before as well, but it is loose: the true least is often twice as
+        large.
         """
-        if self.rounding is not None:
-            return searched(replace(self, resolution=None, step=None, own=None).search(rounded=0.0)).optimum.bound
-        return None if bound is None else bound * ((self.mu - self._rounded) / self.mu) ** 2 * (1 - 1e-12)
+        remembers = self.family.tolerance.memory
+        if self.rounding is None and not remembers:
+            return bound * ((self.mu - self._rounded) / self.mu) ** 2 * (1 - 1e-12)
+        tolerance = replace(self.family.tolerance, memory=False)
+        family = replace(self.family, tolerance=tolerance, timing=AT_ONCE) if remembers else self.family
+        exact = replace(self, family=family, resolution=None, step=None, own=None)
+        return searched(exact.search(rounded=0.0)).optimum.bound
 
     def variance(self, sigma: FloatArray) -> float:
         """The mean variance of a lone source located from a whole window."""
@@ -279,7 +286,7 @@ class Allowance:
         usual = self._rounded if self.rounding is None else 0.0
         left = self.mu - (usual if rounded is None else rounded)
         reach = left * math.sqrt(self.number) / (self.alpha * gain)
-        rounding = None if self.rounding is None else (self._worth / (self.alpha * gain)) ** 2
+        rounding = np.zeros(self.sensors) if self.rounding is None else (self._worth / (self.alpha * gain)) ** 2
         return Search(self.family, reach, rounding, self.drift)
 
     @property

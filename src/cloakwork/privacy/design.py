@@ -1,7 +1,7 @@
 """Noise design: one sigma per sensor that locates a source best at the same guarantee."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -22,7 +22,7 @@ from cloakwork.physics import (
     column_differences,
     pieces_of,
 )
-from cloakwork.privacy.interior_point import Optimum, least, lower_bound
+from cloakwork.privacy.interior_point import Bounds, Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.variance import Moves
 
@@ -63,7 +63,7 @@ class DesignReport:
         Standard deviation of the place along one axis at a typical place (the median), likewise.
     bound
         Lower bound on `mean_variance` for any noise at this guarantee, whatever its steps; None if the noise was not
-        designed.
+        designed. In rooms that remember it is that of rooms which do not, and loose.
     carrying
         Number of sensors that carry 99 % of the information.
 
@@ -95,18 +95,18 @@ class DesignReport:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The best weights, the moves they were optimised over, and the conditions rows @ w <= 1, dense or sparse."""
+    """The best weights, and the condition that they meet."""
 
     optimum: Optimum
-    moves: Moves
-    rows: Any
+    bounds: Bounds
 
     @property
     def sigma(self) -> FloatArray:
         """Noise of each sensor, before scaling; a sensor that is not needed has much noise, but a finite amount."""
         weights = self.optimum.weights
-        seeing = sensors_that_see(self.rows)
-        floor = min(FAINTEST, FLOOR_COST / len(weights)) / _largest_of_each(self.rows)[seeing]
+        largest = _largest_of_each(self.bounds.rows)
+        seeing = sensors_that_see(largest)
+        floor = min(FAINTEST, FLOOR_COST / len(weights)) / largest[seeing]
         kept = np.maximum(weights[seeing], floor)
         full = np.full(len(weights), kept.min())
         full[seeing] = kept
@@ -124,21 +124,27 @@ class Search:
     reach
         How fast the readings may change along any move: standard deviations per unit of length.
     rounding
-        Square of each sensor's step over alpha for given steps. None if the steps follow sigma; `reach` then excludes
-        the cost of rounding.
+        Square of each sensor's step over alpha for given steps. 0 if the steps follow sigma; `reach` then excludes the
+        cost of rounding.
     drift
         Offsets of the readings that the error takes into account; the conditions on the weights do not know them.
 
     Notes
     -----
-    Minimises the mean variance over w >= 0 with sum_l w_l D_le <= reach^2 for all moves e, D the squared slopes: convex
-    in w. With given steps q the condition sqrt(max_e w.D_e) + sqrt(w.q^2)/alpha <= reach is implied, for any share t,
-    by w.D_e/t + w.(q/alpha)^2/(1 - t) <= reach^2, and is the same at the best t; w and t are improved in turn.
+    Minimises the mean variance over w >= 0 with
+
+        sum_g sqrt(max over e in g of w . D_ge) <= reach
+
+    where D_ge are the squared slopes along the moves e of group g. All moves are one group, or those of each age of the
+    heat in rooms that remember, and rounding is one more, with a single row. With one group this is convex. Otherwise,
+    for shares t_g > 0 of sum 1, the convex condition sum_g max_e w . D_ge / t_g <= reach^2 implies it, by Cauchy and
+    Schwarz, and is the same at t_g in proportion to the roots. So w and t improve in turn, and the mean variance never
+    grows. The lower bound of the result is one for these shares.
     """
 
     family: Family
     reach: float
-    rounding: FloatArray | None = None
+    rounding: FloatArray
     drift: Drift | Nuisance | None = None
 
     def run(self) -> SearchResult:
@@ -147,69 +153,64 @@ class Search:
         _refuse_too_many(len(equal))
         moves = Moves.of(self.family.physics, drift=self.drift)
         few = moves.thinned(MOST_SLOPES)
-        slopes, complete = steepest(self.family, equal)
-        share = self.share(slopes, equal)
-        seeing = sensors_that_see(slopes)
+        groups, complete = steepest(self.family, equal)
+        shares = self.shares(groups, equal)
+        seeing = sensors_that_see(_largest_of_each(np.concatenate(groups)))
         for _ in range(_ROUNDS):
-            rows = self.rows(slopes, share)
-            optimum = best_weights(few, rows, seeing, enough=ENOUGH if complete else ROUGHLY)
-            limit = share * self.reach**2 * (1 + _SLACK)
-            more = slopes[:0] if complete else exceeding(self.family, optimum.weights, limit)
-            before, share = share, self.share(slopes, optimum.weights)
-            if not len(more) and abs(share - before) < _SLACK:
+            bounds = self.bounds(groups, shares)
+            optimum = best_weights(few, bounds, seeing, enough=ENOUGH if complete else ROUGHLY)
+            more = [] if complete else self._exceeding(groups, optimum.weights)
+            before, shares = shares, self.shares(groups, optimum.weights)
+            if not any(map(len, more)) and np.abs(shares - before).max() < _SLACK:
                 break
-            slopes = np.concatenate([slopes, more])
-        if few is not moves:
-            bound = lower_bound(moves.of_sensors(seeing), rows[:, seeing], optimum.weights[seeing], optimum.prices)
+            groups = [np.concatenate(pair) for pair in zip(groups, more, strict=True)] if more else groups
+        if few is not moves and len(groups) == 1:
+            rows = bounds.rows[:, seeing]
+            bound = lower_bound(moves.of_sensors(seeing), rows, optimum.weights[seeing], optimum.prices)
             optimum = replace(optimum, bound=bound)
-        return SearchResult(optimum, few, rows)
+        return SearchResult(optimum, bounds)
 
-    def rows(self, slopes: FloatArray, share: float) -> FloatArray:
-        """The conditions rows @ w <= 1, with `share` of the budget for moves and the rest for rounding."""
-        part = slopes / (share * self.reach**2)
-        return part if self.rounding is None else part + self.rounding / ((1 - share) * self.reach**2)
+    def bounds(self, groups: list[FloatArray], shares: FloatArray) -> Bounds:
+        """The convex condition, with these shares of the reach for the groups of moves and for rounding."""
+        parts = [*groups, self.rounding[None]] if self.rounding.any() else groups
+        return Bounds.of(*(rows / (share * self.reach**2) for rows, share in zip(parts, shares, strict=True)))
 
-    def share(self, slopes: Any, weights: FloatArray) -> float:
-        """The best share of the budget for moves."""
-        if self.rounding is None:
-            return 1.0
-        moved, rounded = math.sqrt(float((slopes @ weights).max())), math.sqrt(float(self.rounding @ weights))
-        return moved / (moved + rounded)
+    def shares(self, groups: Sequence[Any], weights: FloatArray) -> FloatArray:
+        """The best shares of the reach at these weights."""
+        squares = [float((rows @ weights).max()) for rows in groups]
+        squares += [float(self.rounding @ weights)] if self.rounding.any() else []
+        roots = np.sqrt(np.array(squares))
+        return np.asarray(roots / roots.sum())
+
+    def _exceeding(self, groups: list[FloatArray], weights: FloatArray) -> list[FloatArray]:
+        """The moves of each group that are steeper at these weights than all that count so far; of many, some."""
+        found = []
+        for group, rows in enumerate(groups):
+            limit, more, room = float((rows @ weights).max()) * (1 + _SLACK), rows[:0], _room(len(weights)) // 2
+            for piece in squared_slopes(self.family, group):
+                more = _largest(np.concatenate([more, piece[piece @ weights > limit]]), weights, room)
+            found.append(more)
+        return found
 
 
-def best_weights(
-    moves: Moves,
-    rows: FloatArray,
-    sensors: IntArray,
-    *,
-    like: FloatArray | None = None,
-    enough: float = ENOUGH,
-    hopeless: float = math.inf,
-) -> Optimum:
-    """Minimise the mean variance under rows @ w <= 1 with these sensors; the others have weight zero.
-
-    The search starts from equal weights, mixed with the weights `like` that are near the expected result.
-    """
-    alone = 1 / rows[:, sensors].max(axis=0)
-    bounds, start = rows[:, sensors] * alone, 1 / alone
-    if like is not None:
-        start = start / float((bounds @ start).max()) + 9 * like[sensors] / alone
-    inner = least(moves.of_sensors(sensors, alone), bounds, start, enough=enough, hopeless=hopeless)
-    weights = np.zeros(rows.shape[1])
+def best_weights(moves: Moves, bounds: Bounds, sensors: IntArray, *, enough: float = ENOUGH) -> Optimum:
+    """Minimise the mean variance under the bounds with these sensors; the others have weight zero."""
+    alone = 1 / bounds.rows[:, sensors].max(axis=0)
+    inner = least(moves.of_sensors(sensors, alone), bounds.for_sensors(sensors, alone), 1 / alone, enough=enough)
+    weights = np.zeros(bounds.rows.shape[1])
     weights[sensors] = inner.weights * alone
     return replace(inner, weights=weights)
 
 
-def _largest_of_each(slopes: Any) -> FloatArray:
+def _largest_of_each(rows: Any) -> FloatArray:
     """The largest value of each column, dense or sparse."""
-    largest = slopes.max(axis=0)
+    largest = rows.max(axis=0)
     return np.asarray(largest if isinstance(largest, np.ndarray) else largest.toarray().ravel())
 
 
-def sensors_that_see(slopes: Any) -> IntArray:
-    """The sensors whose reading changes with some move."""
-    steepest_of_each = _largest_of_each(slopes)
-    return np.flatnonzero(steepest_of_each > BLIND**2 * steepest_of_each.max())
+def sensors_that_see(largest: FloatArray) -> IntArray:
+    """The sensors whose reading changes with some move, from the largest squared slope of each."""
+    return np.flatnonzero(largest > BLIND**2 * largest.max())
 
 
 def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
@@ -242,54 +243,48 @@ def report(
     )
 
 
-def steepest(family: Family, weights: FloatArray) -> tuple[FloatArray, bool]:
-    """Squared slopes of the moves that shift the readings most, one row per move; and whether these are all moves.
+def steepest(family: Family, weights: FloatArray) -> tuple[list[FloatArray], bool]:
+    """Squared slopes of the moves that shift the readings most, by group; and whether these are all moves.
 
     Of many moves, it keeps the steepest at these weights, and for each sensor the move that shifts it most.
     """
-    m = family.physics.sensors
-    room = _room(m)
-    top, own = np.empty((0, m)), np.zeros((m, m))
-    seen = 0
-    for piece in squared_slopes(family):
-        seen += len(piece)
-        top = _largest(np.concatenate([top, piece]), weights, room)
-        better = piece.max(axis=0) > own.diagonal()
-        own[better] = piece[piece.argmax(axis=0)[better]]
-    return (top, True) if seen <= room else (np.concatenate([top, own]), False)
+    m, number = len(weights), len(family.parts(family.physics))
+    room = _room(m) if number == 1 else 4 * m
+    kept, complete = [], True
+    for group in range(number):
+        top, own, seen = np.empty((0, m)), np.zeros((m, m)), 0
+        for piece in squared_slopes(family, group):
+            seen += len(piece)
+            top = _largest(np.concatenate([top, piece]), weights, room)
+            better = piece.max(axis=0) > own.diagonal()
+            own[better] = piece[piece.argmax(axis=0)[better]]
+        complete &= seen <= room
+        kept.append(top if seen <= room else np.concatenate([top, own]))
+    return kept, complete
 
 
-def exceeding(family: Family, weights: FloatArray, limit: float) -> FloatArray:
-    """The moves whose squared slope at these weights is above `limit`; of many, the steepest."""
-    rows = np.empty((0, family.physics.sensors))
-    for piece in squared_slopes(family):
-        rows = _largest(np.concatenate([rows, piece[piece @ weights > limit]]), weights, _room(len(weights)) // 2)
-    return rows
+def squared_slopes(family: Family, group: int) -> Iterator[FloatArray]:
+    """Every move of every model, in pieces: (share dM_l / length)^2, one row per move, one column per sensor.
 
-
-def squared_slopes(family: Family) -> Iterator[FloatArray]:
-    """Every move of every model of the set, in pieces: (dM_l / length)^2, one row per move, one column per sensor.
-
-    If sources move between the readings of a frame, a row has the steepest slopes within one region. Where shortest
-    paths may jump, regions twice as wide as the travel come closest to `Family.frame_slope`.
+    `group` is the age of the heat in rooms that remember, else 0. If sources move between the readings of a frame, a
+    row has the steepest slopes within one region. Where shortest paths may jump, regions twice as wide as the travel
+    come closest to `Family.frame_slope`.
     """
     travel = family.timing.travel
     if travel == math.inf:
-        yield family.sensor_slopes()[None] ** 2
+        yield (family.sensor_slopes()[None] if group == 0 else np.zeros((1, family.physics.sensors))) ** 2
         return
     for member in family.members:
-        shares, parts = zip(*family.parts(member), strict=True)
+        share, part = family.parts(member)[group]
         if travel:
             width = travel if member.convex else 2 * travel
-            swept = [part.swept_slopes(width, displacement=family.tolerance.position).values for part in parts]
-            together = sum(share * slopes for share, slopes in zip(shares, swept, strict=True)).T
-            for piece in pieces_of(*together.shape):
-                part = together[piece]
-                yield (part if isinstance(part, np.ndarray) else part.toarray()) ** 2
+            swept = part.swept_slopes(width, displacement=family.tolerance.position).values.T
+            for piece in pieces_of(*swept.shape):
+                rows = swept[piece]
+                yield (share * (rows if isinstance(rows, np.ndarray) else rows.toarray())) ** 2
             continue
-        for pieces in zip(*(_slopes(part, family.tolerance.position) for part in parts), strict=True):
-            slopes = sum(share * np.abs(piece) for share, piece in zip(shares, pieces, strict=True))
-            yield np.ascontiguousarray(slopes.T**2)
+        for slopes in _slopes(part, family.tolerance.position):
+            yield np.ascontiguousarray((share * slopes.T) ** 2)
 
 
 def _slopes(model: Physics, displacement: float) -> Iterator[FloatArray]:

@@ -13,7 +13,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family, FloorPlan, Steady
 from cloakwork.privacy.design import MOST_SLOPES, Search, SearchResult, best_weights
-from cloakwork.privacy.interior_point import Optimum, certified_bound
+from cloakwork.privacy.interior_point import Bounds, Optimum
 from cloakwork.privacy.variance import Moves
 
 MOST_TOGETHER = 1_000  # sensors whose noise is searched for in one piece
@@ -65,8 +65,8 @@ class _Tiles:
     @classmethod
     def of(cls, search: Search, physics: FloorPlan) -> "_Tiles":
         squares = _squares(search.family)
-        share = search.share(squares, np.ones(physics.sensors))
-        rows = sparse.csr_array(squares / (share * search.reach**2))
+        shares = search.shares([squares], np.ones(physics.sensors))
+        rows = sparse.csr_array(squares / (shares[0] * search.reach**2))
         reach = physics.regime.reach if isinstance(physics.regime, Steady) else 0.0
         return cls(
             rows,
@@ -90,7 +90,7 @@ class _Tiles:
             owned = np.isin(self.owners[conditions], sensors[core])
             prices[conditions[owned]] = best.prices[owned]
         weights = self._reduced(weights)
-        return SearchResult(self._certified(weights, prices), self.moves, self.rows)
+        return SearchResult(self._certified(weights, prices), Bounds.of(self.rows))
 
     def _reduced(self, weights: FloatArray) -> FloatArray:
         """The weights, reduced until they meet all conditions, most for sensors that count most in one exceeded."""
@@ -111,7 +111,7 @@ class _Tiles:
         for _ in range(PRICINGS):
             missing = -gradient / (rows.T @ y)  # above 1 for a sensor that is charged too little
             y = y * ((rows @ (weights * missing**4)) / used) ** 0.25
-        return Optimum(weights, value, certified_bound(value, gradient, rows, weights, y), prices)
+        return Optimum(weights, value, Bounds.of(rows).certified(value, gradient, weights, y), prices)
 
 
 def _best(moves: Moves, rows: FloatArray) -> Optimum:
@@ -121,7 +121,7 @@ def _best(moves: Moves, rows: FloatArray) -> Optimum:
     steepest = np.argsort(rows.sum(axis=1))[-3 * len(each) :]
     chosen = np.union1d(steepest, rows.argmax(axis=0))
     for _ in range(_ROUNDS):
-        optimum = best_weights(few, rows[chosen], each, enough=ENOUGH)
+        optimum = best_weights(few, Bounds.of(rows[chosen]), each, enough=ENOUGH)
         shifts = rows @ optimum.weights
         more = np.setdiff1d(np.flatnonzero(shifts > 1 + _SLACK), chosen)
         if not len(more):
