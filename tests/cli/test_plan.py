@@ -272,13 +272,12 @@ def test_slow_offsets_never_tell_more_than_fresh_noise_alone_nor_less_over_a_lon
     assert float(explained) == pytest.approx(100 * spans[0]["right_place"], abs=0.1)
 
 
-@pytest.mark.parametrize(("scope", "groups"), [('"sensor"', 6), ("3", 2)])
-def test_a_plan_about_few_sensors_adds_up_all_of_them(scope: str, groups: int, run: Run, tmp_path: Path) -> None:
-    file = written(tmp_path, LINE.replace("[privacy]\n", f"[privacy]\nscope = {scope}\n"))
+def test_a_plan_about_one_sensor_adds_up_all_of_them(run: Run, tmp_path: Path) -> None:
+    file = written(tmp_path, LINE.replace("[privacy]\n", '[privacy]\nscope = "sensor"\n'))
     cloak = load_site(file).cloak()
-    assert -(-cloak.physics.sensors // cloak.observed) == groups
+    assert cloak.observers == 6
     spans = run("plan", file, "--json").values["over_time"]
-    expected = [cloak.profile.times(groups * span["readings"]).epsilon(cloak.delta) for span in spans]
+    expected = [cloak.profile.times(6 * span["readings"]).epsilon(cloak.delta) for span in spans]
     assert [span["together"] for span in spans] == pytest.approx(expected, rel=1e-9)
     told = run("plan", file).out
     assert "of all sensors" in told

@@ -11,7 +11,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import RecoveredTrack, Result
 from cloakwork.privacy import Profile
 from cloakwork.site import freeze, parse_site
-from tests.collect.api_kit import NOW, SITE, watched
+from tests.collect.api_kit import NOW, watched
 from tests.collect.small_sites import FLAT, flat_site
 from tests.collect.small_sites import flat_result as zone_result
 from tests.collect.test_api_results import client, get
@@ -86,29 +86,17 @@ def test_eight_hours_locate_a_source_that_stays(tmp_path: Path) -> None:
     assert longer.radius == pytest.approx(information**-0.5, rel=0.15)
 
 
-def test_eight_hours_of_all_sensors_tell_more_than_a_claim_about_two() -> None:
-    site = parse_site(SITE.format(name="hall").replace("[privacy]\n", "[privacy]\nscope = 2\n"))
-    one = CollectedSite(site, freeze(site, site.cloak()))
-    cloak, readings = one.cloak, one.schedule.most(28_800_000)
-    assert cloak.observed == 2
-    steps = np.diff(cloak.physics.matrix, axis=1) / np.diff(site.physics.space.places, axis=0).T
-    shift = cloak.alpha * np.sqrt(((steps.T / cloak.sigmas) ** 2).sum(axis=1).max() * readings)
-    assert longer_window(one).epsilon >= Profile(float(shift)).epsilon(one.plan.claim.delta)
-    assert longer_window(one).epsilon > cloak.over(readings).epsilon(one.plan.claim.delta)
-
-
 STAY = '[privacy.stay]\nlength = "8h"\nepsilon = 8.0\ndelta = 1e-5\n'
 
 
-@pytest.mark.parametrize("scope", ["", "scope = 2\n"])
+@pytest.mark.parametrize("scope", ["", 'scope = "sensor"\n'])
 def test_eight_hours_with_slow_offsets_tell_what_the_claim_for_stays_allows(scope: str) -> None:
     text = FLAT.format(epsilon=8.0).replace("[privacy]\n", f"[privacy]\n{scope}")
     plain, still = (
         CollectedSite(site, freeze(site, site.cloak())) for site in (parse_site(text), parse_site(text + STAY))
     )
     before, after = longer_window(plain), longer_window(still)
-    groups = -(-still.cloak.physics.sensors // still.cloak.observed)
-    mu = Profile(still.cloak.stay_mu(still.schedule.most(28_800_000))).times(groups).mu
+    mu = Profile(still.cloak.stay_mu(still.schedule.most(28_800_000))).times(still.cloak.observers).mu
     assert after.epsilon == pytest.approx(Profile(mu).epsilon(1e-5), rel=1e-3)
     assert after.epsilon < before.epsilon / 3
     if not scope:

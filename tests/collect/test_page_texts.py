@@ -73,7 +73,6 @@ def test_numbers_and_durations_are_rounded(page: Page, name: str, value: float, 
     [
         ({}, "floorplan", ["person", "Moves of up to 0.2 m", "every hour", "all sensors", "epsilon 4", "delta 1e-5"]),
         ({"scope": "sensor", "window_s": 1800}, "line", ["source", "any 30 minutes", "one sensor and no other"]),
-        ({"scope": 3}, "line", ["source", "any 3 sensors and no others"]),
         ({"alpha": 1}, "graph", ["source", "Moves of up to 1 by one source are hidden in every hour from"]),
     ],
 )

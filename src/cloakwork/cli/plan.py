@@ -46,7 +46,7 @@ from cloakwork.cli.sweep import (
 )
 from cloakwork.errors import InputError
 from cloakwork.physics import Nuisance
-from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw, Scope
+from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw
 from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
 
 EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
@@ -113,7 +113,7 @@ def plan_values(
         "epsilon": cloak.epsilon,
         "delta": cloak.delta,
         "alpha": cloak.alpha,
-        "scope": cloak.observed if cloak.scope is Scope.SOME else str(cloak.scope),
+        "scope": str(cloak.scope),
         "noise": str(cloak.noise),
         "places": cloak.physics.places,
         "sensors": cloak.physics.sensors,

@@ -97,7 +97,7 @@ class OverTime:
     right place at most this often, and its mean distance is at least this. `std` is the least standard deviation along
     an axis of an unbiased method at a typical place. None if there is only one place. `stay` is the epsilon for a
     source that stays all that time, at the delta of the claim for stays; None without one. `together` is the epsilon of
-    all sensors of the site, where the claim is about one or a few; None if it is about all.
+    all sensors of the site, where the claim is about one; None if it is about all.
     """
 
     time: str
@@ -112,8 +112,7 @@ class OverTime:
 
 def seen_sensors(cloak: Cloak) -> str:
     """The sensors that the observer of the claim sees."""
-    named = {Scope.NETWORK: "all sensors", Scope.SENSOR: "one sensor"}
-    return named.get(cloak.scope, f"any {cloak.observed} sensors")
+    return "all sensors" if cloak.scope is Scope.NETWORK else "one sensor"
 
 
 def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | None) -> list[OverTime]:
@@ -139,7 +138,7 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
 def _together(cloak: Cloak, readings: int) -> float | None:
     if cloak.scope is Scope.NETWORK:
         return None
-    return cloak.over(readings * -(-cloak.physics.sensors // cloak.observed)).epsilon(cloak.delta)
+    return cloak.over(readings * cloak.observers).epsilon(cloak.delta)
 
 
 def _stay(cloak: Cloak, readings: int) -> float | None:

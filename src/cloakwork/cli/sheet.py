@@ -24,7 +24,7 @@ from cloakwork.site import Plan, Site, clock_ms, load_site
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sheet_texts.toml").read_text("utf-8"))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PRINTING_S = 120
-HIDDEN = {Scope.NETWORK: "hidden", Scope.SENSOR: "hidden_sensor", Scope.SOME: "hidden_some"}
+HIDDEN = {Scope.NETWORK: "hidden", Scope.SENSOR: "hidden_sensor"}
 SPANS = {"minute": 60, "day": 86_400, "year": 365 * 86_400}
 STYLE = """
 @page { size: A4; margin: 13mm 18mm }
@@ -77,7 +77,6 @@ def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder
         "site": site.name,
         "plan": plan.id,
         "sensors": counts["measured"],
-        "observed": cloak.observed,
         "unit": f" ({site.unit})" if site.unit else "",
         "period": _duration(plan.schedule.period_ms / 1000, texts),
         "window": _duration(window, texts),
@@ -140,9 +139,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _right(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:
     """How often the best test between staying and moving is right from so many frames, in percent, rounded up.
 
-    It sees all sensors. A claim about some of them holds for each group of so many, and these add up.
+    It sees all sensors. A claim about one of them holds for each, and these add up.
     """
-    return _percent(cloak.over(readings * -(-cloak.physics.sensors // cloak.observed)), texts)
+    return _percent(cloak.over(readings * cloak.observers), texts)
 
 
 def _percent(profile: Profile | LaplaceProfile, texts: dict[str, Any]) -> str:

@@ -176,15 +176,6 @@ class Physics(ABC):
         slopes = np.sqrt((_scaled(moved.values, weights) ** 2).sum(axis=0)) / self.space.lengths
         return self._outward(slopes, largest * moved.error * math.sqrt(2 * self.sensors))
 
-    def some_slope(self, observed: int, weights: FloatArray | None = None) -> Slope:
-        """The steepest change of any `observed` sensors together, in the l2 norm, rounded up; `weights` scale each."""
-        if weights is not None and weights.ndim != 1:
-            raise PhysicsError(f"weights has shape {weights.shape}: any few sensors take a factor for each.")
-        slopes = np.empty(len(self.space.pairs))
-        for which, columns in self.pair_columns():
-            slopes[which] = largest_norm(_scaled(columns, weights), observed) / self.space.lengths[which]
-        return self._outward(slopes, (1.0 if weights is None else float(weights.max())) * self.move_error)
-
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
         """The steepest change of each sensor's own reading, shape (m,), rounded up."""
         steepest, error = np.zeros(self.sensors), self.move_error
@@ -284,14 +275,6 @@ def pieces_of(rows: int, width: int, most: int | None = None) -> Iterator[slice]
     """Cut rows into pieces of at most so many numbers in memory, usually `CHUNK`."""
     step = max(1, (most or CHUNK) // max(1, width))
     return (slice(start, start + step) for start in range(0, rows, step))
-
-
-def largest_norm(values: FloatArray, number: int | None) -> FloatArray:
-    """The l2 norm of the `number` largest values of each column, shape (m,) or (m, p); of all of them if None."""
-    squares = values**2
-    if number is not None and number < len(values):
-        squares = np.partition(squares, len(values) - number, axis=0)[len(values) - number :]
-    return np.asarray(np.sqrt(squares.sum(axis=0)))
 
 
 def column_differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice, FloatArray]]:

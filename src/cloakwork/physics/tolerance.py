@@ -12,7 +12,7 @@ import numpy as np
 from cloakwork._checks import FloatArray, not_negative
 from cloakwork._method_cache import kept
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.base import Physics, Slope, largest_norm
+from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.floorplan import FloorPlan
 from cloakwork.physics.graph import Graph
@@ -122,24 +122,11 @@ class Tolerance:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A model with its declared errors; computes the steepest slope over the whole set.
-
-    With `observed`, joint slopes are those of any so many sensors together, instead of all. For sources anywhere, or
-    sensors that may be elsewhere, each sensor then counts at its steepest near a point, which is safe.
-    """
+    """A model with its declared errors; computes the steepest slope over the whole set."""
 
     physics: Physics
     tolerance: Tolerance = Tolerance()
     timing: Timing = AT_ONCE
-    observed: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.observed is not None and not self.physics.explicit:
-            raise PhysicsError(
-                f"a claim about any {self.observed} sensors needs the matrix of the model, which is too large: use the "
-                "network scope.",
-                observed=self.observed,
-            )
 
     @property
     def members(self) -> tuple[Physics, ...]:
@@ -178,7 +165,7 @@ class Family:
 
     def joint_slope(self, weights: FloatArray | None = None) -> Slope:
         """The steepest joint slope over the set, cached per `weights`."""
-        if weights is not None and weights.ndim == 1 and (weights == weights[0]).all():
+        if weights is not None and (weights == weights[0]).all():
             plain = self.joint_slope()
             return Slope(plain.value * float(weights[0]) * (1 + 1e-15), plain.pair)
         return self._steepest(weights)
@@ -195,8 +182,7 @@ class Family:
         on a line or plane, and l + 2 D min(share, 1 - share) where shortest paths may jump. So the mean of S over the
         share is a bound that grows with D. The slope at one instant, plus what both paths add before and after it,
         S(l) l/D, is one that falls with D. For any D', the larger of the two at D' therefore holds for all D; the least
-        over some D' counts, or the norm of each sensor's steepest slope anywhere, if that is less. All this holds for
-        any fixed sensors, so with `observed` each norm is of the so many largest entries.
+        over some D' counts, or the norm of each sensor's steepest slope anywhere, if that is less.
         """
         if self.timing.travel == 0:
             return self.joint_slope(weights).value
@@ -204,7 +190,7 @@ class Family:
 
     @kept(MOST_SLOPES)
     def _steepest_frame(self, weights: FloatArray) -> float:
-        anywhere = float(largest_norm(self.sensor_slopes() * weights, self.observed)) * (1 + 1e-12)
+        anywhere = float(_joint(self.sensor_slopes() * weights)) * (1 + 1e-12)
         if self.timing.travel == np.inf or (self.tolerance.later and not self.physics.convex):
             return anywhere
         steepest = 0.0
@@ -225,7 +211,7 @@ class Family:
         def swept(diameter: float) -> float:
             slopes = self._swept_slopes(member, float(diameter))
             if id(slopes) not in norms:
-                norms[id(slopes)] = slopes, _norm(slopes, weights, self.observed)
+                norms[id(slopes)] = slopes, _norm(slopes, weights)
             return norms[id(slopes)][1]
 
         if member.convex:
@@ -272,7 +258,7 @@ class Family:
             steepest = self._later(
                 member,
                 lambda model: np.array(self._slope_at_once(model, weights).value),
-                lambda bounds: largest_norm(bounds if weights is None else bounds * weights, self.observed),
+                lambda bounds: _joint(bounds if weights is None else bounds * weights),
             )
             return Slope(float(steepest), self._slope_at_once(self.physics, weights).pair)
         slopes = [(share, self._slope_at_once(part, weights)) for share, part in self.parts(member)]
@@ -280,16 +266,7 @@ class Family:
         return Slope(sum(share * slope.value for share, slope in slopes), largest.pair)
 
     def _slope_at_once(self, member: Physics, weights: FloatArray | None) -> Slope:
-        if self.observed is None:
-            return member.joint_slope(weights, displacement=self.tolerance.position)
-        at_places = member.some_slope(self.observed, weights)
-        anywhere = isinstance(member, HeatLine) and member.placement is Placement.ANYWHERE
-        if not (self.tolerance.position or anywhere or member.covers_the_plane):
-            return at_places
-        factors = np.ones(member.sensors) if weights is None else weights
-        # not kept by its id: models of later times come and go
-        near = member.swept_slopes(0.0, displacement=self.tolerance.position)
-        return Slope(_norm(near, factors, self.observed), at_places.pair)
+        return member.joint_slope(weights, displacement=self.tolerance.position)
 
     def _later(
         self,
@@ -341,12 +318,14 @@ class Family:
         return np.asarray(np.sum(slopes, axis=0))
 
 
-def _norm(slopes: CertifiedRows, weights: FloatArray, observed: int | None) -> float:
-    """Largest norm of the weighted slopes of all or any `observed` sensors, each at its steepest within one region."""
-    if observed is None:
-        squares = weights**2 @ slopes.values**2  # dense or sparse
-    else:
-        squares = largest_norm(slopes.values * weights[:, None], observed) ** 2
+def _joint(slopes: FloatArray) -> FloatArray:
+    """The l2 norm over the sensors, the first axis."""
+    return np.asarray(np.sqrt((slopes**2).sum(axis=0)))
+
+
+def _norm(slopes: CertifiedRows, weights: FloatArray) -> float:
+    """Largest norm of the weighted slopes of all sensors, each at its steepest within one region."""
+    squares = weights**2 @ slopes.values**2  # dense or sparse
     slack = min(
         float(np.sqrt((weights**2).sum())) * slopes.error, float(weights.max(initial=0.0)) * slopes.column_error
     )

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from cloakwork._checks import FloatArray, positive
+from cloakwork._checks import FloatArray, member_of, positive
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import AT_ONCE, Drift, Family, FloorPlan, Nuisance, Physics, Steady, Tolerance
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
-from cloakwork.privacy.observer import Scope, stated_observer
+from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
 from cloakwork.privacy.tiled_design import searched
 from cloakwork.privacy.variance import mean_variance
@@ -23,15 +23,15 @@ RESOLUTION_COST = 0.01
 _DIVISION = 1 + 2.0**-19  # covers the margin that `Allowance.cost` adds to a step
 
 
-def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope | str | int = Scope.NETWORK) -> float:
+def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope | str = Scope.NETWORK) -> float:
     """How far a move of size `alpha` can shift the readings (same unit as the readings), rounded outward.
 
     Notes
     -----
-    alpha * max ||M_i - M_j||_2 / d(i, j) over adjacent places i, j (Gilbert and McMillan, Proposition 5); with
-    scope "sensor" the largest |M_ki - M_kj| / d(i, j) of any sensor k instead, and with a number the largest norm of
-    any so many. Over a continuum of places it is the largest directional derivative. For a `Family` with a `Timing`,
-    sources move between the readings of a frame (`Family.frame_slope`).
+    alpha * max ||M_i - M_j||_2 / d(i, j) over adjacent places i, j (Gilbert and McMillan, Proposition 5); with scope
+    "sensor" the largest |M_ki - M_kj| / d(i, j) of any sensor k instead. Over a continuum of places it is the largest
+    directional derivative. For a `Family` with a `Timing`, sources move between the readings of a frame
+    (`Family.frame_slope`).
 
     Examples
     --------
@@ -41,11 +41,8 @@ def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope | str |
     """
     positive("alpha", alpha, error=CalibrationError)
     family = physics if isinstance(physics, Family) else Family(physics)
-    observer = stated_observer(scope, family.physics.sensors)
-    if observer.scope is Scope.SENSOR:
+    if member_of("scope", scope, Scope, error=CalibrationError) is Scope.SENSOR:
         return alpha * float(family.sensor_slopes().max()) * (1 + 1e-15)
-    if observer.scope is Scope.SOME:
-        family = replace(family, observed=observer.sensors)
     return alpha * family.frame_slope() * (1 + 1e-15)
 
 
@@ -219,8 +216,7 @@ class Allowance:
             return 0.0
         if not physics.explicit and not self.family.tolerance.memory:
             return math.nan
-        seen = self.family.observed
-        plain, remembering = (Family(physics, Tolerance(memory=memory), observed=seen) for memory in (False, True))
+        plain, remembering = (Family(physics, Tolerance(memory=memory)) for memory in (False, True))
         if self.scope is Scope.SENSOR:
             slopes = [family.sensor_slopes() / sigma for family in (remembering, plain)]
             return float(slopes[0].max() / slopes[1].max()) - 1

@@ -21,7 +21,7 @@ from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.long_stay import OffsetWalk, SlowNoise, Stay, fresh_stay_mu, stated_slow_noise, stay_mus
 from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw, WindowClaim, law_table, refuse_too_fine
 from cloakwork.privacy.noise_table import table_ratio
-from cloakwork.privacy.observer import Scope, stated_observer
+from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.own_noise import per_sensor, stated_own_noise, usual_steps, warn_if_rounded
 from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
 
@@ -39,7 +39,7 @@ class Cloak(Immutable):
     alpha
         Distance within which a unit source is hidden, in units of the space.
     scope
-        Whom the source is hidden from: an observer of all sensors (`network`), of one (`sensor`), or of any number.
+        Whom the source is hidden from: an observer of all sensors (`network`) or of one (`sensor`).
     noise
         Its law: `gaussian`; for scope `sensor` also `laplace`, which allows a delta of 0, or `least`, which takes the
         one of the two with the smaller variance.
@@ -108,7 +108,7 @@ class Cloak(Immutable):
         epsilon: float,
         delta: float,
         alpha: float,
-        scope: Scope | str | int = Scope.NETWORK,
+        scope: Scope | str = Scope.NETWORK,
         noise: NoiseLaw | str = NoiseLaw.GAUSSIAN,
         calibration: Calibration | str = Calibration.EXACT,
         resolution: ArrayLike | None = None,
@@ -129,21 +129,19 @@ class Cloak(Immutable):
         self.physics = physics
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.alpha = positive("alpha", alpha, error=CalibrationError)
-        self.scope, self.observed = stated_observer(scope, physics.sensors)
+        self.scope = member_of("scope", scope, Scope, error=CalibrationError)
         self.calibration = member_of("calibration", calibration, Calibration, error=CalibrationError)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
         declared = tolerance or Tolerance()
         if physics.pulse and self.readings_per_window > 1:
             declared = replace(declared, later=True)
-        few = self.scope is Scope.SOME
-        counted = Scope.NETWORK if few else self.scope  # the steps and draws of all sensors count, which is safe
-        self.family = Family(physics, declared, timing, self.observed if few else None)
-        self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=counted)
+        self.family = Family(physics, declared, timing)
+        self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
         if not isinstance(drift, Drift | Nuisance | None):
             raise CalibrationError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
-        self.design = stated_design(design, sigma, few=few)
-        window = (self.epsilon, self.delta, self.readings_per_window, counted, physics.sensors)
+        self.design = stated_design(design, sigma)
+        window = (self.epsilon, self.delta, self.readings_per_window, self.scope, physics.sensors)
         self._window = WindowClaim(*window, self.calibration, self.family.doubt)
         self.noise = self._window.law(law, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
         self._mu = self._window.frame_mu(self.noise)
@@ -153,7 +151,7 @@ class Cloak(Immutable):
         if stay is not None:
             instance_of("stay", stay, Stay, "the claim for sources that stay as a Stay")
         finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
-        claim = (self.family, self.alpha, counted, self._mu, self.readings_per_window, self.sensitivity)
+        claim = (self.family, self.alpha, self.scope, self._mu, self.readings_per_window, self.sensitivity)
         self.allowance = Allowance(*claim, self._resolution, chosen, self._own, finer, drift)
         levels = self._levels(sigma)
         self.sigmas, self.roundings, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
@@ -222,6 +220,11 @@ class Cloak(Immutable):
     def stay_worth(self, readings: int) -> float:
         """How many readings with fresh noise alone tell as much of a source that stays for so many, at most."""
         return readings if self.slow is None else self.slow.worth(self.claimed_sigmas, self.steps, readings)
+
+    @property
+    def observers(self) -> int:
+        """How many observers the claim is about, and adds up over for one of all sensors: one, or one per sensor."""
+        return 1 if self.scope is Scope.NETWORK else self.physics.sensors
 
     @property
     def profile(self) -> Profile | LaplaceProfile:
@@ -323,7 +326,7 @@ class Cloak(Immutable):
     def __repr__(self) -> str:
         return (
             f"Cloak({type(self.physics).__name__}, epsilon={self.epsilon:g}, delta={self.delta:g}, "
-            f"alpha={self.alpha:g}, scope={self.observed if self.scope is Scope.SOME else self.scope}, "
+            f"alpha={self.alpha:g}, scope={self.scope}, "
             f"readings_per_window={self.readings_per_window})"
         )
 

@@ -346,13 +346,8 @@ def _refuse_too_many(sensors: int) -> None:
         )
 
 
-def stated_design(design: Design | str | None, sigma: ArrayLike | None, *, few: bool = False) -> Design | None:
-    """The design that a caller names; None if the noise is given. For an observer of `few` sensors, noise is equal."""
-    if few and design not in (None, Design.EQUAL):
-        raise CalibrationError(
-            f'design="{design}" is not known for an observer of some sensors: leave design out.',
-            design=design,
-        )
+def stated_design(design: Design | str | None, sigma: ArrayLike | None) -> Design | None:
+    """The design that a caller names; None if the noise is given."""
     if sigma is None:
         return Design.EQUAL if design is None else member_of("design", design, Design, error=CalibrationError)
     if design is not None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LARGE_COST = 0.05  # of steps of the hardware, beyond which own noise is worth measuring
 SHOWN_SENSORS = 3
+ONE_SENSOR = "one sensor, and no other,"
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,10 @@ def explain(cloak: "Cloak", names: Sequence[str]) -> Explanation:
     return Explanation(_hidden(cloak), _not_hidden(cloak), _cost(cloak), _drivers(cloak, names))
 
 
-def _some_sensors(cloak: "Cloak") -> str:
-    return "one sensor, and no other," if cloak.observed == 1 else f"any {cloak.observed} sensors, and no others,"
-
-
 def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     k = cloak.readings_per_window
     window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
-    sensors = "all sensors" if cloak.scope is Scope.NETWORK else _some_sensors(cloak)
+    sensors = "all sensors" if cloak.scope is Scope.NETWORK else ONE_SENSOR
     factor = rounded_up(math.exp(min(cloak.epsilon, 700)), 3)
     right = rounded_up(100 * cloak.over(k).right, 3)
     plus = f", plus {cloak.delta:g}" if cloak.delta else ""
@@ -96,7 +93,7 @@ def _stays(cloak: "Cloak") -> tuple[str, ...]:
         return ()
     factor = rounded_up(math.exp(min(stay.epsilon, 700)), 3)
     right = rounded_up(100 * float(special.ndtr(cloak.stay_mu(stay.readings) / 2)), 3)
-    seen = "," if cloak.scope is Scope.NETWORK else f" of {_some_sensors(cloak)}"
+    seen = "," if cloak.scope is Scope.NETWORK else f" of {ONE_SENSOR}"
     follow = "its readings follow it at once"
     if after := lingering(cloak.allowance):
         follow = f"its warmth no longer changes how readings round {after * stay.readings:,} frames after it has left"
@@ -201,8 +198,6 @@ def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
         )
     if cloak.scope is Scope.SENSOR:
         lines.append("Anything from an observer who combines several sensors.")
-    if cloak.scope is Scope.SOME:
-        lines.append(f"Anything from an observer who combines more than {cloak.observed} sensors: there is no claim.")
     return tuple(lines)
 
 

@@ -17,7 +17,7 @@ from cloakwork.privacy import Cloak, Flip, NoiseLaw, SlowNoise, Stay
 from cloakwork.recovery import MOST_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
-from cloakwork.site.schema import SiteSpec, usual_design
+from cloakwork.site.schema import SiteSpec
 from cloakwork.site.zones import Zone, make_zones
 
 OFTEN_MS = 10_000  # a site that reads more often has less time for each frame
@@ -245,9 +245,6 @@ class Site:
             except OSError as problem:
                 raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
         content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude=NO_PART_IN_THE_CLAIM)
-        privacy = self.spec.privacy
-        if privacy.design == usual_design({"scope": privacy.scope}):  # a default that follows from another key
-            content["privacy"].pop("design")
         return digest_of({"files": hashes, "site": content})
 
     @property

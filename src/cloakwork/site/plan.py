@@ -171,11 +171,10 @@ class Plan:
     def budget(self, cloak: Cloak, seconds: float) -> Budget:
         """All readings of the site in so many seconds: each hides a move, and those of binary sensors all they saw.
 
-        A claim for single sensors, or any few, is about those; the claims of all such groups of sensors add up.
+        A claim for single sensors is about each; the claims of all sensors add up.
         """
         readings = self.schedule.most(clock_ms(seconds))
-        groups = -(-cloak.physics.sensors // cloak.observed)
-        budget = Budget().cloak(cloak, readings=readings * groups)
+        budget = Budget().cloak(cloak, readings=readings * cloak.observers)
         if self.bits is None:
             return budget
         other = int(self.bits.words, 16) / 2.0**CUT_BITS

@@ -27,7 +27,7 @@ class SiteClaim:
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
     alpha: Positive
-    scope: Literal["network", "sensor"] | Annotated[int, Field(ge=2)]
+    scope: Literal["network", "sensor"]
     window: Positive
     readings_per_window: Whole
 

@@ -216,11 +216,6 @@ class StaySpec(_Table):
     delta: Annotated[float, Field(gt=0, lt=1)]
 
 
-def usual_design(stated: dict[str, Any]) -> Literal["equal", "least-error"]:
-    """The design of a `[privacy]` table that states none."""
-    return "equal" if isinstance(stated.get("scope"), int) else "least-error"
-
-
 class PrivacySpec(_Table):
     """`[privacy]`: the claim, for a window, and how often a device reads (by default, evenly over the window)."""
 
@@ -228,9 +223,9 @@ class PrivacySpec(_Table):
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
     alpha: Positive
-    scope: Literal["network", "sensor"] | Annotated[int, Field(ge=2)] = "network"
+    scope: Literal["network", "sensor"] = "network"
     calibration: Literal["exact", "paper"] = "exact"
-    design: Literal["least-error", "equal"] = Field(default_factory=usual_design)
+    design: Literal["least-error", "equal"] = "least-error"
     resolution: Positive | None = None
     own_noise: NotNegative | None = None
     count_own_noise: bool = False

@@ -138,7 +138,6 @@ _FORMS = {
     "sensor": "write [[sensor]], with double brackets, once for each sensor",
     "zone": "write [[zone]], with double brackets, once for each zone",
     "entrance": "write [[entrance]], with double brackets, once for each entrance",
-    "scope": "give 'network', 'sensor', or a number of sensors of at least 2",
     "room": "give [x, y], a point in the room",
     "corners": "give a list of [x, y]: two opposite corners of a rectangle, or all corners of another shape",
     "between": "give [from, to], two positions on the line",

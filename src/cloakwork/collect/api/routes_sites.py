@@ -63,7 +63,7 @@ class SiteBody(ResponseModel):
     alpha: float = Field(description="Moves of up to this length are hidden.")
     epsilon: float
     delta: float
-    scope: str | int = Field(examples=["network"], description="Or of how many sensors a claim about any few is.")
+    scope: str = Field(examples=["network"], description="Whether the claim is about all sensors or one.")
     window_s: float
     readings_per_window: int
     stay: StayBody | None = Field(description="The claim for long stays, or null.")
@@ -254,11 +254,11 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     claim, cloak = watched.plan.claim, watched.cloak
     seconds = max(EIGHT_HOURS, 7 * claim.window)
     readings = watched.schedule.most(clock_ms(seconds))
-    groups = -(-cloak.physics.sensors // cloak.observed)  # the claims of all sensors add up
+    observers = cloak.observers  # the claims of all sensors add up
     if cloak.stay is None:
-        epsilon = cloak.over(readings * groups).epsilon(claim.delta)
+        epsilon = cloak.over(readings * observers).epsilon(claim.delta)
     else:
-        epsilon = Profile(cloak.stay_mu(readings), cloak.family.doubt).times(groups).epsilon(cloak.stay.delta)
+        epsilon = Profile(cloak.stay_mu(readings), cloak.family.doubt).times(observers).epsilon(cloak.stay.delta)
     places, noise, worth = cloak.physics.places, cloak.claimed_sigmas, cloak.stay_worth(readings)
     radius = found = None
     if cloak.physics.space.places.shape[1] and places > 1:

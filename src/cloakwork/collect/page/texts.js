@@ -178,7 +178,7 @@ export function doubts(result, marks, where) {
 
 /** The sensors that the observer of a claim sees. */
 const seen = ({ bits, scope }) => {
-  const of = { network: "all sensors", sensor: "one sensor" }[scope] ?? `any ${scope} sensors`;
+  const of = scope === "network" ? "all sensors" : "one sensor";
   return bits ? `${of}, the binary ones left out,` : of;
 };
 
@@ -257,7 +257,6 @@ export function meaning(info, kind) {
 /** What the claim does not hide, one sentence each. */
 export function notHidden({ alpha, bits, scope, stay, window_s: window }, kind) {
   const further = `${isOneUnit(window) ? "" : "period of "}${windowName(window)}`;
-  const more = scope === "sensor" ? "several" : scope > 1 && `more than ${scope}`;
   return [
     "That someone or something is there, how many, and their total strength.",
     `Moves of more than ${distance(alpha, kind)}. Moves of several at once add up.`,
@@ -265,7 +264,7 @@ export function notHidden({ alpha, bits, scope, stay, window_s: window }, kind) 
     stay && "The way of anyone who moves: it is as easy to follow as without the claim for stays.",
     `The place of anyone who stays for longer${stay ? ` than ${span(stay.seconds)}, or returns again and again` : ""}: each further ${further} reveals more, until they are found.`,
     bits && `Habits: each further ${further} of bits tells more about when rooms are in use.`,
-    more && `Anything, from anyone who combines ${more} sensors, as this page does.`,
+    scope === "sensor" && "Anything, from anyone who combines several sensors, as this page does.",
     "Anything, from anyone who holds keys of the devices: they can remove the noise.",
     "Anything outside the model: a creaking door, a light in the window.",
   ].filter(Boolean);
