@@ -18,7 +18,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled
 from cloakwork.physics import Graph, sources
 from cloakwork.privacy import Cloak, Flip
-from cloakwork.recovery import BasisPursuit, PointSources, Whisper, recover, whisper
+from cloakwork.recovery import BasisPursuit, Origin, PointSources, find_origin, recover
 
 BoolArray = NDArray[np.bool_]
 
@@ -56,7 +56,7 @@ def run_walk() -> tuple[Table, bool]:
     return rows.end()
 
 
-def run_whispers() -> tuple[Table, bool]:
+def run_origins() -> tuple[Table, bool]:
     """Where a rumour began: passed on over streets, and between friends in communities of 250."""
     rows = _Rows()
     grid = Graph.from_edges(streets(int(np.sqrt(LARGE))), TAU)
@@ -69,14 +69,14 @@ def run_whispers() -> tuple[Table, bool]:
         for epsilon in (1.0, 2.0):
             flip = Flip(epsilon=epsilon, readings_per_window=1)
             answers = flip.simulate(knows.astype(np.int64), rng=rng)
-            work = partial(whisper, graph, answers, flip, knowing=float(knows.sum()), communities=names)
+            work = partial(find_origin, graph, answers, flip, knowing=float(knows.sum()), communities=names)
             described = partial(_beginner, graph=graph, start=start, parts=parts)
-            task = f"whisper, epsilon {epsilon:g}, {knows.sum()} know"
+            task = f"find_origin, epsilon {epsilon:g}, {knows.sum()} know"
             rows.time(f"{name}, {graph.places:,}", task, work, described, goal)
     return rows.end()
 
 
-def _beginner(found: Whisper, graph: Graph, start: int, parts: IntArray | None) -> str:
+def _beginner(found: Origin, graph: Graph, start: int, parts: IntArray | None) -> str:
     away = graph.space.distances(start)[found.beginner]
     said = f"{found.chance:.3f} for a node {away:g} away, error {found.error:.1e}"
     if parts is None:

@@ -70,7 +70,7 @@ ALL = {
     "networks": networks.run,
     "networks-hubs": networks.run_hubs,
     "networks-walk": networks.run_walk,
-    "networks-whispers": networks.run_whispers,
+    "networks-origins": networks.run_origins,
     "zones": zones.run,
     "auditing": auditing.run,
     "auditors": auditors.run,

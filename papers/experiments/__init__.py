@@ -17,7 +17,7 @@ MODULES = (
     "graph_table",
     "communities",
     "growth",
-    "whispers",
+    "origins",
     "graphons",
     "convolution",
     "learners",

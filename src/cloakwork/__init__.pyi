@@ -66,6 +66,7 @@ from .recovery import Bregman as Bregman
 from .recovery import Fit as Fit
 from .recovery import FloorTracker as FloorTracker
 from .recovery import Motion as Motion
+from .recovery import Origin as Origin
 from .recovery import PointSources as PointSources
 from .recovery import Radius as Radius
 from .recovery import Recovery as Recovery
@@ -75,12 +76,11 @@ from .recovery import Track as Track
 from .recovery import Tracked as Tracked
 from .recovery import Tracker as Tracker
 from .recovery import Tracking as Tracking
-from .recovery import Whisper as Whisper
 from .recovery import batch_posterior as batch_posterior
+from .recovery import find_origin as find_origin
 from .recovery import presence as presence
 from .recovery import recover as recover
 from .recovery import track as track
-from .recovery import whisper as whisper
 from .series import Bins as Bins
 from .series import Coefficients as Coefficients
 from .series import Decay as Decay

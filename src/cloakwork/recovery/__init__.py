@@ -10,6 +10,7 @@ from cloakwork.recovery.floor_tracker import FloorTracker
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
 from cloakwork.recovery.motion import Motion
+from cloakwork.recovery.origin import Origin, find_origin
 from cloakwork.recovery.path_sampler import WeighedFrame
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import Problem
@@ -18,7 +19,6 @@ from cloakwork.recovery.smoothing import Tracking, smooth, track
 from cloakwork.recovery.track_list import EXISTS, Track, Tracked
 from cloakwork.recovery.tracker import Tracker
 from cloakwork.recovery.vicinity import Source, read_off
-from cloakwork.recovery.whisper import Whisper, whisper
 
 __all__ = [
     "DOUBTFUL",
@@ -36,6 +36,7 @@ __all__ = [
     "Fit",
     "FloorTracker",
     "Motion",
+    "Origin",
     "PointSources",
     "Problem",
     "Progress",
@@ -49,8 +50,8 @@ __all__ = [
     "Tracker",
     "Tracking",
     "WeighedFrame",
-    "Whisper",
     "batch_posterior",
+    "find_origin",
     "joint_p_value",
     "noticed",
     "presence",
@@ -59,5 +60,4 @@ __all__ = [
     "samples_locally",
     "smooth",
     "track",
-    "whisper",
 ]

@@ -11,7 +11,7 @@ from scipy import sparse, special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.privacy import Calibration, Flip
-from cloakwork.recovery.whisper import knowing_chances
+from cloakwork.recovery.origin import knowing_chances
 from papers.drawing import INK, MARKERS, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.experiments.communities import GRAPH, HIGH, LOW, NODES
@@ -36,7 +36,7 @@ AT, LARGE = 2.0, 1000  # epsilon and rumours there
 
 @dataclass(frozen=True)
 class Heard:
-    """How often the right community is named, by the law of `whisper` and by counting answers, and the right beginner.
+    """How often the right community is named, by `find_origin` and by counting answers, and the right beginner.
 
     `stated` is the mean probability of the beginner that is named.
     """
@@ -64,7 +64,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Whispers(Finding):
+class Origins(Finding):
     """Rumours from randomised answers, beside the papers' diffusion."""
 
     size: ClassVar[tuple[float, float]] = (11.0, 4.4)
@@ -134,10 +134,11 @@ class Whispers(Finding):
         return (
             f"A rumour begins with one of {NODES} people and passes from friend to friend. When about "
             f"{few.knowing:.0f} know it, everyone is asked, and answers truly with probability e^eps/(1 + e^eps): each "
-            "answer hides whether that person knows it at all, with pure privacy. [`cw.whisper`](bits.md) weighs every "
-            f"possible beginner. It names the right community in {self.of(0.5)}, {few} and {self.of(2.0)} % of rumours "
-            f"at epsilon 0.5, 1 and 2, and in {self.of(CLEAR)} % from true answers; when about {many.knowing:.0f} "
-            f"know, in {many} % at epsilon 1. Counting answers is hardly worse where there are two communities.",
+            "answer hides whether that person knows it at all, with pure privacy. [`cw.find_origin`](bits.md) weighs "
+            f"every possible beginner. It names the right community in {self.of(0.5)}, {few} and {self.of(2.0)} % of "
+            f"rumours at epsilon 0.5, 1 and 2, and in {self.of(CLEAR)} % from true answers; when about "
+            f"{many.knowing:.0f} know, in {many} % at epsilon 1. Counting answers is hardly worse where there are two "
+            "communities.",
             "Right: the papers' figure of the same network hides a step of the source and needs a delta, "
             f"{DELTA:g} here. At epsilon 1 no rule names the right community in more than "
             f"{_percent(beside.papers)} % with their noise and {_percent(beside.exact)} % with exact noise. The two "
@@ -154,7 +155,7 @@ class Whispers(Finding):
         left, right = figure.subplots(1, 2, sharey=True)
         x = list(EPSILONS)
         for number, kind in enumerate(KINDS):
-            _line(left, x, [self.of(epsilon, kind) for epsilon in x], number, f"{kind}, whisper")
+            _line(left, x, [self.of(epsilon, kind) for epsilon in x], number, f"{kind}, find_origin")
         counted = [100 * self.of(epsilon).counted.value for epsilon in x]
         left.plot(x, counted, "--", color=INK, label="cascade, counting answers")
         _line(right, x, [self.of(epsilon) for epsilon in x], 0, "randomised answers, delta = 0")
@@ -231,7 +232,7 @@ class Rumours:
 
 
 def weigh(network: Network, flip: Flip, answers: IntArray) -> FloatArray:
-    """The probability of each beginner for each row of answers, by the law of `whisper`, for many rumours at once.
+    """The probability of each beginner for each row of answers, by the law of `find_origin`, for many rumours at once.
 
     The number of people who know, as estimated from the answers, is rounded to one of `GUESSES`.
     """
@@ -264,7 +265,7 @@ def listen(rumours: Rumours, epsilon: float, rng: np.random.Generator) -> Heard:
     )
 
 
-def _work(run: Run) -> Whispers:
+def _work(run: Run) -> Origins:
     network = block_model(NODES, HIGH, LOW, GRAPH)
     heard = []
     for number, kind in enumerate(run.each(KINDS, after=1)):
@@ -284,13 +285,13 @@ def _work(run: Run) -> Whispers:
         ]
         beside.append(Beside(epsilon, *shares))
     run.progress(1, 1)
-    return Whispers(tuple(heard), tuple(large), tuple(beside))
+    return Origins(tuple(heard), tuple(large), tuple(beside))
 
 
 EXPERIMENT = Experiment(
-    "whispers",
+    "origins",
     "Where a rumour began, from everyone's randomised answer whether they know it",
-    Whispers,
+    Origins,
     _work,
     shows="Gilbert and McMillan, Figure 3 (binary whisper networks, which it names as future work)",
     minutes=0.6,

@@ -12,13 +12,13 @@ from cloakwork._checks import FloatArray, frozen, instance_of
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph, Physics
 from cloakwork.recovery.bit_presence import FlipLike
-from cloakwork.recovery.whisper_columns import knowing_factor, wide_likelihoods
+from cloakwork.recovery.origin_columns import knowing_factor, wide_likelihoods
 
 MOST_PLACES = 10_000  # of a model without edges
 
 
 @dataclass(frozen=True, eq=False)
-class Whisper:
+class Origin:
     """Where a rumour began: the probability of each node (n,) and of each community, and how many know it.
 
     `beginner` is the most likely node, and `chance` the probability that it is right. `error` bounds how far the
@@ -29,7 +29,7 @@ class Whisper:
     >>> from cloakwork.physics import Graph
     >>> from cloakwork.privacy import Flip
     >>> path = Graph(nx.path_graph(9), tau=1.0)
-    >>> found = whisper(path, [0, 0, 1, 1, 1, 0, 0, 0, 0], Flip(epsilon=6.0, readings_per_window=1))
+    >>> found = find_origin(path, [0, 0, 1, 1, 1, 0, 0, 0, 0], Flip(epsilon=6.0, readings_per_window=1))
     >>> found.beginner, 0 < found.chance <= 1, round(found.knowing)
     (3, True, 3)
     """
@@ -55,14 +55,14 @@ class Whisper:
         return max(self.communities, key=lambda name: self.communities[name])
 
 
-def whisper(
+def find_origin(
     graph: Physics,
     answers: ArrayLike,
     flip: FlipLike,
     *,
     communities: Sequence[Hashable] | None = None,
     knowing: float | None = None,
-) -> Whisper:
+) -> Origin:
     """Find the node and the community where a rumour began, from everyone's randomised answer to "do you know it?".
 
     Parameters
@@ -92,7 +92,7 @@ def whisper(
     >>> from cloakwork.physics import Graph
     >>> from cloakwork.privacy import Flip
     >>> path = Graph(nx.path_graph(9), tau=1.0)
-    >>> found = whisper(path, [0, 0, 1, 1, 1, 0, 0, 0, 0], Flip(epsilon=6.0, readings_per_window=1))
+    >>> found = find_origin(path, [0, 0, 1, 1, 1, 0, 0, 0, 0], Flip(epsilon=6.0, readings_per_window=1))
     >>> found.beginner
     3
     """
@@ -118,7 +118,7 @@ def whisper(
     for name, chance in zip(names, probability.tolist(), strict=True):
         sums[name] = sums.get(name, 0.0) + chance
     error = min(1.0, float(probability @ np.expm1(np.minimum(errors, 700.0))))
-    return Whisper(frozen(probability), sums, float(knowing), error)
+    return Origin(frozen(probability), sums, float(knowing), error)
 
 
 def knowing_chances(heard: FloatArray, number: float) -> FloatArray:
@@ -132,12 +132,12 @@ def _checked(graph: Physics, answers: ArrayLike, flip: FlipLike) -> "np.ndarray[
     most = math.inf if isinstance(graph, Graph) else MOST_PLACES
     if graph.sensors != graph.places or not 1 < graph.places <= most:
         raise InputError(
-            f"whisper compares all nodes: give a Graph with a sensor at each node, or a model with one at each of 2 to "
-            f"{MOST_PLACES:,} places.",
+            f"find_origin compares all nodes: give a Graph with a sensor at each node, or a model with one at each of "
+            f"2 to {MOST_PLACES:,} places.",
             places=graph.places,
         )
     if len(flip.likelihood) != 2:
-        raise InputError("whisper takes a flip with two values.", values=len(flip.likelihood))
+        raise InputError("find_origin takes a flip with two values.", values=len(flip.likelihood))
     if bits.shape != (graph.places,) or bits.dtype.kind not in "biu" or not np.isin(bits, (-1, 0, 1)).all():
         raise InputError(f"answers: give 0, 1 or -1 (none) for each of {graph.places} nodes.")
     return bits.astype(np.int64)

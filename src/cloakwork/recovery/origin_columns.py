@@ -63,7 +63,7 @@ def wide_likelihoods(graph: Graph, odds: FloatArray, knowing: float) -> Likeliho
     computed whole; the errors of the others are unknown.
     """
     if not np.array_equal(np.sort(graph.sensor_places), np.arange(graph.places)):
-        raise InputError("whisper: give a graph with one sensor at each node.", sensors=graph.sensors)
+        raise InputError("find_origin: give a graph with one sensor at each node.", sensors=graph.sensors)
     by_node = np.empty(graph.places)
     by_node[graph.sensor_places] = odds
     found = near_likelihoods(graph, odds, by_node, knowing) if _is_local(graph) else None

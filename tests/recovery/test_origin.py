@@ -13,7 +13,7 @@ import cloakwork as cw
 from cloakwork._checks import IntArray
 from cloakwork.errors import InputError
 from cloakwork.physics import graph as graph_module
-from cloakwork.recovery import whisper_columns
+from cloakwork.recovery import origin_columns
 
 BoolArray = NDArray[np.bool_]
 HALVES = np.repeat([0, 1], 250)
@@ -39,7 +39,7 @@ def cascade(neighbours: list[IntArray], rng: np.random.Generator) -> tuple[int, 
 def test_probabilities_are_those_of_the_stated_law() -> None:
     graph, flip = cw.Graph(nx.path_graph(4), tau=0.5), cw.Flip(epsilon=1.0, readings_per_window=1)
     answers = [1, 0, -1, 1]
-    found = cw.whisper(graph, answers, flip, knowing=2.0, communities=["a", "a", "b", "b"])
+    found = cw.find_origin(graph, answers, flip, knowing=2.0, communities=["a", "a", "b", "b"])
     matrix = graph.matrix
     c = optimize.brentq(lambda c: (1 - np.exp(-c * matrix)).sum() / 4 - 2.0, 0.0, 20.0)
     chances = []
@@ -65,7 +65,7 @@ def test_the_right_community_of_a_block_model_is_found_as_often_as_stated() -> N
         right = 0
         for start, knows in rumours:
             answers = flip.simulate(knows.astype(int), rng=rng)
-            right += cw.whisper(graph, answers, flip, communities=HALVES.tolist()).community == HALVES[start]
+            right += cw.find_origin(graph, answers, flip, communities=HALVES.tolist()).community == HALVES[start]
         error = math.sqrt(least * (1 - least) / len(rumours))
         assert right / len(rumours) > least - 2 * error
 
@@ -93,19 +93,19 @@ def test_without_a_matrix_probabilities_are_the_same_within_the_stated_error(
     graph = cw.Graph(adjacency, tau, sensors=list(range(adjacency.shape[0]))[::-1], gain=3.0, laplacian=kind)
     flip = cw.Flip(epsilon=epsilon, readings_per_window=1)
     answers = _rumour(graph, flip, np.random.default_rng(int(10 * epsilon)))
-    paired = cw.whisper(graph, answers, flip, knowing=20.0)
+    paired = cw.find_origin(graph, answers, flip, knowing=20.0)
     assert paired.error == 0
     monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
-    wide = cw.whisper(graph, answers, flip, knowing=20.0)
+    wide = cw.find_origin(graph, answers, flip, knowing=20.0)
     assert 0 < wide.error < 0.3
     assert np.abs(wide.probability - paired.probability).sum() / 2 < min(wide.error, 0.003)
     odds = np.where(answers == 1, math.expm1(epsilon), math.expm1(-epsilon)) * (answers >= 0)
     exact = np.log(paired.probability)
     for most in (10_000, 0):  # all columns computed whole, and the likeliest ones
-        monkeypatch.setattr(whisper_columns, "MOST_WHOLE", most)
-        monkeypatch.setattr(whisper_columns, "SCREENED", 60)
-        monkeypatch.setattr(whisper_columns, "WHOLE_SAMPLE", 400)
-        logs, errors = whisper_columns.screened(graph, odds, 20.0)
+        monkeypatch.setattr(origin_columns, "MOST_WHOLE", most)
+        monkeypatch.setattr(origin_columns, "SCREENED", 60)
+        monkeypatch.setattr(origin_columns, "WHOLE_SAMPLE", 400)
+        logs, errors = origin_columns.screened(graph, odds, 20.0)
         whole = np.isfinite(errors)
         assert whole.sum() == (graph.places if most else 60)
         assert np.ptp((logs - exact)[whole]) < 1e-3
@@ -117,13 +117,13 @@ def test_errors_of_columns_are_never_larger_than_stated(monkeypatch: pytest.Monk
     answers = _rumour(graph, flip, np.random.default_rng(3))
     odds = np.where(answers == 1, math.expm1(2.0), math.expm1(-2.0)) * (answers >= 0)
     matrix = np.maximum(graph.matrix, 0.0)
-    c = whisper_columns.knowing_factor(matrix, 300, 20.0)
+    c = origin_columns.knowing_factor(matrix, 300, 20.0)
     exact = np.log1p(-odds[:, None] * np.expm1(-c * matrix)).sum(axis=0)
     monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
-    monkeypatch.setattr(whisper_columns, "_near_factor", lambda *_: c)
+    monkeypatch.setattr(origin_columns, "_near_factor", lambda *_: c)
     for rounds in (1, 2, 3):
-        monkeypatch.setattr(whisper_columns, "ROUNDS", rounds)
-        found = whisper_columns.near_likelihoods(graph, odds, odds, 20.0)
+        monkeypatch.setattr(origin_columns, "ROUNDS", rounds)
+        found = origin_columns.near_likelihoods(graph, odds, odds, 20.0)
         assert found is not None
         assert (np.abs(found.logs - exact) <= found.errors).all()
         near = graph.near_columns(np.arange(300), 1e-3)
@@ -135,7 +135,7 @@ def test_errors_of_columns_are_never_larger_than_stated(monkeypatch: pytest.Monk
 
 def test_the_gain_of_a_graph_does_not_matter() -> None:
     flip, answers = cw.Flip(epsilon=1.0, readings_per_window=1), np.arange(9) // 3 % 2
-    one, other = (cw.whisper(cw.Graph(nx.path_graph(9), 1.0, gain=gain), answers, flip) for gain in (1.0, 50.0))
+    one, other = (cw.find_origin(cw.Graph(nx.path_graph(9), 1.0, gain=gain), answers, flip) for gain in (1.0, 50.0))
     np.testing.assert_allclose(one.probability, other.probability, rtol=1e-4)
 
 
@@ -147,7 +147,7 @@ def test_a_community_is_found_among_many() -> None:
     rng = np.random.default_rng(5)
     start, knows = cascade([np.array(list(blocks[node]), dtype=np.int64) for node in range(2200)], rng)
     answers, parts = flip.simulate(knows.astype(int), rng=rng), np.repeat(range(22), 100).tolist()
-    found = cw.whisper(graph, answers, flip, knowing=float(knows.sum()), communities=parts)
+    found = cw.find_origin(graph, answers, flip, knowing=float(knows.sum()), communities=parts)
     assert found.community == start // 100
 
 
@@ -155,11 +155,11 @@ def test_a_community_is_found_among_many() -> None:
 def test_answers_that_are_no_bits_are_refused(answers: object) -> None:
     graph, flip = cw.Graph(nx.path_graph(4), tau=0.5), cw.Flip(epsilon=1.0, readings_per_window=1)
     with pytest.raises(InputError):
-        cw.whisper(graph, answers, flip)  # type: ignore[arg-type]
+        cw.find_origin(graph, answers, flip)  # type: ignore[arg-type]
     with pytest.raises(InputError):
-        cw.whisper(cw.HeatLine(n=9, m=3, T=0.01), [1] * 9, flip)
+        cw.find_origin(cw.HeatLine(n=9, m=3, T=0.01), [1] * 9, flip)
     with pytest.raises(InputError):
-        cw.whisper(graph, [1] * 4, flip, knowing=9.0)
+        cw.find_origin(graph, [1] * 4, flip, knowing=9.0)
     many = cw.Graph(GRID, 1.0, sensors=[0] * 400)
     with pytest.raises(InputError):
-        whisper_columns.wide_likelihoods(many, np.ones(400), 5.0)
+        origin_columns.wide_likelihoods(many, np.ones(400), 5.0)

@@ -3,15 +3,15 @@
 import numpy as np
 
 from cloakwork.privacy import Flip
-from cloakwork.recovery import whisper
-from papers.experiments.whispers import (
+from cloakwork.recovery import find_origin
+from papers.experiments.origins import (
     CLEAR,
     DIFFUSED,
     GUESSES,
     KNOWING,
     SPREAD,
+    Origins,
     Rumours,
-    Whispers,
     cascades,
     listen,
     weigh,
@@ -44,19 +44,19 @@ def test_as_many_know_as_stated_and_true_answers_name_their_community() -> None:
     assert heard.counted.value > 0.9
 
 
-def test_many_rumours_are_weighed_as_whisper_weighs_each() -> None:
+def test_many_rumours_are_weighed_as_find_origin_weighs_each() -> None:
     network, flip = block_model(80, 0.25, 0.01, 1), Flip(epsilon=1.0, readings_per_window=1)
     answers = (np.random.default_rng(3).random((5, 80)) < 0.4).astype(np.int64)
     found = weigh(network, flip, answers)
     guesses = np.geomspace(1.0, 0.99 * 80, GUESSES)
     for row, each in zip(answers, found, strict=True):
-        near = [whisper(network.physics(SPREAD), row, flip, knowing=float(guess)).probability for guess in guesses]
+        near = [find_origin(network.physics(SPREAD), row, flip, knowing=float(guess)).probability for guess in guesses]
         assert min(float(np.abs(each - one).max()) for one in near) < 1e-6
-        assert np.abs(each - whisper(network.physics(SPREAD), row, flip).probability).max() < 0.02
+        assert np.abs(each - find_origin(network.physics(SPREAD), row, flip).probability).max() < 0.02
 
 
 def test_more_epsilon_tells_more() -> None:
-    finding = probed("whispers").finding
-    assert isinstance(finding, Whispers)
+    finding = probed("origins").finding
+    assert isinstance(finding, Origins)
     stated = [finding.of(epsilon).stated for epsilon in (0.5, 2.0, CLEAR)]
     assert stated == sorted(stated)
