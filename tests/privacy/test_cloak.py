@@ -2,10 +2,12 @@
 
 import copy
 import math
+import os
 import pickle
 import re
 import threading
 from statistics import NormalDist
+from unittest import mock
 
 import networkx as nx
 import numpy as np
@@ -233,6 +235,20 @@ def test_a_copy_has_nothing_left_to_spend(line: HeatLine) -> None:
 def test_a_forked_process_cannot_spend_the_budget_again(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     assert error_in_fork(lambda: cloak.release(np.zeros(50), exact=True)) == "BudgetError"
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_cannot_spend_the_budget_again_when_its_number_is_the_same(line: HeatLine) -> None:
+    """Systems use the numbers of processes that have ended again."""
+    cloak, number = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01), os.getpid()
+
+    def reused() -> None:
+        with mock.patch("os.getpid", return_value=number):
+            cloak.release(np.zeros(50), exact=True)
+
+    assert error_in_fork(reused) == "BudgetError"
+    cloak.release(np.zeros(50), exact=True)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -25,6 +26,29 @@ def test_no_pair_of_histories_exceeds_the_claim_and_one_reaches_it(values: int, 
     flip = cw.Flip(epsilon=1.0, delta=0.01, readings_per_window=readings, values=values)
     worst = joint_delta(flip, readings, 1.0)
     assert 0.01 * (1 - 1e-6) <= worst <= 0.01
+
+
+def exact_delta(flip: cw.Flip, epsilon: float) -> mp.mpf:
+    """The delta of a window at `epsilon` from the words that decide reports, to 60 digits."""
+    n, total = flip.readings_per_window * flip.sensors, mp.mpf(0)
+    other = mp.mpf(flip.words) / 2**127
+    truth = 1 - (flip.values - 1) * other
+    for right, wrong in itertools.product(range(n + 1), repeat=2):
+        rest = n - right - wrong
+        if rest >= 0 and right > wrong:
+            ways = math.factorial(n) // (math.factorial(right) * math.factorial(wrong) * math.factorial(rest))
+            chance = ways * truth**right * other**wrong * ((flip.values - 2) * other) ** rest
+            total += chance * max(0, 1 - mp.exp(epsilon) * (other / truth) ** (right - wrong))
+    return total
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 8.0, 49.3, 55.7, 60.0, 77.0, 299.0])
+def test_the_words_meet_a_claim_that_is_finer_than_floating_point(epsilon: float) -> None:
+    with mp.workdps(60):
+        for readings, values, delta in itertools.product((1, 3, 7, 11), (2, 3), (0.0, 1e-18, 1e-15, 1e-12, 1e-6)):
+            flip = cw.Flip(epsilon=epsilon, delta=delta, readings_per_window=readings, values=values)
+            assert exact_delta(flip, epsilon) <= delta, (readings, values, delta)
+            assert exact_delta(flip, flip.over(readings, delta)) <= delta, "nor is the epsilon of a window too small"
 
 
 def test_a_delta_of_zero_gives_each_reading_an_equal_part_of_epsilon() -> None:

@@ -21,6 +21,7 @@ MOST_VALUES = 64
 LARGEST_EPSILON = 300.0
 MOST_READINGS = 10**6  # of a window, for all sensors
 MOST_EXACT = 50_000  # readings over which epsilon is exact; beyond, a tail probability bounds it
+ROUNDED = 2.0**-50  # covers the floating-point errors of an epsilon, and of its difference to a loss
 MOST_SUMMED = 2048  # readings whose losses are added one by one; beyond, those of two values bound those of more
 
 
@@ -83,9 +84,7 @@ class Flip(Immutable):
             )
         self.each = _largest_each(self.epsilon, self.delta, covered, self.values)
         # every other value gets so many of all 2^127 words, rounded up, but never more than the true one
-        self.words = min(
-            math.ceil(WORD / (math.exp(self.each) + self.values - 1) * (1 + 2.0**-50)), WORD // self.values
-        )
+        self.words = min(math.ceil(WORD / (math.exp(self.each) + self.values - 1) * (1 + ROUNDED)), WORD // self.values)
         self._ledger = Ledger(
             self.readings_per_window,
             unit="readings",
@@ -238,6 +237,7 @@ def share_limits(seen: ArrayLike, n: ArrayLike, level: float) -> FloatArray:
 
 def loss_delta(epsilon: float, each: float, readings: int, values: int) -> float:
     """Delta at `epsilon` of so many readings with a loss of `each`, rounded up."""
+    epsilon -= ROUNDED * (epsilon + 1)
     if each * readings <= epsilon:
         return 0.0
     losses = np.arange(-readings, readings + 1)
@@ -251,7 +251,7 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
     For very many readings, an epsilon that the loss exceeds with a probability of at most delta, which is a little
     larger.
     """
-    largest = each * readings
+    largest = each * readings * (1 + ROUNDED)
     if delta == 0:
         return largest
     if readings > MOST_EXACT:
@@ -263,7 +263,7 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
                 many = half
             else:
                 few = half
-        return each * max(0, 2 * many - readings)
+        return each * max(0, 2 * many - readings) * (1 + ROUNDED)
     law = loss_law(each, readings, values)
     losses = each * np.arange(-readings, readings + 1)
     slip = loss_slip(readings)
@@ -271,7 +271,8 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
     def exceeds(epsilon: float) -> bool:
         return float(law @ -np.expm1(np.minimum(epsilon - losses, 0.0))) * slip > delta
 
-    return turning_point(exceeds, 0.0, largest, within=1e-9)[1]
+    found = turning_point(exceeds, 0.0, largest, within=1e-9)[1]
+    return found + ROUNDED * (found + 1)
 
 
 def loss_slip(readings: int) -> float:
@@ -319,9 +320,9 @@ def repeated_law(one: FloatArray, readings: int) -> FloatArray:
 
 def _largest_each(epsilon: float, delta: float, readings: int, values: int) -> float:
     """The largest loss of one reading that meets the claim over all of them, rounded down."""
-    low, high = epsilon / readings, 2 * epsilon
+    low, high = epsilon / readings * (1 - ROUNDED), 2 * epsilon
     if delta == 0:
-        return low * (1 - 2.0**-50)
+        return low
     while loss_delta(epsilon, high, readings, values) <= delta:
         low, high = high, 2 * high
         if high > 700:
