@@ -1,4 +1,4 @@
-"""The laboratory on the command line: `python -m papers list | run | report`."""
+"""The laboratory on the command line: `python -m papers list | run | show | report`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,7 +15,7 @@ from papers import EXPERIMENTS, Experiment, Result, find
 from papers.recordings import missing_text
 from papers.report import PAGE, write_report
 from papers.runner import run_all
-from papers.store import Record
+from papers.store import Record, read
 
 ALL = "all"
 
@@ -105,12 +105,21 @@ def _print(result: Result) -> None:
         say("(A quick run shows that the experiment works; its numbers are rough.)\n")
 
 
+@app.command("show")
+def show_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")],
+    folder: Annotated[Path, typer.Option("--from", help="Folder with NAME.json.")] = Path("docs/results"),
+) -> None:
+    """Print all tables of a result that is there, and every claim of the papers with its verdict."""
+    _print(read(find(name).name, folder).result)
+
+
 @app.command("report")
 def report_command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of `run all --out FOLDER`.")],
-    docs: Annotated[Path, typer.Option("--docs", help="Folder for results.md and results/.")] = Path("docs"),
+    docs: Annotated[Path, typer.Option("--docs", help="Folder for results.md, errata.md and results/.")] = Path("docs"),
 ) -> None:
-    """Write the page of results, with its pictures, from a full run of all experiments."""
+    """Write the pages of results and errata, with their pictures, from a full run of all experiments."""
     with bars() as show:
         records = write_report(folder, docs, progress=lambda done, total: show("report", done / total))
     for record in records:

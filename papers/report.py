@@ -1,34 +1,39 @@
 """Writes the page of results, entirely from the results themselves."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cloakwork.errors import InputError
 from papers.experiment import Progress
 from papers.experiments import EXPERIMENTS
-from papers.result import Agreement, Claim, Table
+from papers.result import Agreement, Table
 from papers.store import MISSING, Record, read_run, write
 
-PAGE, FOLDER = "results.md", "results"
-ERRATA = "errata"  # its claims are in tables of its own
+PAGE, ERRATA_PAGE, FOLDER = "results.md", "errata.md", "results"
+ERRATA = "errata"
 _SUFFIXES = {".json", ".png"}
 _WIDE = 24  # characters; cells with more are sentences and are not aligned at the right
 _HEAD = """# Results
 
-`make lab` writes this page: every number, table, picture and verdict comes from one run, and the JSON files beside the
-pictures hold all of it. A test repeats each experiment in a small size with another seed and compares the numbers.
+What each experiment of the laboratory found, with its picture. `make lab` writes this page from one run; a test repeats
+each experiment in a small size with another seed. `python -m papers show NAME` prints the whole result: every table,
+and every claim of the papers with its verdict.
 
 A number after ± is one standard error; bars in pictures are two standard errors. [The
-laboratory](laboratory.md#terms) explains the terms, [References](references.md) lists the papers. Recorded people by
-their number and by epsilon, over ten seeds, and the sequences that no fit has seen are [there
-too](laboratory.md#recordings).
+laboratory](laboratory.md#terms) explains the terms, [References](references.md) lists the papers, and
+[Errata](errata.md) what is wrong in them.
+"""
+_ERRATA_HEAD = """# Errata
+
+What is wrong in the papers, each place with a number: what follows from the print, and what is true. `make lab` writes
+this page; [Results](results.md) has the experiments behind it.
 """
 
 
 def write_report(source: Path, docs: Path, *, progress: Progress) -> tuple[Record, ...]:
-    """Write results.md and the folder results/ into `docs`, from the results of one full run in `source`.
+    """Write the pages and the folder results/ into `docs`, from the results of one full run in `source`.
 
     Repeats the probe of each result and refuses stale ones. Draws the pictures from the numbers, and replaces an old
     report only when the new one is complete.
@@ -42,9 +47,12 @@ def write_report(source: Path, docs: Path, *, progress: Progress) -> tuple[Recor
         (new / FOLDER).mkdir()
         for record in records:
             write(record, new / FOLDER)
-        (new / PAGE).write_text(page(records), encoding="utf-8")
+        pages = {PAGE: page(records), ERRATA_PAGE: errata_page(records)}
+        for file, text in pages.items():
+            (new / file).write_text(text, encoding="utf-8")
         _swap(new / FOLDER, target, aside=new / "old")
-        (new / PAGE).replace(docs / PAGE)
+        for file in pages:
+            (new / file).replace(docs / file)
     return records
 
 
@@ -74,49 +82,37 @@ def _swap(new: Path, target: Path, *, aside: Path) -> None:
 
 
 def page(records: Sequence[Record]) -> str:
-    """Return the whole page."""
-    sections = [_section(record) for record in records]
-    return "\n".join([_HEAD, _contents(records), _verdicts(records), *sections, _origin(records)])
+    """Return the page of results."""
+    return "\n".join([_HEAD, *map(_section, records), _origin(records)])
 
 
-def _contents(records: Sequence[Record]) -> str:
-    rows = [(f"[{one.result.name}](#{one.result.name})", one.result.title, _shows(one) or "-") for one in records]
-    return _markdown(Table("", ("experiment", "shows", "repeats"), tuple(rows)))
-
-
-def _shows(record: Record) -> str:
-    return EXPERIMENTS[record.result.name].shows
-
-
-def _verdicts(records: Sequence[Record]) -> str:
-    claims = [claim for one in records if one.result.name != ERRATA for claim in one.result.finding.claims()]
-    errata = [claim for one in records if one.result.name == ERRATA for claim in one.result.finding.claims()]
-    counts = f"{len(claims)} claims. {_count(claims)}."
-    if errata:
-        counts += f" The [{ERRATA}](#{ERRATA}) are {len(errata)} more, in tables of their own. {_count(errata)}."
-    rows = tuple((claim.text, f"**{claim.verdict}**", claim.found, claim.source) for claim in claims)
-    table = _markdown(Table("", ("claim", "verdict", "found", "source"), rows))
-    return f"\n## Claims of the papers\n\n{counts}\n\n{table}"
-
-
-def _count(claims: Iterable[Claim]) -> str:
-    counts = Counter(claim.verdict for claim in claims)
-    return "; ".join(f"{verdict}: {counts[verdict]}" for verdict in Agreement if counts[verdict]).capitalize()
+def errata_page(records: Sequence[Record]) -> str:
+    """Return the page of what is wrong in the papers."""
+    wrong = [
+        (claim.source, claim.text, claim.found, one.result.name)
+        for one in records
+        for claim in one.result.finding.claims()
+        if claim.verdict is Agreement.WRONG
+    ]
+    columns = ("where", "statement", "found", "experiment")
+    return f"{_ERRATA_HEAD}\n{_markdown(Table('', columns, tuple(sorted(wrong))))}"
 
 
 def _section(record: Record) -> str:
-    result, shows = record.result, _shows(record)
+    result, claims = record.result, record.result.finding.claims()
+    shows = EXPERIMENTS[result.name].shows
+    counts = Counter(claim.verdict for claim in claims)
+    verdicts = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in Agreement if counts[verdict])
+    missed = "; ".join(f"{goal.text}: {goal.reached}" for goal in result.finding.goals() if not goal.met)
     lines = [
         f"\n## {result.name}\n",
-        f"{result.title}. {f'Repeats {shows}. ' if shows else ''}Run it again with "
-        f"`python -m papers run {result.name} --seed {result.seed}`.\n",
-        *(f"{paragraph}\n" for paragraph in result.finding.paragraphs()),
+        f"**{result.title}.**{f' Repeats {shows}.' if shows else ''}\n",
+        *(f"{paragraph}\n" for paragraph in result.finding.paragraphs()[:1]),
+        f"Claims of the papers: {verdicts}.\n" if claims else "",
+        f"**Missed:** {missed}.\n" if missed else "",
         f"![{result.title}]({FOLDER}/{result.name}.png)\n",
     ]
-    for table in result.tables():
-        if table.columns != ("claim", "source", "found", "verdict"):
-            lines += [f"{table.title}:\n", _markdown(table)]
-    return "\n".join(lines)
+    return "\n".join(filter(None, lines))
 
 
 def _origin(records: Sequence[Record]) -> str:

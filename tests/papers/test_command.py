@@ -149,7 +149,7 @@ def test_a_report_says_where_it_is_and_what_it_lacks(run: Command, dice: Experim
     assert outcome.code == 0
     assert "dice ran without the recording thermo_presence/ir38.npz" in outcome.err
     assert f"wrote {tmp_path / 'docs' / 'results.md'}" in outcome.err
-    assert sorted(path.name for path in (tmp_path / "docs").iterdir()) == ["results", "results.md"]
+    assert sorted(path.name for path in (tmp_path / "docs").iterdir()) == ["errata.md", "results", "results.md"]
 
 
 def test_the_experiments_and_the_options_of_every_command_are_documented() -> None:
@@ -157,7 +157,7 @@ def test_the_experiments_and_the_options_of_every_command_are_documented() -> No
     section = re.search(r"^## The laboratory$(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
     assert section is not None
     commands = getattr(typer.main.get_command(app), "commands")  # noqa: B009 - not in the stubs
-    assert set(commands) == {"list", "run", "report"}
+    assert set(commands) == {"list", "run", "show", "report"}
     for name, command in commands.items():
         assert f"python -m papers {name}" in section.group(1)
         for parameter in command.params:

@@ -73,19 +73,19 @@ def docs(tmp_path: Path) -> Path:
     (tmp_path / "docs" / "results").mkdir(parents=True)
     (tmp_path / "docs" / "results" / "gone.png").write_text("old")
     (tmp_path / "docs" / "results.md").write_text("old")
+    (tmp_path / "docs" / "errata.md").write_text("old")
     return tmp_path / "docs"
 
 
-def test_the_page_says_all_that_the_results_say(cup: Cup) -> None:
-    text = report.page([recorded("dice", Claimed((3, 6)))])
-    assert "| throw 0 shows \\| six | **wrong as printed** | 3 | Some paper, Figure 1 |" in text
+def test_the_page_says_what_was_found_and_another_one_what_is_wrong(cup: Cup) -> None:
+    records = [recorded("dice", Claimed((3, 6)))]
+    text = report.page(records)
     assert "2 throws." in text
+    assert "Claims of the papers: agrees: 1; wrong as printed: 1." in text
     assert "![What dice show](results/dice.png)" in text
-    assert "`python -m papers run dice --seed 7`" in text
-    assert "| a six | 6 | met |" in text
     assert "Some paper, Figure 1" in text.split("## dice")[1]
-    assert "± is one standard error" in text
-    assert "errata" not in text
+    assert "**Missed:**" not in text
+    assert "| Some paper, Figure 1 | throw 0 shows \\| six | 3 | dice |" in report.errata_page(records)
 
 
 def test_the_page_has_its_origin(cup: Cup) -> None:
@@ -95,24 +95,16 @@ def test_the_page_has_its_origin(cup: Cup) -> None:
     assert "| dice | away.csv | missing |" in text
 
 
-def test_no_claim_is_counted_twice(two: Cup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "EXPERIMENTS", dict.fromkeys(("dice", "errata"), two.experiment))
-    text = report.page([recorded("dice", Claimed((3, 6, 2))), recorded("errata", Claimed((4,)))])
-    head = text.split("## dice")[0]
-    assert "3 claims. Agrees: 1; wrong as printed: 2." in head
-    assert "The [errata](#errata) are 1 more, in tables of their own. Wrong as printed: 1." in head
-    assert head.count("| throw 0 shows") == 1
-
-
 def test_a_report_is_made_of_a_folder_and_leaves_nothing_old(lab: Path, docs: Path) -> None:
     seen: list[tuple[int, int]] = []
     before = contents(lab)
     report.write_report(lab, docs, progress=lambda *said: seen.append(said))
-    assert names(docs) == ["results", "results.md"]
+    assert names(docs) == ["errata.md", "results", "results.md"]
     assert names(docs / "results") == ["cards.json", "cards.png", "dice.json", "dice.png"]
     assert contents(docs / "results") == contents(lab) == before
     stored = [read(name, docs / "results") for name in ("dice", "cards")]
     assert (docs / "results.md").read_text(encoding="utf-8") == report.page(stored)
+    assert (docs / "errata.md").read_text(encoding="utf-8") == report.errata_page(stored)
     assert seen == [(1, 2), (2, 2)]
 
 
@@ -126,7 +118,7 @@ def test_pictures_are_drawn_from_the_numbers(lab: Path, docs: Path) -> None:
 
 def test_a_report_can_be_written_where_there_is_none(lab: Path, tmp_path: Path) -> None:
     report.write_report(lab, tmp_path / "new" / "docs", progress=silent)
-    assert names(tmp_path / "new" / "docs") == ["results", "results.md"]
+    assert names(tmp_path / "new" / "docs") == ["errata.md", "results", "results.md"]
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
