@@ -35,6 +35,13 @@ class Communities:
     `limits` (k, k, 2). For labels that were given, densities are unbiased and may lie outside [0, 1]; labels that were
     found shift them. `snr` is the signal to noise of each direction that stands out, largest first; empty if the labels
     were given.
+
+    >>> from cloakwork.contacts import simulate_contacts
+    >>> rng, flip = np.random.default_rng(1), Flip(epsilon=3.0, readings_per_window=1)
+    >>> office = Blocks([[0.3, 0.01], [0.01, 0.3]]).sample(100, rng=rng)
+    >>> found = communities(simulate_contacts(office.met, flip, rng=rng), labels=office.labels, flip=flip)
+    >>> found.densities.round(1).tolist()
+    [[0.3, 0.0], [0.0, 0.3]]
     """
 
     labels: IntArray
