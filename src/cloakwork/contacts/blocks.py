@@ -17,7 +17,12 @@ MAX_GROUPS = 1_000
 @final
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """A random network: the group of each person (n,), and who met whom, a symmetric sparse array (n, n) of 0 and 1."""
+    """A random network: the group of each person (n,), and who met whom, a symmetric sparse array (n, n) of 0 and 1.
+
+    >>> office = Blocks([[0.9, 0.0], [0.0, 0.9]]).sample(10, rng=np.random.default_rng(1))
+    >>> office.labels.tolist(), office.met.nnz // 2
+    ([1, 1, 0, 1, 0, 0, 1, 0, 1, 0], 20)
+    """
 
     labels: IntArray
     met: sparse.csr_array
