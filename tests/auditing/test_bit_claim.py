@@ -7,7 +7,7 @@ import cloakwork as cw
 from cloakwork.auditing import Verdict, bit_claim
 from cloakwork.auditing.testers import Mechanism
 from cloakwork.errors import InputError
-from cloakwork.site import freeze, parse_site
+from cloakwork.site import BitSite, freeze_bits, parse_any_site
 from tests.device.test_bits import SITE
 
 
@@ -26,10 +26,10 @@ def test_an_audit_finds_a_window_of_flips_at_its_claim_and_not_below(share: floa
 
 
 def test_the_claim_of_one_report_is_that_of_the_planned_words() -> None:
-    site = parse_site(SITE)
-    plan = freeze(site, site.cloak())
+    site = parse_any_site(SITE)
+    assert isinstance(site, BitSite)
+    plan = freeze_bits(site)
     claim = bit_claim(plan, "door")
-    assert site.flip is not None
     assert claim.epsilon == pytest.approx(site.flip.each, rel=1e-6)
     assert claim.delta == 0
     assert bit_claim(plan, "door", epsilon=0.0).delta == pytest.approx(2 * claim.truth - 1, rel=1e-6)

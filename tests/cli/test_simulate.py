@@ -162,20 +162,23 @@ def test_the_plan_of_a_changed_site_is_refused(run: Run, site: Path) -> None:
     assert not out.exists()
 
 
-def test_plan_and_simulate_know_binary_sensors(succeed: Run, run: Run, tmp_path: Path) -> None:
+def test_plan_and_simulate_know_sites_of_bits(succeed: Run, run: Run, tmp_path: Path) -> None:
     path, out = tmp_path / "site.toml", tmp_path / "sent.csv"
     path.write_text(BITS)
-    values = succeed("plan", path, "--json").values["binary"]
+    values = succeed("plan", path, "--json").values
     assert values["sensors"] == ["door"]
     assert values["each"] == pytest.approx(0.0665, abs=5e-5)
     over = [span["epsilon"] for span in values["over_time"]]
     assert over == sorted(over)
-    assert over[0] > 2.0
+    assert over[0] == 2.0
+    assert over[1] > 2.0
     succeed("simulate", str(path), "--out", str(out), "--frames", "60", "--in-use", "door", "--seed", "1")
     with out.open() as file:
         bits = [row["steps"] for row in csv.DictReader(file) if row["sensor"] == "door"]
     assert len(bits) == 60
     assert set(bits) == {"0", "1"}
-    recovered = succeed("recover", str(path), str(out))
-    assert "unknown sensor" not in recovered.said
     assert run("simulate", str(path), "--out", str(out), "--in-use", "s1").code == 2
+    assert run("simulate", str(path), "--out", str(out), "--source", "0.3").code == 2
+    refused = run("recover", str(path), str(out))
+    assert refused.code == 2
+    assert "no map" in refused.err

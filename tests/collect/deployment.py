@@ -98,7 +98,9 @@ class Deployment:
 
     @cached_property
     def watched(self) -> CollectedSite:
-        return load_collected_site(self.site)
+        watched = load_collected_site(self.site)
+        assert isinstance(watched, CollectedSite)
+        return watched
 
     @cached_property
     def _values(self) -> list[dict[str, int]]:

@@ -98,7 +98,6 @@ class FakeSite:
     broken: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Why the claim does not hold for a sensor."""
     zone_odds: dict[str, tuple[float | None, float]] = field(default_factory=dict)
-    in_use: dict[str, float] = field(default_factory=dict)
     """Probability and expected number of a zone, instead of what the map says."""
 
     @property
@@ -122,7 +121,7 @@ class FakeSite:
             "window_s": told.window,
             "readings_per_window": told.readings_per_window,
             "stay": None,
-            "bits": None,
+            "shared": None,
             "assumptions": list(self.site.assumptions),
             "left_open": list(self.site.left_open),
             "period_ms": self.site.period_ms,
@@ -347,7 +346,6 @@ class FakeSite:
             "problems": self.problems,
             "alarms": self.alarms,
             "faults": self.faults,
-            "in_use": self.in_use,
             "broker": {"state": "ok", "since": now, "reason": ""},
             "store": {"state": "ok", "since": now, "reason": ""},
         }

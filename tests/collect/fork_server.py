@@ -52,10 +52,12 @@ def _run(words: list[str], log: str, store: str) -> None:
 def main() -> None:
     _step_clock(Path(sys.argv[2]))
     from cloakwork.cli import collect  # noqa: F401, PLC0415 - after the clock
-    from cloakwork.collect.collected_site import load_collected_site  # noqa: PLC0415
+    from cloakwork.collect.collected_site import CollectedSite, load_collected_site  # noqa: PLC0415
     from cloakwork.collect.solver import Solver  # noqa: PLC0415
 
-    Solver(load_collected_site(sys.argv[1])).prepare()
+    watched = load_collected_site(sys.argv[1])
+    assert isinstance(watched, CollectedSite)
+    Solver(watched).prepare()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for killed children
     sys.stdout.write("ready\n")
     sys.stdout.flush()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cloakwork.collect.collected_site import CollectedSite, load_collected_site
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite, load_collected_site
 from cloakwork.collect.frame_results import pack_map
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.storage import Reading, RecoveredSource, Result, Store, ZoneState
@@ -61,7 +61,9 @@ def site_file(folder: Path, text: str = LINE) -> Path:
 
 
 def make(folder: Path, text: str = LINE) -> CollectedSite:
-    return load_collected_site(site_file(folder, text))
+    watched = load_collected_site(site_file(folder, text))
+    assert isinstance(watched, CollectedSite)
+    return watched
 
 
 def moment(watched: CollectedSite, number: int) -> int:
@@ -95,7 +97,7 @@ def as_file(rows: Iterable[Reading], path: Path) -> Path:
 
 @contextmanager
 def running(
-    store: Store, *sites: CollectedSite, wait: float = WAIT, check: float = 30.0, backlog: int = 1000
+    store: Store, *sites: CollectedSite | CollectedBits, wait: float = WAIT, check: float = 30.0, backlog: int = 1000
 ) -> Iterator[tuple[LiveRecovery, list[Result]]]:
     """Live recovery at work, and what it tells."""
     told: list[Result] = []

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from cloakwork.collect.api.routes_sites import longer_window
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.storage import RecoveredTrack, Result
 from cloakwork.privacy import Profile
-from cloakwork.site import freeze, parse_site
+from cloakwork.site import BitSite, freeze, freeze_bits, parse_any_site, parse_site
 from tests.collect.api_kit import NOW, watched
 from tests.collect.small_sites import FLAT, flat_site
 from tests.collect.small_sites import flat_result as zone_result
 from tests.collect.test_api_results import client, get
+from tests.collect.test_presence_solver import BITS
 
 PERIOD = 60_000
 
@@ -110,24 +111,27 @@ def test_eight_hours_with_slow_offsets_tell_what_the_claim_for_stays_allows(scop
     assert after.radius / before.radius == pytest.approx(sigma * gain, rel=0.05)
 
 
-def test_a_site_states_its_claims_for_stays_and_bits(tmp_path: Path) -> None:
-    bits = """
-[privacy.binary]
-epsilon = 2.0
-[[zone]]
-id = "left"
-label = "Left"
-room = [1.0, 1.0]
-"""
-    sensor = '[[sensor]]\nid = "{}"\n{}\n'
-    located = sensor.format("a", "at = [1.0, 1.0]") + sensor.format("b", "at = [4.0, 2.0]")
-    seat = sensor.format("seat", 'kind = "binary"\nzone = "left"')
-    text = FLAT.replace("sensors = 12\n", "") + STAY + bits + located + seat
-    with client(tmp_path, flat_site(text)) as (made, _):
+def test_a_site_states_its_claim_for_stays(tmp_path: Path) -> None:
+    with client(tmp_path, flat_site(FLAT + STAY)) as (made, _):
         [told] = made.get("/v1/sites").json()
     assert told["stay"] == {"seconds": 28_800.0, "epsilon": 8.0, "delta": 1e-5}
-    assert told["bits"] == {"sensors": 1, "shared": 1, "epsilon": 2.0, "delta": 0.0}
     (tmp_path / "plain").mkdir()
     with client(tmp_path / "plain", flat_site()) as (made, _):
         [plain] = made.get("/v1/sites").json()
-    assert (plain["stay"], plain["bits"]) == (None, None)
+    assert plain["stay"] is None
+
+
+def test_a_site_of_bits_stands_beside_one_of_readings(tmp_path: Path) -> None:
+    bits = parse_any_site(BITS)
+    assert isinstance(bits, BitSite)
+    with client(tmp_path, flat_site(), beside=[CollectedBits(bits, freeze_bits(bits))]) as (made, _):
+        flat, office = sorted(made.get("/v1/sites").json(), key=lambda site: str(site["name"]))
+        assert (office["kind"], office["alpha"], office["shared"], office["epsilon"]) == ("bits", None, 3, 120.0)
+        assert (flat["kind"], flat["shared"]) == ("floorplan", None)
+        shape = made.get("/v1/sites/office").json()
+        assert [sensor["zone"] for sensor in shape["sensors"]] == ["left", "left", "right"]
+        assert [zone["label"] for zone in shape["zones"]] == ["Left half", "right"]
+        assert shape["longer"]["epsilon"] > 120.0
+        lanes = made.get("/v1/sites/office/timeline").json()
+        assert (lanes["counts"], [zone["id"] for zone in lanes["zones"]]) == (None, ["left", "right"])
+        assert made.get("/v1/sites/office/attack").json()["error"]["code"] == "no-map"

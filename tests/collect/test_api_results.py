@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from cloakwork.collect.api import ApiContext, EventHub, make_app
 from cloakwork.collect.attack import follow
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, Role, Store, open_store, unix_ms
@@ -23,15 +23,19 @@ NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0
 
 
 @contextmanager
-def client(folder: Path, one: CollectedSite, *results: Result) -> Iterator[tuple[TestClient, Store]]:
+def client(
+    folder: Path, one: CollectedSite, *results: Result, beside: Sequence[CollectedBits] = ()
+) -> Iterator[tuple[TestClient, Store]]:
+    sites: dict[str, CollectedSite | CollectedBits] = {one.name: one} | {site.name: site for site in beside}
     with open_store(str(folder / "store.db")) as store:
-        intake = Intake(store, {one.name: frozenset(one.ids)}, on_new=lambda _: None, on_report=lambda _: None)
+        sensors = {name: frozenset(site.ids) for name, site in sites.items()}
+        intake = Intake(store, sensors, on_new=lambda _: None, on_report=lambda _: None)
         intake.start()
         try:
             for k, result in enumerate(results):  # a result is kept only with the readings that it is from
                 store.readings.add([Reading(one.name, name, k, result.time, 0, NOW) for name in one.ids])
             store.results.save(results)
-            app = make_app(ApiContext(store, {one.name: one}, intake, Still(), EventHub()))
+            app = make_app(ApiContext(store, sites, intake, Still(), EventHub()))
             headers = {"Authorization": f"Bearer {store.tokens.create(Role.ANALYST).secret}"}
             with TestClient(app, headers=headers) as made:
                 yield made, store

@@ -218,16 +218,6 @@ def test_each_zone_has_a_line_with_its_probability(browser: Browser) -> None:
             visit.picture(f"zones-{scheme}")
 
 
-def test_rooms_with_binary_sensors_say_what_their_bits_tell(browser: Browser) -> None:
-    given = zoned((0.993, 1.9), (0.38, 0.4), (None, 0.83))
-    given["flat"].in_use = {"north": 0.96}
-    with watching(browser, given=given) as (visit, _):
-        expect(visit.page.locator("#lanes li", has_text="bits:")).to_have_count(1)
-        living, north, _bed = zone_lines(visit.page)
-        assert north == "north: no one, 62 % (bits: someone, 96 %)", "two kinds of evidence, kept apart"
-        assert "bits" not in living
-
-
 def test_a_source_on_a_line_is_no_person_and_a_phone_shows_all_zones_and_sensors(browser: Browser) -> None:
     given = zoned((0.95, 1.0), (0.05, 0.1), site=LINE_ZONES)
     with watching(browser, given=given, viewport={"width": 360, "height": 740}) as (visit, _):

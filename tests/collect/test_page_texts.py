@@ -18,7 +18,7 @@ HOUR = {
     "scope": "network",
     "window_s": 3600,
     "stay": None,
-    "bits": None,
+    "shared": None,
     "readings_per_window": 60,
     "follows": True,
     "assumptions": ["It assumes this.", "It assumes that."],
@@ -83,26 +83,18 @@ def test_the_claim_states_its_distance_window_and_observer(
     assert [fact for fact in facts if fact not in claim] == []
 
 
-def test_claims_for_stays_and_bits_say_what_they_hide_and_what_not(page: Page) -> None:
+def test_claims_for_stays_say_what_they_hide_and_what_not(page: Page) -> None:
     stay = {"seconds": 28_800, "epsilon": 6, "delta": 1e-6}
-    bits = {"sensors": 3, "shared": 2, "epsilon": 2, "delta": 0}
-    both = HOUR | {"stay": stay, "bits": bits}
+    both = HOUR | {"stay": stay}
     told = call(page, "texts.js", "claim", both, "floorplan")
     for fact in (
         "stay of up to 8 hours",
         "all these readings (epsilon 6, delta 1e-6)",
-        "2 binary sensors together",
     ):
         assert fact in told
-    assert "whether someone was there, and when (epsilon 2, delta 0); the other sensors do not" in told
-    for name in ("claim", "meaning"):
-        assert "all sensors, the binary ones left out," in call(page, "texts.js", name, both, "floorplan")
-    alone = call(page, "texts.js", "claim", HOUR | {"bits": bits | {"shared": 1}}, "floorplan")
-    assert "The bits of a binary sensor hide in every hour" in alone
-    assert "stay" not in alone
     plain, left = (call(page, "texts.js", "notHidden", info, "floorplan") for info in (HOUR, both))
     extra = " ".join(sentence for sentence in left if sentence not in plain)
-    assert [fact for fact in ("anyone who moves", "8 hours, or returns", "Habits") if fact not in extra] == []
+    assert [fact for fact in ("anyone who moves", "8 hours, or returns") if fact not in extra] == []
 
 
 def test_what_a_claim_leaves_open_stands_beside_it(page: Page) -> None:
@@ -223,6 +215,33 @@ def test_the_view_of_an_attacker_says_when_it_beats_the_rule_of_thumb(
     assert ("the walls and how sources move, and has more than one window" in shown) is beaten
 
 
+def test_a_site_of_bits_says_what_it_hides_and_which_zones_are_in_use(page: Page) -> None:
+    bits = HOUR | {"alpha": None, "shared": 3, "assumptions": ["It assumes fresh noise."]}
+    told = call(page, "texts.js", "claim", bits, "bits")
+    assert "Whether one person is there, when, and in which zone, is hidden in every hour" in told
+    assert "Habits: each further hour" in call(page, "texts.js", "notHidden", bits, "bits")[0]
+    assert "fresh noise" in call(page, "texts.js", "meaning", bits, "bits")
+    longer = {"seconds": 28_800, "epsilon": 19.6, "radius": None, "right_place": None}
+    assert "epsilon 19.7" in call(page, "texts.js", "longerText", {"kind": "bits", "longer": longer})
+    zones = [{"id": "a", "probability": 0.93, "expected": 0.93, "occupied": True}]
+    zones.append({"id": "b", "probability": 0.2, "expected": 0.2, "occupied": False})
+    result = {
+        "failed": False,
+        "status": "solved",
+        "counts": None,
+        "estimator": "presence",
+        "zones": zones,
+        "sources": [],
+    }
+    space = {"kind": "bits", "zones": [{"id": "a", "label": "Study"}, {"id": "b", "label": "Hall"}]}
+    assert call(page, "texts.js", "headline", result, space) == {
+        "title": "1 of 2 zones in use: Study",
+        "sure": "at least 80 % sure of each zone",
+    }
+    lanes = call(page, "texts.js", "laneTexts", result, space)
+    assert [(lane["label"], lane["text"]) for lane in lanes] == [("Study", "someone, 93 %"), ("Hall", "no one, 80 %")]
+
+
 @pytest.mark.parametrize(
     ("odds", "fact"),
     [
@@ -236,9 +255,6 @@ def test_what_eight_hours_reveal_is_never_rounded_down(page: Page, odds: dict[st
     shown = call(page, "texts.js", "longerText", {"kind": "floorplan", "longer": longer})
     for part in ("8 hours", fact, "keeps every reading", "epsilon 19.7"):
         assert part in shown
-    assert "binary" not in shown
-    shape = {"kind": "floorplan", "longer": longer | {"without_bits": True}}
-    assert "leaves out the binary sensors" in call(page, "texts.js", "longerText", shape)
 
 
 def test_a_method_without_probabilities_shows_none(page: Page) -> None:

@@ -15,9 +15,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.storage import Reading, Store
 from cloakwork.collect.zone_publisher import LASTING_S, LastingReasons, ZonePublisher
-from cloakwork.collect.zones_in_use import in_use
 from cloakwork.errors import InputError
 from cloakwork.mqtt import ALARMS, AWAY, BrokerAddress
 from cloakwork.mqtt.connection import make_client
@@ -150,31 +148,6 @@ def test_states_follow_results_and_old_results_are_not_published(broker: Broker)
     assert [state["occupied"] for state in listener.states("room-1")] == [True, False]
     assert [state["occupied"] for state in listener.states("room-2")] == [False, False]
     assert not any(retained for topic, _, retained in listener.heard if topic.startswith("cloakwork/zones/flat/"))
-
-
-def test_a_zone_that_bits_watch_is_in_use_as_their_reports_say(broker: Broker, sqlite_store: Store) -> None:
-    sensor = '[[sensor]]\nid = "{}"\n{}\n'
-    bits = "[privacy.binary]\nepsilon = 36.0\n[presence]\nshare = 0.5\n"  # 6 readings: a report is true in 99.8 %
-    seat = sensor.format("seat", 'kind = "binary"\nzone = "living"')
-    text = NAMED.replace("sensors = 12\n", "") + bits + sensor.format("a", "at = [1.0, 1.0]") + seat
-    site = flat_site(text)
-    period = site.schedule.period_ms
-    first = now() // period - 15
-    reports = [Reading("flat", "seat", k, (first + k) * period, int(k < 10), 0) for k in range(15)]
-    with (
-        listening(broker) as listener,
-        telling(broker, site, in_use=lambda _, time: in_use(sqlite_store, site, time)) as teller,
-    ):
-        until(lambda: teller.state.connected)
-        for part in (reports[:10], reports[10:]):  # the seat is taken, and then free
-            sqlite_store.readings.add(part)
-            heard = len(listener.states("living/in-use"))
-            teller.result(flat_result(site, part[-1].time, zone=None))
-            until(lambda heard=heard: len(listener.states("living/in-use")) > heard)  # type: ignore[misc]
-    taken, free = listener.states("living/in-use")
-    assert (taken["occupied"], free["occupied"]) == (True, False)
-    assert free["probability"] < 0.01
-    assert taken["probability"] > 0.99
 
 
 def test_alarms_are_problems_with_their_reasons_and_need_no_result(broker: Broker) -> None:

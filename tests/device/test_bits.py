@@ -11,16 +11,25 @@ import pytest
 
 from cloakwork.collect import Role, open_store
 from cloakwork.device import ConstantReading, provision
-from cloakwork.errors import InputError, PlanError, SiteError
-from cloakwork.keys import Unveiling, load_keys
+from cloakwork.errors import PlanError, SiteError
+from cloakwork.keys import Unveiling, load_keys, new_keys, save_keys
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy import Budget, flip_table, keyed_noise
+from cloakwork.privacy import flip_table, keyed_noise
 from cloakwork.sensor.device import TAKE, Device
 from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.table import look_up
 from cloakwork.sensor.wire import read_reading
-from cloakwork.site import Plan, Site, clock_ms, freeze, load_plan, load_site, parse_site, plan_beside
+from cloakwork.site import (
+    BitPlan,
+    BitSite,
+    freeze_bits,
+    load_any_plan,
+    load_any_site,
+    parse_any_site,
+    parse_site,
+    plan_beside,
+)
 from tests import micropython
 from tests.broker import Broker
 from tests.collect.collector_process import Collector, HttpClient, fork_server
@@ -29,37 +38,36 @@ from tests.ports import free_port
 from tests.waiting import until
 
 SITE = """name = "hall"
-sensors = 4
-[physics]
-kind = "line"
-places = 12
-T = 0.01
-[sources]
-kind = "pulse"
-[privacy]
-epsilon = 8.0
-delta = 1e-3
-alpha = 0.05
-window = "1min"
-readings_per_window = 60
-[privacy.binary]
+[bits]
 epsilon = 2.0
 delta = 1e-5
+window = "1min"
+readings_per_window = 60
 [[zone]]
 id = "left"
-between = [0.0, 0.5]
 [[sensor]]
 id = "door"
-kind = "binary"
 zone = "left"
 """
-DOOR = '[[sensor]]\nid = "door"\nkind = "binary"\nzone = "left"\n'
 WORDS = 1 << 127
 
 
 @pytest.fixture(scope="module")
-def site() -> Site:
-    return parse_site(SITE)
+def site() -> BitSite:
+    site = parse_any_site(SITE)
+    assert isinstance(site, BitSite)
+    return site
+
+
+@pytest.fixture(scope="module")
+def plan(site: BitSite) -> BitPlan:
+    return freeze_bits(site)
+
+
+@pytest.fixture
+def keys(tmp_path: Path, site: BitSite) -> Path:
+    save_keys(new_keys(site.name), tmp_path / "keys.json")
+    return tmp_path / "keys.json"
 
 
 def sent_bits(folder: Path, bits: list[int | None]) -> list[tuple[int, int, int]]:
@@ -78,9 +86,8 @@ def sent_bits(folder: Path, bits: list[int | None]) -> list[tuple[int, int, int]
     return messages
 
 
-def test_the_table_of_a_device_has_exactly_the_probabilities_of_the_flip(site: Site, plan: Plan) -> None:
+def test_the_table_of_a_device_has_exactly_the_probabilities_of_the_flip(site: BitSite, plan: BitPlan) -> None:
     flip = site.flip
-    assert flip is not None
     cuts = plan.noise("door").table.cuts
     cut = int.from_bytes(cuts, "big")
     assert 0 <= WORDS - cut - flip.words <= flip.words * 2e-9 + 2, "the frozen surplus, towards more noise"
@@ -91,7 +98,7 @@ def test_the_table_of_a_device_has_exactly_the_probabilities_of_the_flip(site: S
     assert [drawn.count(value) for value in range(3)] == [12, 2, 2]
 
 
-def test_a_key_holder_gets_the_bits_back_and_no_one_else(plan: Plan, keys: Path, tmp_path: Path) -> None:
+def test_a_key_holder_gets_the_bits_back_and_no_one_else(plan: BitPlan, keys: Path, tmp_path: Path) -> None:
     made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=keys, resolution=1.0)
     bits: list[int | None] = [int(bit) for bit in np.random.default_rng(3).integers(0, 2, 400)]
     assert "(1, 1)" in (made.folder / "measure.py").read_text()
@@ -109,7 +116,9 @@ def test_a_key_holder_gets_the_bits_back_and_no_one_else(plan: Plan, keys: Path,
     assert [int(value) for row in rows for value in row.value] == bits
 
 
-def test_a_bit_that_cannot_be_read_or_is_none_is_flipped_like_any_other(plan: Plan, keys: Path, tmp_path: Path) -> None:
+def test_a_bit_that_cannot_be_read_or_is_none_is_flipped_like_any_other(
+    plan: BitPlan, keys: Path, tmp_path: Path
+) -> None:
     folders = [
         provision(plan, "door", tmp_path / name, broker=BrokerAddress(), keys=None, resolution=1.0).folder
         for name in ("failing", "wrong")
@@ -120,7 +129,7 @@ def test_a_bit_that_cannot_be_read_or_is_none_is_flipped_like_any_other(plan: Pl
         assert 90 < sum(sent) < 210, "0 for nothing and 1 for 7, flipped in 48 % of cases"
 
 
-def test_a_board_draws_the_same_flips(plan: Plan, keys: Path, tmp_path: Path) -> None:
+def test_a_board_draws_the_same_flips(plan: BitPlan, keys: Path, tmp_path: Path) -> None:
     made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=keys, resolution=1.0)
     generation = made.generation
     seqs = np.array([sequence(generation, counter) for counter in range(1500)])
@@ -135,59 +144,54 @@ def test_a_board_draws_the_same_flips(plan: Plan, keys: Path, tmp_path: Path) ->
     assert report["steps"] == [[1, 16]], "one look-up a bit"
 
 
-def test_a_day_of_the_whole_site_is_the_sum_of_both_claims(site: Site, plan: Plan) -> None:
-    cloak, flip = plan.cloak(site), site.flip
-    assert flip is not None
-    day, readings = plan.budget(cloak, 86_400), plan.schedule.most(clock_ms(86_400))
-    by_hand = Budget().cloak(cloak, readings=readings).choice(flip.each, times=readings)
-    assert day.epsilon(1e-3) == pytest.approx(by_hand.epsilon(1e-3), rel=1e-6)
-    assert day.epsilon(1e-3) > max(cloak.over(readings).epsilon(1e-3), flip.over(readings, 1e-3))
-
-
-@pytest.mark.parametrize(("scope", "groups"), [('"sensor"', 4), ("3", 2), ('"network"', 1)])
-def test_a_claim_for_some_sensors_counts_every_sensor_in_a_budget(scope: str, groups: int) -> None:
-    single = parse_site(SITE.replace("alpha = 0.05", f"alpha = 0.05\nscope = {scope}"))
-    cloak = single.cloak()
-    hour, readings = freeze(single, cloak).budget(cloak, 3600), single.schedule.most(clock_ms(3600))
-    assert hour.mu2 == pytest.approx(groups * readings * cloak.frame_mu**2)
-
-
-def test_a_plan_carries_the_claim_and_refuses_another(site: Site, plan: Plan, tmp_path: Path) -> None:
+def test_a_plan_carries_the_claim_and_refuses_another(site: BitSite, plan: BitPlan, tmp_path: Path) -> None:
     plan.write(tmp_path / "plan.json")
-    assert load_plan(tmp_path / "plan.json") == plan
-    assert plan.ids == ("s1", "s2", "s3", "s4", "door")
-    other = parse_site(SITE.replace("epsilon = 2.0", "epsilon = 1.0"))
-    with pytest.raises(PlanError):
-        plan.cloak(other)
-    renamed = parse_site(SITE.replace('"left"', '"west"'))
+    assert load_any_plan(tmp_path / "plan.json") == plan
+    assert plan.ids == ("door",)
+    for old, new in (
+        ("epsilon = 2.0", "epsilon = 1.0"),
+        ("epsilon = 2.0", "epsilon = 2.0\nshared = 2"),
+        ("door", "seat"),
+    ):
+        with pytest.raises(PlanError):
+            plan.check(parse_any_site(SITE.replace(old, new)))
+    renamed = parse_any_site(SITE.replace('"left"', '"west"'))
     assert renamed.digest == site.digest, "naming a room needs no new plan"
+    plan.check(renamed)
+    with pytest.raises(SiteError, match="no sensor"):
+        plan.noise("seat")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [
-        ('zone = "left"\n', 'zone = "right"\n', "sensor[1].zone"),
-        ('zone = "left"\n', "", "sensor[1]"),
-        ('zone = "left"\n', 'zone = "left"\nat = 0.3\n', "sensor[1]"),
-        ("[privacy.binary]\nepsilon = 2.0\ndelta = 1e-5\n", "", ""),
-        ("readings_per_window = 60\n", "", "privacy"),
-        ("epsilon = 2.0", "epsilon = 1000.0", "privacy.binary"),
-        ("delta = 1e-5", "delta = 1.0", "privacy.binary.delta"),
-        ('kind = "binary"', 'kind = "bool"', "sensor[1].kind"),
-        (DOOR, DOOR + DOOR.replace("door", "seat"), "privacy.binary"),
+        ('zone = "left"\n', 'zone = "right"\n', ""),
+        ('zone = "left"\n', "", "sensor[1].zone"),
+        ('zone = "left"\n', 'zone = "left"\nat = 0.3\n', "sensor[1].at"),
+        ("readings_per_window = 60\n", "", "bits.readings_per_window"),
+        ("epsilon = 2.0", "epsilon = 1000.0", "bits.epsilon"),
+        ("epsilon = 2.0", "epsilon = 2.0\nlate = 40.0", "bits.late"),
+        ("delta = 1e-5", "delta = 1.0", "bits.delta"),
+        ("[bits]\n", "[bits]\nalpha = 1.0\n", "bits.alpha"),
+        ('[[zone]]\nid = "left"\n', "", "zone"),
+        (SITE, SITE + '[[sensor]]\nid = "door"\nzone = "left"\n', "sensor"),
     ],
 )
 def test_a_site_file_that_is_wrong_about_bits_names_the_key(old: str, new: str, key: str) -> None:
     with pytest.raises(SiteError) as refused:
-        parse_site(SITE.replace(old, new))
+        parse_any_site(SITE.replace(old, new))
     lines = refused.value.values["lines"]
     assert isinstance(lines, dict)
     assert key in lines
 
 
-def test_a_bit_is_no_part_of_the_physics(plan: Plan) -> None:
-    with pytest.raises(InputError, match="binary"):
-        plan.sensor("door")
+def test_a_site_has_readings_or_bits() -> None:
+    for table in ("physics", "sources", "privacy"):
+        with pytest.raises(SiteError, match="two site files") as refused:
+            parse_any_site(SITE + f"[{table}]\n")
+        assert refused.value.values["lines"] == {"bits": 2}
+    with pytest.raises(SiteError, match="no map"):
+        parse_site(SITE)
 
 
 @pytest.mark.parametrize("bit", [0, 1])
@@ -196,9 +200,10 @@ def test_the_collector_says_whether_a_room_is_in_use(
 ) -> None:
     file, store = tmp_path / "hall.toml", str(tmp_path / "store.db")
     text = SITE.replace('"1min"\nreadings_per_window = 60', '"4s"\nreadings_per_window = 20')
-    file.write_text(text.replace("[privacy.binary]\nepsilon = 2.0", "[privacy.binary]\nepsilon = 60.0"))
-    site = load_site(file)
-    plan = freeze(site, site.cloak())
+    file.write_text(text.replace("epsilon = 2.0", "epsilon = 60.0"))
+    site = load_any_site(file)
+    assert isinstance(site, BitSite)
+    plan = freeze_bits(site)
     plan.write(plan_beside(file))
     made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=None, resolution=1.0)
     with open_store(store) as opened:
@@ -208,8 +213,8 @@ def test_the_collector_says_whether_a_room_is_in_use(
 
     def sure() -> bool:
         """Whether the bits, of which 5 % are flipped, have told the state of the door."""
-        [zone] = client.ask("GET", "/v1/sites/hall/presence").body["zones"]
-        return zone["reports"] > 5 and any(abs(bit - chance) < 0.01 for chance in zone["probability"][-20:])
+        found = client.ask("GET", "/v1/sites/hall/latest").body
+        return bool(found.get("zones")) and abs(bit - found["zones"][0]["probability"]) < 0.01
 
     collector.start()
     try:

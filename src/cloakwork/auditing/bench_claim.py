@@ -11,8 +11,8 @@ from cloakwork.auditing.audit import ANNOUNCED
 from cloakwork.auditing.result import Verdict
 from cloakwork.errors import InputError
 from cloakwork.physics import Family
-from cloakwork.privacy import CUT_BITS, LaplaceProfile, NoiseLaw, Profile, reading_mu
-from cloakwork.site import Plan, Site
+from cloakwork.privacy import LaplaceProfile, NoiseLaw, Profile, reading_mu
+from cloakwork.site import BitPlan, Plan, Site
 
 FEWEST_REPORTS = 300  # that an audit needs
 STRONG_SHIFT = 2.0  # standard deviations: noise a tenth too small then shows in a few thousand readings
@@ -273,18 +273,17 @@ class BitClaim:
         )
 
 
-def bit_claim(plan: Plan, sensor: str, *, shift: float | None = None, epsilon: float | None = None) -> BitClaim:
-    """The claim for one report of a binary sensor of a plan; `shift` is refused, since bits have none."""
-    if plan.bits is None or sensor not in plan.bits.ids:
-        raise InputError(f"{sensor} is not a binary sensor of this plan.", sensor=sensor)
+def bit_claim(plan: BitPlan, sensor: str, *, shift: float | None = None, epsilon: float | None = None) -> BitClaim:
+    """The claim for one report of a sensor of a plan; `shift` is refused, since bits have none."""
+    if sensor not in plan.ids:
+        raise InputError(f"{plan.site} has no sensor {sensor!r}. It has {', '.join(plan.ids)}.", sensor=sensor)
     if shift is not None:
         raise InputError(
             f"shift={shift:g}: {sensor} is a binary sensor. Have it see 0 in one set-up and 1 in the other.",
             shift=shift,
             argument="shift",
         )
-    other = int(plan.bits.words, 16) / 2.0**CUT_BITS
-    each = math.log((1 - other) / other) * (1 + 1e-12)
+    other, each = plan.other, plan.each
     at = each if epsilon is None else not_negative("epsilon", epsilon)
     delta = 0.0 if at >= each else 1 - other - math.exp(at) * other + 1e-12
     return BitClaim(sensor=sensor, truth=1 - other, epsilon=at, delta=delta)

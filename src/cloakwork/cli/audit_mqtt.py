@@ -35,7 +35,7 @@ from cloakwork.cli.audit import CONFIDENCE, AuditOptions, audited, finish, refus
 from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable
 from cloakwork.errors import BrokerError, InputError
 from cloakwork.mqtt import parse_broker
-from cloakwork.site import Plan, Site, load_plan, load_site, plan_beside
+from cloakwork.site import BitPlan, FrozenPlan, Plan, Site, load_any_plan, load_any_site, plan_beside
 
 TENTH_LESS = 0.9  # of the planned noise
 SLOW = 1.2  # times as long as announced: then the estimate is corrected
@@ -85,15 +85,19 @@ class BenchResult:
 
 def run_mqtt(path: Path, bench: BenchOptions, options: AuditOptions) -> None:
     """Audit a device on the bench, over a broker."""
-    site = load_site(path)
+    site = load_any_site(path)
     file = bench.plan or plan_beside(path)
-    plan = load_plan(file)
-    plan.cloak(site, file=file)  # refuses a plan of another site, or of this one before it changed
+    plan = load_any_plan(file)
+    plan.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
     claim: Claim
-    if bench.sensor in plan.binary_ids:
+    subject: Callable[[BenchResult], Subject]
+    if isinstance(plan, BitPlan):
         claim = bit_claim(plan, bench.sensor, shift=bench.shift, epsilon=bench.epsilon)
+        subject = partial(_bit_subject, plan, claim)
     else:
+        assert isinstance(site, Site)  # noqa: S101 - the plan fits it
         claim = bench_claim(site, plan, bench.sensor, shift=bench.shift, epsilon=bench.epsilon)
+        subject = partial(_subject, plan, claim)
     if options.reports < FEWEST_REPORTS:
         raise InputError(f"--reports {options.reports}: an audit needs at least {FEWEST_REPORTS} with each set-up.")
     changer = _changer(bench.between)
@@ -107,14 +111,11 @@ def run_mqtt(path: Path, bench: BenchOptions, options: AuditOptions) -> None:
         _note_kept(files, claim, options)
         raise
     note(f"the recordings are {folder / 'setup-0.csv'} and {folder / 'setup-1.csv'}")
-    if isinstance(claim, BitClaim):
-        finish(result.audit, _bit_subject(site, plan, claim, result), options)
-    else:
-        finish(result.audit, _subject(site, plan, claim, result), options)
+    finish(result.audit, subject(result), options)
 
 
 def _record(
-    plan: Plan,
+    plan: FrozenPlan,
     bench: BenchOptions,
     claim: Claim,
     files: Files,
@@ -269,10 +270,10 @@ def _change(changer: list[str]) -> None:
         raise InputError(f"--between {shlex.join(changer)}: it ended with exit code {done.returncode}.")
 
 
-def _subject(site: Site, plan: Plan, claim: BenchClaim, result: BenchResult) -> Subject:
+def _subject(plan: Plan, claim: BenchClaim, result: BenchResult) -> Subject:
     audit, comparison = result.audit, compare(claim, result.readings)
     return Subject(
-        name=f"The sensor {claim.sensor} of {site.name}",
+        name=f"The sensor {claim.sensor} of {plan.site}",
         inputs=("set-up 0", "set-up 1"),
         claim=(
             f"By the plan {plan.digest[:12]} this sensor adds {claim.law.title()} noise with a standard deviation of "
@@ -295,9 +296,9 @@ def _subject(site: Site, plan: Plan, claim: BenchClaim, result: BenchResult) -> 
     )
 
 
-def _bit_subject(site: Site, plan: Plan, claim: BitClaim, result: BenchResult) -> Subject:
+def _bit_subject(plan: BitPlan, claim: BitClaim, result: BenchResult) -> Subject:
     return Subject(
-        name=f"The binary sensor {claim.sensor} of {site.name}",
+        name=f"The binary sensor {claim.sensor} of {plan.site}",
         inputs=("set-up 0", "set-up 1"),
         claim=(
             f"By the plan {plan.digest[:12]} this sensor reports what it sees with probability {claim.truth:.6g}, and "

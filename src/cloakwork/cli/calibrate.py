@@ -146,7 +146,7 @@ def rounded_baseline(value: float) -> float:
 
 
 def _new_text(site: Site, text: str, changes: Changes) -> str:
-    if not site.spec.located and any(path[0] == "sensor" for path in changes):
+    if not site.spec.sensor and any(path[0] == "sensor" for path in changes):
         positions = site.physics.sensor_positions.tolist()  # type: ignore[attr-defined]
         text = listed_sensors(text, list(zip(site.sensor_ids, positions, strict=True)))
     return edited(text, changes)

@@ -11,7 +11,7 @@ from cloakwork.cli.arguments import Json, KeyFile, SensorId, SiteFile
 from cloakwork.cli.output import as_json, note, refuse_input, say, table
 from cloakwork.keys import Generation, KeyRing, load_keys
 from cloakwork.sensor.keystream import EPOCH
-from cloakwork.site import load_site
+from cloakwork.site import load_any_site
 
 keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 SHORT = 12  # digits of a digest that a person compares
@@ -22,7 +22,7 @@ def new(
     site: SiteFile, out: Annotated[Path, typer.Option("--out", help="Key file to write.")] = Path("keys.json")
 ) -> None:
     """Create the keys of a site."""
-    name = load_site(site).name
+    name = load_any_site(site).name
     refuse_input(out, site)
     key_store.save_keys(key_store.new_keys(name), out)
     note(f"wrote the keys of {name} to {out}")

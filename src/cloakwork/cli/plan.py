@@ -14,13 +14,10 @@ from cloakwork.cli.arguments import Json, Scheduler, SiteFile
 from cloakwork.cli.output import as_json, busy, counted, say, table
 from cloakwork.cli.planned_accuracy import (
     OverTime,
-    bit_values,
-    bits_over_time,
     cost_of_drift,
     drift_sentences,
     duration,
     over_time,
-    print_bits,
     print_over_time,
     seen_sensors,
     share_noticed,
@@ -29,6 +26,7 @@ from cloakwork.cli.planned_accuracy import (
     unit_of_length,
     window_limits,
 )
+from cloakwork.cli.planned_bits import plan_bits
 from cloakwork.cli.planned_noise import planning, refuse_impossible, write_plan
 from cloakwork.cli.sweep import (
     Alphas,
@@ -47,7 +45,7 @@ from cloakwork.cli.sweep import (
 from cloakwork.errors import InputError
 from cloakwork.physics import Nuisance
 from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw
-from cloakwork.site import Plan, Schedule, Site, clock_ms, freeze, load_site
+from cloakwork.site import BitSite, Plan, Schedule, Site, clock_ms, freeze, load_any_site
 
 EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
 LOCATING = "Locating a lone source from one window, along one axis (Cramer-Rao: unbiased methods)"
@@ -72,9 +70,15 @@ def plan(
     """Print the plan of a site and write it to a file, or compare settings."""
     if compare and out is not None:
         raise InputError("--sweep with --out: change the site file first, then write its plan with --out.")
-    site = load_site(path)
-    odd = refuse_impossible(site, path)
+    site = load_any_site(path)
     options = SweepOptions(alpha, epsilon, readings, sensors, resolution, need, frames, plot, scheduler, kept)
+    if isinstance(site, BitSite):
+        if compare:
+            raise InputError("--sweep compares maps, and bits have none. Change epsilon under [bits], and plan again.")
+        options.refuse_any()
+        plan_bits(site, path, out, json=json)
+        return
+    odd = refuse_impossible(site, path)
     if compare:
         sweep(site, path, options, json=json)
         return
@@ -85,19 +89,14 @@ def plan(
         bounds = window_limits(cloak)
         over = over_time(site, cloak, frozen.schedule, bounds)
         explanation = cloak.explain(sensor_names=site.sensor_ids)
-        bits = [] if site.flip is None else bits_over_time(site.flip, cloak, frozen)
     if out is not None:
         write_plan(frozen, out, path, *site.files.values())
     if json:
-        binary = None if site.flip is None else bit_values(site, site.flip, bits)
         warnings = [str(oddity) for oddity in odd]
-        values = plan_values(site, cloak, frozen, bounds, over, explanation)
-        as_json(values | {"binary": binary, "warnings": warnings})
+        as_json(plan_values(site, cloak, frozen, bounds, over, explanation) | {"warnings": warnings})
     else:
         _print(site, cloak, frozen, bounds, over)
         say(explanation)
-        if site.flip is not None:
-            print_bits(site, site.flip, cloak, bits)
 
 
 def plan_values(

@@ -1,4 +1,4 @@
-"""How much a plan leaves to see: of a lone source in a frame, in a window and over a long time, and of bits."""
+"""How much a plan leaves to see: of a lone source in a frame, in a window and over a long time."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -9,9 +9,9 @@ from cloakwork._checks import rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits, bayes_risk, limits
 from cloakwork.cli.output import say, table
 from cloakwork.physics import Drift, FloorPlan, Physics
-from cloakwork.privacy import Cloak, Flip, NoiseLaw, Profile, Scope
+from cloakwork.privacy import Cloak, NoiseLaw, Profile, Scope
 from cloakwork.recovery import Problem, noticed, samples_locally
-from cloakwork.site import Plan, Schedule, Site, clock_ms
+from cloakwork.site import Schedule, Site, clock_ms
 
 FOUND = 0.999  # once a source is found this often, more readings are not simulated
 HORIZONS = (
@@ -217,47 +217,3 @@ def stay_values(cloak: Cloak) -> dict[str, object] | None:
         "time_constant": float(cloak.offsets.over[0]),
         "renew": cloak.slow.renew,
     }
-
-
-@dataclass(frozen=True)
-class BitsOverTime:
-    """The epsilon of all reports of a binary sensor in a span of time, and `together` with all other sensors."""
-
-    time: str
-    epsilon: float
-    together: float
-
-
-def bits_over_time(flip: Flip, cloak: Cloak, plan: Plan) -> list[BitsOverTime]:
-    """Rows on an hour, eight hours, a day, a week and a year; the sum is at the sum of both deltas."""
-    delta = flip.delta + cloak.delta
-    return [
-        BitsOverTime(
-            time,
-            flip.over(plan.schedule.most(clock_ms(seconds)), flip.delta),
-            plan.budget(cloak, seconds).epsilon(delta),
-        )
-        for time, seconds in HORIZONS
-    ]
-
-
-def bit_values(site: Site, flip: Flip, over: list[BitsOverTime]) -> dict[str, object]:
-    """The claim of the binary sensors as plain values."""
-    return {
-        "sensors": list(site.binary_ids),
-        **{key: getattr(flip, key) for key in ("epsilon", "delta", "each", "truth")},
-        "over_time": [asdict(span) for span in over],
-    }
-
-
-def print_bits(site: Site, flip: Flip, cloak: Cloak, over: list[BitsOverTime]) -> None:
-    """Print what the binary sensors hide, and what they reveal over a day, a week and a year."""
-    say(f"\nBinary sensors: {', '.join(site.binary_ids)}\n\n{flip.explain()}\n")
-    say(
-        "The other sensors of this site do not hide presence: where they see the same zones, this claim hides little.\n"
-    )
-    rows = [(span.time, rounded_up(span.epsilon, 3), rounded_up(span.together, 3)) for span in over]
-    title = f"An observer who keeps everything (delta {flip.delta:g} for bits, {flip.delta + cloak.delta:g} together)"
-    table(title, ("over", "epsilon of the bits", "with all other sensors"), rows)
-    say("(The last column is for someone who moves within alpha, in each frame, and is there or not besides.)\n")
-    say("(Someone who is there, or away, all that time: habits show over weeks, whatever hides a single window.)\n")

@@ -7,7 +7,18 @@ from cloakwork.cli.output import busy, counted, note, refuse_input
 from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import Family
 from cloakwork.privacy import Cloak, Design
-from cloakwork.site import Oddity, Plan, Site, load_plan, locate, oddities, plan_beside
+from cloakwork.site import (
+    BitSite,
+    FrozenPlan,
+    Oddity,
+    Plan,
+    Site,
+    load_any_plan,
+    load_plan,
+    locate,
+    oddities,
+    plan_beside,
+)
 
 SHOWN = 12  # characters of a digest
 
@@ -49,11 +60,11 @@ def planned_noise(site: Site, site_file: Path, plan_file: Path | None) -> Planne
     return PlannedNoise(cloak, plan, file)
 
 
-def write_plan(plan: Plan, out: Path, *inputs: Path) -> None:
+def write_plan(plan: FrozenPlan, out: Path, *inputs: Path) -> None:
     """Write a plan; keep a copy of the one that it replaces, which the readings made under it still need."""
     refuse_input(out, *inputs)
     try:
-        old = load_plan(out) if out.is_file() else None
+        old = load_any_plan(out) if out.is_file() else None
     except SiteError:
         raise InputError(
             f"{out} exists and is not a plan: give another name, or move it away.", path=str(out)
@@ -71,9 +82,9 @@ def write_plan(plan: Plan, out: Path, *inputs: Path) -> None:
         )
 
 
-def refuse_impossible(site: Site, path: Path) -> tuple[Oddity, ...]:
+def refuse_impossible(site: Site | BitSite, path: Path) -> tuple[Oddity, ...]:
     """Note what is odd about a site file, with its lines, and return it; refuse what is impossible."""
-    found, text = oddities(site), path.read_text(encoding="utf-8")
+    found, text = () if isinstance(site, BitSite) else oddities(site), path.read_text(encoding="utf-8")
     lines = [f"{path}, line {locate(text, oddity.key)}: {oddity}" for oddity in found]
     impossible = [line for line, oddity in zip(lines, found, strict=True) if oddity.impossible]
     if impossible:

@@ -15,7 +15,7 @@ from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
 from cloakwork.physics import FloorPlan
-from cloakwork.site import Site, load_plan, load_site, plan_beside
+from cloakwork.site import BitSite, Site, load_any_plan, load_any_site, plan_beside
 
 FLASH = 64 * 1024
 
@@ -45,7 +45,7 @@ def provision(
     json: Json = False,
 ) -> None:
     """Write the folders of devices. In --broker and --password-file, {id} stands for the id of each sensor."""
-    site = load_site(path)
+    site = load_any_site(path)
     refuse_impossible(site, path)
     file = plan or plan_beside(path)
     if not file.exists():
@@ -53,8 +53,8 @@ def provision(
             f"{file}: there is no frozen plan yet. Write one with: "
             f"cloakwork plan {shlex.quote(str(path))} --out {shlex.quote(str(file))}"
         )
-    frozen = load_plan(file)
-    frozen.cloak(site, file=file)  # refuses a plan of another site, or of this one before it changed
+    frozen = load_any_plan(file)
+    frozen.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
     if every == bool(sensors):
         raise InputError(f"give{' either' if every else ''} --id SENSOR, which may be repeated, or --all.")
     if out is not None and (every or len(sensors or ()) > 1):
@@ -85,7 +85,7 @@ def provision(
             folder,
             broker=brokers[sensor],
             keys=keys,
-            unit="" if sensor in site.binary_ids else site.unit,
+            unit=site.unit,
             resolution=site.resolution_of(sensor),
             bench=bench,
             period=period,
@@ -124,9 +124,9 @@ def _described(sensor: str, made: Provisioned) -> dict[str, object]:
     return {"sensor": sensor, "folder": str(made.folder), "generation": made.generation, **sizes}
 
 
-def _say_written(site: Site, sensor: str, made: Provisioned) -> None:
+def _say_written(site: Site | BitSite, sensor: str, made: Provisioned) -> None:
     say(f"wrote {made.folder}: {made.configuration:,} bytes of configuration, {made.code:,} bytes of code")
-    if isinstance(site.physics, FloorPlan) and sensor in site.sensor_ids:
+    if isinstance(site, Site) and isinstance(site.physics, FloorPlan):
         x, y = site.physics.sensor_positions[site.sensor_ids.index(sensor)].tolist()
         note(f"{sensor} hangs at x = {x:g}, y = {y:g} m")
     if made.configuration > FLASH:
@@ -134,7 +134,12 @@ def _say_written(site: Site, sensor: str, made: Provisioned) -> None:
 
 
 def _say_next(
-    site: Site, made: list[tuple[str, Provisioned]], *, keyed: bool, brokers: list[BrokerAddress], target: Target
+    site: Site | BitSite,
+    made: list[tuple[str, Provisioned]],
+    *,
+    keyed: bool,
+    brokers: list[BrokerAddress],
+    target: Target,
 ) -> None:
     sensor, device = made[0]
     resolution = site.resolution_of(sensor)

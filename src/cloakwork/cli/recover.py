@@ -71,8 +71,6 @@ def recover(
     _check_output(out, plot, scheduler, in_parts=in_parts)
     _check_source(readings, from_store, since, until)
     site = load_site(path)
-    if site.binary_ids:
-        note(f"bits are no part of the map: reports of {', '.join(site.binary_ids)} are passed over")
     with ExitStack() as stack:
         noise = planned_noise(site, path, plan)
         if from_store is None:
@@ -132,7 +130,7 @@ def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray)
 
 
 def _file_frames(readings: list[Path], site: Site, noise: PlannedNoise) -> FramesToRecover:
-    files = [ReadingsFile(path, site.sensor_ids, others=site.binary_ids, plan=noise.id) for path in readings]
+    files = [ReadingsFile(path, site.sensor_ids, plan=noise.id) for path in readings]
     file = files[0] if len(files) == 1 else MergedFrames(files)
     return FramesToRecover(file, file.size, lambda _: file.bytes_read)
 

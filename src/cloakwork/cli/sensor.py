@@ -18,7 +18,7 @@ from cloakwork.mqtt import parse_broker
 from cloakwork.sensor.board import UNSTATED, check_resolution
 from cloakwork.sensor.check import COUNT, FEWEST
 from cloakwork.sensor.errors import SensorError
-from cloakwork.site import load_plan, load_site, plan_beside
+from cloakwork.site import load_any_plan, load_any_site, load_site, plan_beside
 
 
 def sensor(
@@ -53,7 +53,7 @@ def sensor(
     site = None if path.is_dir() else path
     if site is not None and plan_beside(site).exists():
         with suppress(PlanError, OSError):  # the device needs only its folder, whatever became of the plan
-            if load_plan(plan_beside(site)).digest != config["plan"]:
+            if load_any_plan(plan_beside(site)).digest != config["plan"]:
                 note(f"{folder} is of another plan than {plan_beside(site)}: provision it again to use that one")
     if check:
         if source is not None and source.startswith("simulated"):
@@ -119,8 +119,7 @@ def _folder(path: Path, sensor: str | None) -> Path:
         raise InputError("--id: give the id of the sensor, or give its provisioned folder instead of the site file.")
     folder = path.parent / "devices" / sensor
     if not folder.is_dir():
-        site = load_site(path)
-        if sensor not in (*site.sensor_ids, *site.binary_ids):
+        if sensor not in load_any_site(path).sensor_ids:
             raise InputError(f"--id {sensor}: {path} has no such sensor.")
         raise InputError(
             f"{folder}: this sensor is not provisioned yet. Provision it with: "

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,10 +17,9 @@ from cloakwork._checks import rounded_up
 from cloakwork.cli.arguments import PlanFile, SiteFile
 from cloakwork.cli.output import note, part_of, written
 from cloakwork.cli.planned_accuracy import unit_of_length, window_limits
-from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
-from cloakwork.privacy import Cloak, LaplaceProfile, Profile, Scope
-from cloakwork.site import Plan, Site, clock_ms, load_site
+from cloakwork.privacy import Cloak, Profile, Scope
+from cloakwork.site import BitSite, FrozenPlan, Plan, Site, clock_ms, load_any_plan, load_any_site, plan_beside
 
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sheet_texts.toml").read_text("utf-8"))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -52,80 +52,149 @@ def sheet(
         raise InputError(f"--language {language}: there are {', '.join(TEXTS)}.", language=language)
     if out.suffix.lower() not in {".html", ".pdf"}:
         raise InputError(f"--out {out}: give a name that ends in .html or .pdf.", path=str(out))
-    site = load_site(path)
-    noise = planned_noise(site, path, plan)
-    if noise.plan is None:
+    site, file = load_any_site(path), plan or plan_beside(path)
+    if not file.is_file():
         raise InputError(
             f"{path} has no plan beside it. A sheet describes a frozen plan: write that first.", path=str(path)
         )
-    page = tenants_page(site, noise.plan, noise.cloak, language, key_holder, contact)
+    frozen = load_any_plan(file)
+    frozen.check(site, file=file)
+    if isinstance(site, BitSite):
+        sections = _bit_sections(site, frozen, TEXTS[language])
+    else:
+        assert isinstance(frozen, Plan)  # noqa: S101 - it fits a site of readings
+        sections = _sections(site, frozen, frozen.cloak(site, file=file), TEXTS[language])
+    page = tenants_page(sections, language, key_holder, contact)
     if out.suffix.lower() == ".pdf":
         _print(page, out)
     else:
-        with written(out, path, *noise.files) as file:
-            file.write(page)
+        with written(out, path, file) as target:
+            target.write(page)
     note(f"wrote {out}")
 
 
-def tenants_page(site: Site, plan: Plan, cloak: Cloak, language: str, key_holder: str, contact: str) -> str:
-    """The sheet as HTML, on one page of A4 when printed."""
-    texts = TEXTS[language]
-    window, length = site.spec.privacy.window, unit_of_length(cloak.physics)
+@dataclass(frozen=True)
+class _Sections:
+    """What a sheet says that depends on the kind of the site, as escaped texts and rows of its table."""
+
+    intro: str
+    measured: str
+    hidden: Sequence[str]
+    shown: Sequence[str]
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str
+    assumed: str
+
+
+def _sections(site: Site, plan: Plan, cloak: Cloak, texts: dict[str, Any]) -> _Sections:
+    """The sections of a site of readings."""
+    window, length, sensors = site.spec.privacy.window, unit_of_length(cloak.physics), cloak.physics.sensors
     alpha = f"{100 * cloak.alpha:.3g} cm" if length == "m" and cloak.alpha < 1 else f"{cloak.alpha:g} {length}".strip()
-    counts = {"measured": cloak.physics.sensors, "bits": len(site.binary_ids)}
     values: dict[str, object] = {
         "site": site.name,
         "plan": plan.id,
-        "sensors": counts["measured"],
+        "sensors": sensors,
         "unit": f" ({site.unit})" if site.unit else "",
         "period": _duration(plan.schedule.period_ms / 1000, texts),
         "window": _duration(window, texts),
         "alpha": _decimal(alpha, texts),
-        "right": _percent(cloak.over(cloak.readings_per_window), texts),
-        "bits": counts["bits"],
-        "wrong": "" if site.flip is None else _decimal(f"{math.floor(1000 * site.flip.other) / 10:g}", texts),
+        "right": _percent(cloak.over(cloak.readings_per_window).right, texts),
     }
     if cloak.stay is not None and site.spec.privacy.stay is not None:
         values["stay"] = _duration(site.spec.privacy.stay.length, texts)
-        values["stay_right"] = _percent(Profile(cloak.stay_mu(cloak.stay.readings)), texts)
+        values["stay_right"] = _percent(Profile(cloak.stay_mu(cloak.stay.readings)).right, texts)
 
     def text(key: str) -> str:
-        return escape(_of_number(texts[key], counts.get(key, 2)).format(**values))
+        return escape(_of_number(texts[key], sensors).format(**values))
 
-    def part(key: str, *body: str) -> str:
-        return f"<h2>{text(f'{key}_title')}</h2>\n" + "\n".join(body)
+    keys = [HIDDEN[cloak.scope]]
+    if cloak.stay is not None:
+        keys.append("hidden_stay" if cloak.scope is Scope.NETWORK else "hidden_stay_few")
+    assumed = ["assumed"]
+    if site.spec.sources.kind == "lasting":
+        assumed.append("lingering_covered" if site.spec.physics.tolerance.memory else "lingering")
+    return _Sections(
+        intro=text("intro"),
+        measured=text("measured"),
+        hidden=[text(key) for key in keys],
+        shown=[*map(escape, texts["shown"]), text("shown_long_stay" if cloak.stay else "shown_stay")],
+        heads=[head.format(**values) for head in texts["time_heads"]],
+        rows=[
+            (name, f"{_right(cloak, count, texts)} %", _located(cloak, count, texts))
+            for name, count in _spans(window, cloak.readings_per_window, plan, texts)
+        ],
+        note=text("time_note"),
+        assumed=" ".join(map(text, assumed)),
+    )
 
-    spans = [(window, values["window"], cloak.readings_per_window)]
+
+def _bit_sections(site: BitSite, plan: FrozenPlan, texts: dict[str, Any]) -> _Sections:
+    """The sections of a site of bits."""
+    flip, window, sensors = site.flip, site.spec.bits.window, len(site.sensor_ids)
+    values: dict[str, object] = {
+        "site": site.name,
+        "plan": plan.id,
+        "sensors": sensors,
+        "period": _duration(plan.schedule.period_ms / 1000, texts),
+        "window": _duration(window, texts),
+        "wrong": _decimal(f"{math.floor(1000 * flip.other) / 10:g}", texts),
+        "right": _percent(flip.right(flip.readings_per_window), texts),
+        "shared": flip.sensors,
+    }
+
+    def text(key: str) -> str:
+        return escape(_of_number(texts[key], sensors).format(**values))
+
+    return _Sections(
+        intro=text("intro"),
+        measured=text("bits_measured"),
+        hidden=[text("bits_hidden")],
+        shown=[escape(line) for line in texts["bits_shown"]],
+        heads=texts["bits_time_heads"],
+        rows=[
+            (name, f"{_percent(flip.right(count), texts)} %")
+            for name, count in _spans(window, flip.readings_per_window, plan, texts)
+        ],
+        note=text("bits_time_note"),
+        assumed=text("bits_assumed"),
+    )
+
+
+def _spans(window: float, within: int, plan: FrozenPlan, texts: dict[str, Any]) -> list[tuple[str, int]]:
+    """A minute, the window, a day and a year, with the most readings of a sensor in each."""
+    spans = [(window, _duration(window, texts), within)]
     spans += [
         (s, texts[name], plan.schedule.most(clock_ms(s)))
         for name, s in SPANS.items()
         if s > window or (name == "minute" and s < window)
     ]
-    rows = [
-        (str(name), f"{_right(cloak, count, texts)} %", _located(cloak, count, texts))
-        for _, name, count in sorted(spans)
-    ]
-    heads = [head.format(**values) for head in texts["time_heads"]]
-    keys = [HIDDEN[cloak.scope]]
-    if cloak.stay is not None:
-        keys.append("hidden_stay" if cloak.scope is Scope.NETWORK else "hidden_stay_few")
-    keys += ["bits_apart"] if site.binary_ids else []
-    assumed = ["assumed"]
-    if site.spec.sources.kind == "lasting":
-        assumed.append("lingering_covered" if site.spec.physics.tolerance.memory else "lingering")
-    shown = [*map(escape, texts["shown"]), text("shown_long_stay" if cloak.stay else "shown_stay")]
+    return [(name, count) for _, name, count in sorted(spans)]
+
+
+def tenants_page(sections: _Sections, language: str, key_holder: str, contact: str) -> str:
+    """The sheet as HTML, on one page of A4 when printed."""
+    texts = TEXTS[language]
+
+    def part(key: str, *body: str) -> str:
+        return f"<h2>{escape(texts[f'{key}_title'])}</h2>\n" + "\n".join(body)
+
+    def own(key: str, value: str) -> str:
+        return f'<p>{escape(texts[key])}</p>\n<div class="own">{escape(value or texts["blank"])}</div>'
+
+    title = escape(texts["title"])
     return "\n".join(
         (
             f'<!doctype html>\n<html lang="{language}">\n<meta charset="utf-8">',
-            f'<meta name="viewport" content="width=device-width"><title>{text("title")}</title><style>{STYLE}</style>',
-            f"<h1>{text('title')}</h1>\n<p>{text('intro')}</p>",
-            part("measured", f"<p>{text('measured')}{' ' + text('bits') if site.binary_ids else ''}</p>"),
-            part("hidden", *(f"<p>{text(key)}</p>" for key in keys)),
-            part("shown", "<ul>", *(f"<li>{line}</li>" for line in shown), "</ul>"),
-            part("time", _table(heads, rows), f"<p><small>{text('time_note')}</small></p>"),
-            part("keys", f'<p>{text("keys")}</p>\n<div class="own">{escape(key_holder) or text("blank")}</div>'),
-            part("ask", f'<p>{text("ask")}</p>\n<div class="own">{escape(contact) or text("blank")}</div>'),
-            f"<p><small>{' '.join(map(text, assumed))}</small></p>\n</html>\n",
+            f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{STYLE}</style>',
+            f"<h1>{title}</h1>\n<p>{sections.intro}</p>",
+            part("measured", f"<p>{sections.measured}</p>"),
+            part("hidden", *(f"<p>{text}</p>" for text in sections.hidden)),
+            part("shown", "<ul>", *(f"<li>{line}</li>" for line in sections.shown), "</ul>"),
+            part("time", _table(sections.heads, sections.rows), f"<p><small>{sections.note}</small></p>"),
+            part("keys", own("keys", key_holder)),
+            part("ask", own("ask", contact)),
+            f"<p><small>{sections.assumed}</small></p>\n</html>\n",
         )
     )
 
@@ -141,11 +210,11 @@ def _right(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:
 
     It sees all sensors. A claim about one of them holds for each, and these add up.
     """
-    return _percent(cloak.over(readings * cloak.observers), texts)
+    return _percent(cloak.over(readings * cloak.observers).right, texts)
 
 
-def _percent(profile: Profile | LaplaceProfile, texts: dict[str, Any]) -> str:
-    return _decimal(rounded_up(100 * profile.right, 3), texts)
+def _percent(right: float, texts: dict[str, Any]) -> str:
+    return _decimal(rounded_up(100 * right, 3), texts)
 
 
 def _decimal(number: str, texts: dict[str, Any]) -> str:

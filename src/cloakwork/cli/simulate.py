@@ -16,7 +16,7 @@ from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
 from cloakwork.privacy import Cloak, OffsetWalk, simulated_words
 from cloakwork.readings import READING_COLUMNS, ReadingScale, table_writer
-from cloakwork.site import Site, load_site
+from cloakwork.site import BitSite, Site, freeze_bits, load_any_plan, load_any_site, plan_beside
 
 BATCH = 1000
 
@@ -29,7 +29,8 @@ def simulate(
         typer.Option("--source", metavar="AT[:WEIGHT]", help="A source: 0.24, 3.5,2 or a node; repeat for more."),
     ] = None,
     in_use: Annotated[
-        list[str] | None, typer.Option("--in-use", metavar="ID", help="A binary sensor that reads 1; repeat for more.")
+        list[str] | None,
+        typer.Option("--in-use", metavar="ID", help="A sensor of a site of bits that reads 1; repeat."),
     ] = None,
     plan: PlanFile = None,
     frames: Annotated[int, typer.Option(min=1, help="Number of frames.")] = 1,
@@ -37,12 +38,18 @@ def simulate(
     seed: Annotated[int | None, typer.Option(min=0, help="Make the noise reproducible.")] = None,
 ) -> None:
     """Write simulated readings."""
-    site, texts = load_site(site_file), source or []
+    site, texts = load_any_site(site_file), source or []
+    if isinstance(site, BitSite):
+        if texts or truth is not None:
+            raise InputError(f"{site_file}: a site of bits has no sources: say which sensors read 1 with --in-use.")
+        _simulate_bits(site, site_file, out, in_use or [], plan, frames, seed)
+        return
+    if in_use:
+        raise InputError(f"--in-use {in_use[0]}: {site.name} is a site of readings. Give --source.", sensor=in_use[0])
     space = site.physics.space
     placed = [parse_source(text, space) for text in texts]
     places = [_place(text, at, space) for text, (at, _) in zip(texts, placed, strict=True)]
     f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
-    bits = _bits(site, in_use or [])
     noise = planned_noise(site, site_file, plan)
     cloak, inputs = noise.cloak, (site_file, *noise.files)
     rng = np.random.default_rng(seed)
@@ -52,14 +59,14 @@ def simulate(
     if heaviest > 1:
         within = cloak.alpha / heaviest
         note(f"a source of weight {heaviest:g} is hidden only within {within:.3g}: the claim is for weights up to 1")
-    ids = (*site.sensor_ids, *site.binary_ids)
+    ids = site.sensor_ids
     scale = _scale(site, cloak, noise.id)
     with (
         bar("simulating", frames) as progress,
         written(out, *inputs) as file,
         table_writer(file, form_of(out), READING_COLUMNS, {"site": site.name, "simulated": True}) as write,
     ):
-        for time, seq, steps in _frames(site, cloak, f, bits, frames, rng, progress):
+        for time, seq, steps in _frames(site, cloak, f, frames, rng, progress):
             write([scale.row(time, sensor, seq, value) for sensor, value in zip(ids, steps.tolist(), strict=True)])
     note(f"wrote {counted(frames * len(ids), 'reading')} of {counted(frames, 'frame')} to {out}")
     if frames > cloak.readings_per_window:
@@ -67,8 +74,6 @@ def simulate(
         total = cloak.profile.times(windows).epsilon(cloak.delta)
         both = f"{counted(frames, 'frame')} are {counted(windows, 'window')}"
         note(f"{both}, with a total epsilon of {total:.3g} at delta {cloak.delta:g}")
-        if site.flip is not None:
-            note(f"the bits add {site.flip.over(frames, site.flip.delta):.3g} at delta {site.flip.delta:g}")
     if truth is not None:
         with written(truth, *inputs, out) as file:
             _write_truth(file, site, f, frames)
@@ -79,7 +84,6 @@ def _frames(
     site: Site,
     cloak: Cloak,
     f: FloatArray,
-    bits: IntArray,
     frames: int,
     rng: np.random.Generator,
     progress: Callable[[int], None],
@@ -89,8 +93,6 @@ def _frames(
     for start in range(0, frames, BATCH):
         count = min(BATCH, frames - start)
         steps = cloak.to_steps(cloak.simulate(np.tile(clean, (count, 1)), rng=rng, walk=walk))
-        if site.flip is not None:
-            steps = np.concatenate([steps, site.flip.simulate(np.tile(bits, (count, 1)), rng=rng)], axis=1)
         for k in range(count):
             yield (start + k) * site.period_ms, start + k, steps[k]
         progress(start + count)
@@ -99,16 +101,39 @@ def _frames(
 def _scale(site: Site, cloak: Cloak, plan: str) -> ReadingScale:
     values = cloak.steps.tolist(), cloak.sigmas.tolist()
     steps, sigmas = (dict(zip(site.sensor_ids, each, strict=True)) for each in values)
-    return ReadingScale(plan, site.unit, steps | dict.fromkeys(site.binary_ids, 1.0), sigmas)
+    return ReadingScale(plan, site.unit, steps, sigmas)
 
 
-def _bits(site: Site, in_use: list[str]) -> IntArray:
-    """Return the reading of each binary sensor."""
+def _simulate_bits(
+    site: BitSite, site_file: Path, out: Path, in_use: list[str], plan_file: Path | None, frames: int, seed: int | None
+) -> None:
+    """Write simulated reports of a site of bits, whose sensors `in_use` read 1 all the time."""
     for name in in_use:
-        if name not in site.binary_ids:
-            known = ", ".join(site.binary_ids) or "none"
-            raise InputError(f"--in-use {name}: {site.name} has no such binary sensor; it has {known}.", sensor=name)
-    return np.array([name in in_use for name in site.binary_ids], dtype=np.int64)
+        if name not in site.sensor_ids:
+            known = ", ".join(site.sensor_ids)
+            raise InputError(f"--in-use {name}: {site.name} has no such sensor; it has {known}.", sensor=name)
+    file = plan_file or plan_beside(site_file)
+    planned = None
+    if plan_file is not None or file.is_file():
+        planned = load_any_plan(file)
+        planned.check(site, file=file)
+    frozen = freeze_bits(site) if planned is None else planned
+    bits, rng = np.array([name in in_use for name in site.sensor_ids], dtype=np.int64), np.random.default_rng(seed)
+    scale = ReadingScale("" if planned is None else planned.id, "", frozen.steps, {})
+    inputs = (site_file,) if planned is None else (site_file, file)
+    with (
+        written(out, *inputs) as target,
+        table_writer(target, form_of(out), READING_COLUMNS, {"site": site.name, "simulated": True}) as write,
+    ):
+        for start in range(0, frames, BATCH):
+            reports = site.flip.simulate(np.tile(bits, (min(BATCH, frames - start), 1)), rng=rng)
+            for seq, row in enumerate(reports.tolist(), start=start):
+                columns = zip(site.sensor_ids, row, strict=True)
+                write([scale.row(seq * site.schedule.period_ms, sensor, seq, value) for sensor, value in columns])
+    note(f"wrote {counted(frames * len(bits), 'report')} of {counted(frames, 'frame')} to {out}")
+    if frames > site.flip.readings_per_window:
+        epsilon = site.flip.over(frames, site.flip.delta)
+        note(f"{counted(frames, 'frame')} have a total epsilon of {epsilon:.3g} at delta {site.flip.delta:g}")
 
 
 def parse_source(text: str, space: Space) -> tuple[object, float]:

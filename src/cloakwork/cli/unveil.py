@@ -16,7 +16,7 @@ from cloakwork.cli.output import bar, counted, form_of, is_folder, left_out, mar
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.keys import BATCH, PRIVATE, Evidence, TrueRows, Unveiling, load_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, ReadingsFile, table_writer
-from cloakwork.site import Plan, load_plan, load_site, plan_beside
+from cloakwork.site import BitPlan, Plan, load_any_plan, load_any_site, plan_beside
 
 SHOWN = 8  # sensors that a message names
 PART = 16 * BATCH  # readings in a file of a folder
@@ -34,7 +34,7 @@ def unveil(
 ) -> None:
     """Write the true readings of a file of noisy ones."""
     chosen = plan or plan_beside(site)
-    loaded = load_site(site)
+    loaded = load_any_site(site)
     found = _plan(site, loaded.name, chosen)
     about: dict[str, object] = {"site": loaded.name, "true readings": True}
     if is_folder(out):
@@ -113,9 +113,9 @@ class _Target:
         return self.out / f"{self.about['site']}-true-{number:05d}.parquet"
 
 
-def _plan(site: Path, name: str, chosen: Path) -> Plan:
+def _plan(site: Path, name: str, chosen: Path) -> Plan | BitPlan:
     """The plan of the readings, which may be older than the site file."""
-    found = load_plan(chosen)
+    found = load_any_plan(chosen)
     if found.site != name:
         raise InputError(
             f"{chosen} is a plan of {found.site}, and {site} is {name}. Give a plan of {name} with --plan."
@@ -132,7 +132,7 @@ def _digest(path: Path) -> str:
         raise ReadingError(f"{path}: {problem.strerror}.", path=str(path)) from None
 
 
-def _steps(plan: Plan, names: Iterable[str]) -> str:
+def _steps(plan: Plan | BitPlan, names: Iterable[str]) -> str:
     """The steps of some sensors of a plan, in the unit of the readings."""
     steps = [plan.noise(name).step for name in names]
     low, high = min(steps), max(steps)

@@ -1,10 +1,12 @@
 """A site that this collector serves: its site file, its frozen plan, and its frames in a store."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -15,7 +17,17 @@ from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.privacy import Cloak
 from cloakwork.readings import OTHER_PLAN, Frame, Problems
 from cloakwork.sensor.measuring import BLOCK
-from cloakwork.site import EstimatorChoice, Plan, Schedule, Site, load_plan, load_site, plan_beside
+from cloakwork.site import (
+    BitPlan,
+    BitSite,
+    EstimatorChoice,
+    Plan,
+    Schedule,
+    Site,
+    load_any_plan,
+    load_any_site,
+    plan_beside,
+)
 
 LONGEST_WAIT_MS, SHORTEST_WAIT_MS = 10_000, 500
 PERIODS_AHEAD = 3
@@ -27,24 +39,30 @@ MOST_REPORTS = 10_000
 OFFLINE = "offline"
 
 
-@dataclass(frozen=True, eq=False)
-class CollectedSite:
-    """A site with its frozen plan; raises an error if the plan does not fit the site file.
+class Collected(ABC):
+    """What the collector knows of a site with its frozen plan, whether its sensors report readings or bits."""
 
-    `file` is the path of the plan, for messages.
-    """
+    site: Site | BitSite
+    plan: Plan | BitPlan
 
-    site: Site
-    plan: Plan
-    file: Path | None = None
+    @property
+    @abstractmethod
+    def follows(self) -> bool:
+        """Whether a result rests on earlier frames."""
 
-    def __post_init__(self) -> None:
-        self.cloak  # noqa: B018 - reject a plan that does not fit now, not with the first frame
+    @property
+    @abstractmethod
+    def lag(self) -> int:
+        """Frames until a result is settled: those of one window, at most ten; 0 where no frame is judged again."""
 
-    @cached_property
-    def cloak(self) -> Cloak:
-        """The noise of the plan. It holds no key, and the collector never releases anything with it."""
-        return self.plan.cloak(self.site, file=self.file or "PLAN")
+    @property
+    @abstractmethod
+    def estimator_name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def hold_ms(self) -> int:
+        """The time for which a zone in doubt keeps its state."""
 
     @property
     def name(self) -> str:
@@ -52,12 +70,12 @@ class CollectedSite:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Sensor ids, in the order of the model's rows; binary sensors last."""
-        return (*self.site.sensor_ids, *self.site.binary_ids)
+        """Sensor ids, in the order of their rows."""
+        return self.site.sensor_ids
 
     @cached_property
     def index(self) -> Mapping[str, int]:
-        """The row of each sensor; those of binary sensors follow the model's."""
+        """The row of each sensor."""
         return {name: row for row, name in enumerate(self.ids)}
 
     @property
@@ -74,6 +92,69 @@ class CollectedSite:
     def ahead_ms(self) -> int:
         """The time by which a stamp may be ahead of the clock; later stamps mean a wrong clock."""
         return PERIODS_AHEAD * self.schedule.period_ms
+
+    @property
+    def window_ms(self) -> int:
+        """The time window that the claim covers."""
+        return round(1000 * self.plan.window)
+
+    def stored_values(self, store: Store, times: Sequence[int]) -> dict[int, dict[str, int]]:
+        """The value of each sensor at these times, of readings made under the plan at work.
+
+        Others have the noise of another plan: what is concluded from them together would be wrong, and an attacker
+        would seem weaker.
+        """
+        return store.frames.values(self.name, times, _plan_filter(store, self.name, self.plan.id))
+
+    @property
+    def budget_rules(self) -> BudgetRules:
+        window_ms, allowed = math.floor(1000 * self.plan.window), self.plan.claim.readings_per_window
+        return BudgetRules(window_ms, allowed, self.schedule.period_ms, aligned=self.plan.together)
+
+    def frame(self, time: int, values: Mapping[str, int]) -> Frame:
+        """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
+        return _frame(time, values, self.index)
+
+    def frames(self, store: Store, values: Mapping[int, Mapping[str, int]]) -> list[Frame]:
+        """Build the frames of some times that have readings, in the order of time.
+
+        Readings of devices that cannot measure are set aside, and those made under another plan left out.
+        """
+        stored: Mapping[int, Mapping[str, int]] = {time: values[time] for time in values if values[time]}
+        if _plan_filter(store, self.name, self.plan.id) is not None:
+            stored = self.stored_values(store, list(stored))
+        return _frames(store, self.name, stored, self.index, self.schedule.period_ms)
+
+    def unusable(self, frame: Frame) -> str:
+        """The reason why recovering a frame is not worthwhile; empty if it is."""
+        period = self.schedule.period_ms
+        if not frame.reported:
+            return "no reading is of a sensor of the site under its present plan"
+        if not frame.present.any():
+            return "all devices that reported cannot measure"
+        if frame.time % period and not enough_agree(frame.reported, len(frame.present)):
+            return f"stamped {frame.time}, not a multiple of the period of {period} ms, and few sensors share that time"
+        return ""
+
+
+@dataclass(frozen=True, eq=False)
+class CollectedSite(Collected):
+    """A site of readings with its frozen plan; raises an error if the plan does not fit the site file.
+
+    `file` is the path of the plan, for messages.
+    """
+
+    site: Site
+    plan: Plan
+    file: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.cloak  # noqa: B018 - reject a plan that does not fit now, not with the first frame
+
+    @cached_property
+    def cloak(self) -> Cloak:
+        """The noise of the plan. It holds no key, and the collector never releases anything with it."""
+        return self.plan.cloak(self.site, file=self.file or "PLAN")
 
     @cached_property
     def follows(self) -> bool:
@@ -97,27 +178,6 @@ class CollectedSite:
         """The time for which a zone in doubt keeps its state."""
         return round(1000 * self.site.hold_s)
 
-    @property
-    def window_ms(self) -> int:
-        """The time window that the claim covers."""
-        return round(1000 * self.plan.claim.window)
-
-    def stored_values(self, store: Store, times: Sequence[int]) -> dict[int, dict[str, int]]:
-        """The value of each sensor at these times, of readings made under the plan at work.
-
-        Others have the noise of another plan: what is concluded from them together would be wrong, and an attacker
-        would seem weaker.
-        """
-        return store.frames.values(self.name, times, _plan_filter(store, self.name, self.plan.id))
-
-    @property
-    def budget_rules(self) -> BudgetRules:
-        claim = self.plan.claim
-        window_ms = math.floor(1000 * claim.window)
-        return BudgetRules(
-            window_ms, claim.readings_per_window, self.schedule.period_ms, aligned=claim.scope != "sensor"
-        )
-
     @cached_property
     def estimator(self) -> EstimatorChoice:
         """The estimator for frames of this site, and why it was chosen."""
@@ -127,34 +187,36 @@ class CollectedSite:
     def estimator_name(self) -> str:
         return type(self.estimator.estimator).__name__
 
-    def frame(self, time: int, values: Mapping[str, int]) -> Frame:
-        """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
-        return _frame(time, values, self._rows)
 
-    def frames(self, store: Store, values: Mapping[int, Mapping[str, int]]) -> list[Frame]:
-        """Build the frames of some times that have readings, in the order of time.
+@dataclass(frozen=True, eq=False)
+class CollectedBits(Collected):
+    """A site of bits with its frozen plan; raises an error if the plan does not fit the site file."""
 
-        Readings of devices that cannot measure are set aside, and those made under another plan left out.
-        """
-        stored: Mapping[int, Mapping[str, int]] = {time: values[time] for time in values if values[time]}
-        if _plan_filter(store, self.name, self.plan.id) is not None:
-            stored = self.stored_values(store, list(stored))
-        return _frames(store, self.name, stored, self._rows, self.schedule.period_ms)
+    site: BitSite
+    plan: BitPlan
+    file: Path | None = None
 
-    @cached_property
-    def _rows(self) -> Mapping[str, int]:
-        return {name: row for row, name in enumerate(self.site.sensor_ids)}
+    def __post_init__(self) -> None:
+        self.plan.check(self.site, file=self.file or "PLAN")
 
-    def unusable(self, frame: Frame) -> str:
-        """The reason why recovering a frame is not worthwhile; empty if it is."""
-        period = self.schedule.period_ms
-        if not frame.reported:
-            return "no reading is of a sensor of the site under its present plan"
-        if not frame.present.any():
-            return "all devices that reported cannot measure"
-        if frame.time % period and not enough_agree(frame.reported, len(frame.present)):
-            return f"stamped {frame.time}, not a multiple of the period of {period} ms, and few sensors share that time"
-        return ""
+    @property
+    def follows(self) -> bool:
+        """Presence rests on earlier reports."""
+        return True
+
+    @property
+    def lag(self) -> int:
+        """Frames until a result is settled."""
+        return min(self.plan.claim.readings_per_window, LONGEST_LAG)
+
+    @property
+    def estimator_name(self) -> str:
+        return "presence"
+
+    @property
+    def hold_ms(self) -> int:
+        """The time for which a zone in doubt keeps its state."""
+        return round(1000 * self.site.hold_s)
 
 
 def _plan_filter(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:
@@ -217,9 +279,9 @@ def unable_sensors(store: Store, site: str, times: Sequence[int], period_ms: int
     return unable
 
 
-def load_collected_site(path: str | Path) -> CollectedSite:
+def load_collected_site(path: str | Path) -> CollectedSite | CollectedBits:
     """Load a site file and the plan beside it. The plan is required: it describes the noise of the devices."""
-    site = load_site(path)
+    site = load_any_site(path)
     file = plan_beside(path)
     if not file.is_file():
         raise PlanError(
@@ -230,12 +292,16 @@ def load_collected_site(path: str | Path) -> CollectedSite:
             site=str(path),
             rewrite=True,
         )
-    return CollectedSite(site, load_plan(file), file)
+    plan = load_any_plan(file)
+    plan.check(site, file=file)
+    if isinstance(site, BitSite):
+        return CollectedBits(site, cast("BitPlan", plan), file)
+    return CollectedSite(site, cast("Plan", plan), file)
 
 
-def load_collected_sites(paths: Iterable[str | Path]) -> dict[str, CollectedSite]:
+def load_collected_sites(paths: Iterable[str | Path]) -> dict[str, CollectedSite | CollectedBits]:
     """Load several site files, by site name; each name must be unique."""
-    sites: dict[str, CollectedSite] = {}
+    sites: dict[str, CollectedSite | CollectedBits] = {}
     for path in paths:
         site = load_collected_site(path)
         if site.name in sites:
@@ -251,9 +317,8 @@ def load_collected_sites(paths: Iterable[str | Path]) -> dict[str, CollectedSite
 class StoredFrames:
     """The stored frames of a site in a period, in the order of time; skips readings whose clock was not set.
 
-    Readings of binary sensors are no part of a frame. With the id of a `plan`, readings made under another one are left
-    out. During and after the iteration, `rows` counts the readings and
-    `problems` those that were left out, by reason.
+    With the id of a `plan`, readings made under another one are left out. During and after the iteration, `rows` counts
+    the readings and `problems` those that were left out, by reason.
     """
 
     def __init__(
@@ -264,7 +329,6 @@ class StoredFrames:
         self._store, self._site = store, site
         self._since, self._until = max(since or 0, 1), until
         self._index = {name: row for row, name in enumerate(site.sensor_ids)}
-        self._known = {*site.sensor_ids, *site.binary_ids}
         self._counts = None if plan is None else _made_under(store, site.name, plan)
 
     @property
@@ -278,7 +342,7 @@ class StoredFrames:
             values = frames.values(name, [frame.time for frame in times])
             sensors = [sensor for row in values.values() for sensor in row]
             self.rows += len(sensors)
-            if unknown := sum(sensor not in self._known for sensor in sensors):
+            if unknown := sum(sensor not in self._index for sensor in sensors):
                 self.problems.counts["unknown sensor"] += unknown
             if self._counts is not None:
                 values = frames.values(name, list(values), self._counts)

@@ -39,12 +39,13 @@ def zone_states(
     elif found.counts is not None:
         chances = _chances(site, found, expected, 1.0 - float(found.counts[0]))
     return tuple(
-        _state(ZoneState(zone.id, number, chance), found.time, last.get(zone.id), doubt, hold_ms)
+        held_state(ZoneState(zone.id, number, chance), found.time, last.get(zone.id), hold_ms=hold_ms, doubt=doubt)
         for zone, number, chance in zip(site.zones, expected, chances, strict=True)
     )
 
 
-def _state(now: ZoneState, time: int, before: ZoneState | None, doubt: float, hold_ms: int) -> ZoneState:
+def held_state(now: ZoneState, time: int, before: ZoneState | None, *, hold_ms: int, doubt: float = SURE) -> ZoneState:
+    """The state of a zone, which keeps the one `before` until the other has been likelier for `hold_ms`, or is sure."""
     if now.probability is None:
         return now
     likely = now.probability >= LIKELY

@@ -11,11 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.site_queue import RecoveryState, SiteQueue
 from cloakwork.collect.storage import Reading, Result, Store, unix_ms
 from cloakwork.errors import StoreError
@@ -46,7 +45,7 @@ class LiveRecovery:
     def __init__(
         self,
         store: Store,
-        sites: Mapping[str, CollectedSite],
+        sites: Mapping[str, CollectedSite | CollectedBits],
         *,
         on_result: Sequence[Callable[[Result], None]] = (),
         wait: float | None = None,
@@ -174,7 +173,6 @@ class LiveRecovery:
         before = last[0] if last else None
         solved = queue.solver.solve(frames, keep=frames[-1].time > queue.newest, before=before)
         results = list({result.time: result for result in solved}.values())  # in a long batch, some have settled
-        results = self._with_bits(queue.site, results, values)
         made_from = {result.time: queue.solver.used(result.time) for result in results if result.settled} | values
         stored = self._store.results
         kept = {result.time for result in stored.save(results, made_from=made_from)}
@@ -188,17 +186,6 @@ class LiveRecovery:
         for result in results:
             if result.time not in dropped and not result.failed:
                 self._notify(result)
-
-    def _with_bits(
-        self, site: CollectedSite, results: list[Result], values: Mapping[int, Mapping[str, int]]
-    ) -> list[Result]:
-        """Count the binary sensors of each frame too: otherwise their readings would seem to be left out."""
-        if not site.site.binary_ids:
-            return results
-        others = [result.time for result in results if result.time not in values]
-        stored = {**values, **(self._store.frames.values(site.name, others) if others else {})}
-        bits = set(site.site.binary_ids)
-        return [replace(result, sensors=result.sensors + len(bits & stored[result.time].keys())) for result in results]
 
     def _notify(self, result: Result) -> None:
         for call in self._listeners:

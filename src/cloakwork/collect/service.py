@@ -11,7 +11,7 @@ from threading import Event, Thread
 import uvicorn
 
 from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.message_problems import CANNOT_MEASURE, CLAIM_BREAKING, Reason
@@ -19,7 +19,6 @@ from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.retention import Retention
 from cloakwork.collect.storage import Store, Token, unix_ms
 from cloakwork.collect.zone_publisher import LastingReasons, ZonePublisher, zone_broker
-from cloakwork.collect.zones_in_use import in_use
 from cloakwork.errors import InputError
 from cloakwork.mqtt import AWAY, CLAIM, KEEP_ALIVE, PHYSICS, BrokerAddress, BrokerState, MqttClient, MqttMessage
 from cloakwork.readings import ReadingScale
@@ -59,7 +58,7 @@ class Service:
 
     def __init__(
         self,
-        sites: Mapping[str, CollectedSite],
+        sites: Mapping[str, CollectedSite | CollectedBits],
         store: Store,
         *,
         broker: BrokerAddress | None,
@@ -88,7 +87,6 @@ class Service:
                 name=f"{name}-zones",
                 page_url=page_url,
                 alarms=LastingReasons(self._alarms),
-                in_use=lambda site, now: in_use(store, sites[site], now),
                 clock=clock,
             )
         sensors = {name: frozenset(site.ids) for name, site in sites.items()}

@@ -4,8 +4,9 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.open_frames import OpenFrames
+from cloakwork.collect.presence_solver import PresenceSolver
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
 
@@ -89,10 +90,20 @@ class SiteQueue:
     """
 
     def __init__(
-        self, site: CollectedSite, wait: float, backlog: int, clock: Callable[[], int], store: Store | None = None
+        self,
+        site: CollectedSite | CollectedBits,
+        wait: float,
+        backlog: int,
+        clock: Callable[[], int],
+        store: Store | None = None,
     ) -> None:
         self.site = site
-        self.solver = Solver(site, store, clock=clock)
+        self.solver: Solver | PresenceSolver
+        if isinstance(site, CollectedBits):
+            assert store is not None  # noqa: S101 - presence is computed from stored reports
+            self.solver = PresenceSolver(site, store, clock=clock)
+        else:
+            self.solver = Solver(site, store, clock=clock)
         period = site.schedule.period_ms
         self.frames = OpenFrames(len(site.ids), wait, period / 1000, slot_ms=period)
         self.backlog = Backlog(backlog)

@@ -4,7 +4,6 @@ Home Assistant discovers each zone and each alarm as a binary sensor. States are
 for hours would look like a new one.
 """
 
-import itertools
 import json
 import logging
 import math
@@ -15,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.storage import Result, unix_ms
 from cloakwork.errors import InputError, StoreError
 from cloakwork.mqtt import (
@@ -29,8 +28,6 @@ from cloakwork.mqtt import (
     alarm_discovery,
     alarm_state,
     expire_after,
-    in_use_state,
-    in_use_topic,
     people_discovery,
     probability_discovery,
     zone_discovery,
@@ -84,19 +81,17 @@ class ZonePublisher:
 
     `name` is the client id at the broker; no two clients may have the same. `cloakwork/zones/<name>` says whether it is
     online. `page_url` is the address of the page, for a link in Home Assistant. `alarms` gives the reasons for each of
-    the `ALARMS` of a site that is on now, `in_use` the probability that someone is in each zone that binary sensors
-    watch, at a time.
+    the `ALARMS` of a site that is on now.
     """
 
     def __init__(
         self,
         broker: BrokerAddress,
-        sites: Mapping[str, CollectedSite],
+        sites: Mapping[str, CollectedSite | CollectedBits],
         *,
         name: str = "cloakwork-zones",
         page_url: str | None = None,
         alarms: Callable[[str], Mapping[str, Sequence[str]]] = lambda _: {},
-        in_use: Callable[[str, int], Mapping[str, float]] = lambda _, __: {},
         clock: Callable[[], int] = unix_ms,
     ) -> None:
         if not name or set(name) & set("/+#"):
@@ -106,7 +101,7 @@ class ZonePublisher:
                 f"page address {page_url!r}: give https://collector.example or the like.", page_url=page_url
             )
         self._sites = {site: watched for site, watched in sites.items() if _gives_probabilities(watched)}
-        self._clock, self._alarms, self._in_use = clock, alarms, in_use
+        self._clock, self._alarms = clock, alarms
         availability = f"cloakwork/zones/{name}"
         self._alarmed = tuple(sites)
         problems = [alarm_discovery(site, alarm, availability, page_url=page_url) for site in sites for alarm in ALARMS]
@@ -161,9 +156,6 @@ class ZonePublisher:
             self._looked = time.monotonic()
             self._publish_alarms(connection)
         for result in waiting:
-            with suppress(StoreError):  # the next result says it
-                for zone_id, chance in self._in_use(result.site, result.time).items():
-                    connection.publish(in_use_topic(result.site, zone_id), in_use_state(chance, time_ms=result.time))
             if result.counts and self._is_current(result):
                 likely = max(range(len(result.counts)), key=result.counts.__getitem__)
                 people = {"count": likely, "probability": round(result.counts[likely], 3)}
@@ -189,8 +181,8 @@ def _log_state(state: BrokerState) -> None:
         log.warning("zones are not published to Home Assistant: %s", state.reason)
 
 
-def _gives_probabilities(watched: CollectedSite) -> bool:
-    if isinstance(watched.estimator.estimator, PointSources):
+def _gives_probabilities(watched: CollectedSite | CollectedBits) -> bool:
+    if isinstance(watched, CollectedBits) or isinstance(watched.estimator.estimator, PointSources):
         return True
     log.warning(
         "%s: no zones for Home Assistant, because %s gives no probabilities", watched.name, watched.estimator_name
@@ -199,22 +191,16 @@ def _gives_probabilities(watched: CollectedSite) -> bool:
 
 
 def _discovery_messages(
-    sites: Mapping[str, CollectedSite], availability: str, problems: Sequence[tuple[str, bytes]]
+    sites: Mapping[str, CollectedSite | CollectedBits], availability: str, problems: Sequence[tuple[str, bytes]]
 ) -> dict[str, bytes]:
     """Return payloads by topic; refuses two zones that Home Assistant would take for one."""
     messages = dict(problems)
     for site, watched in sites.items():
-        messages |= dict(
-            (
-                people_discovery(site, watched.schedule, availability),
-                *(probability_discovery(site, zone, watched.schedule, availability) for zone in watched.site.zones),
-            )
-        )
-        watching = {sensor.zone for sensor in watched.site.spec.binary}
-        for zone, bits in itertools.product(watched.site.zones, (False, True)):
-            if bits and zone.id not in watching:
-                continue
-            topic, payload = zone_discovery(site, zone, watched.schedule, availability, bits=bits)
+        if isinstance(watched, CollectedSite):  # bits do not count people
+            messages |= [people_discovery(site, watched.schedule, availability)]
+        for zone in watched.site.zones:
+            messages |= [probability_discovery(site, zone, watched.schedule, availability)]
+            topic, payload = zone_discovery(site, zone, watched.schedule, availability)
             if topic in messages:
                 raise InputError(
                     f'{site}: its zone "{zone.id}" and one of another site are both {topic}. Rename one.',

@@ -19,7 +19,7 @@ from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import NoiseTable, first_offset
 from cloakwork.sensor.device import MOST_STEPS
 from cloakwork.sensor.state import COPIES, State
-from cloakwork.site import SHORTEST_MS, Plan, make_schedule
+from cloakwork.site import SHORTEST_MS, BitPlan, Plan, make_schedule
 
 LONGEST_MS = 86_400_000
 TIME_SERVER = "pool.ntp.org"
@@ -49,7 +49,7 @@ class Provisioned:
     code: int
 
 
-def check_device(plan: Plan, sensor: str, folder: Path) -> None:
+def check_device(plan: Plan | BitPlan, sensor: str, folder: Path) -> None:
     """Refuse a sensor that the plan does not have, one whose baseline no device can send, and a folder in use."""
     steps = plan.noise(sensor).fallback
     if abs(steps) > MOST_STEPS:
@@ -67,7 +67,7 @@ def check_device(plan: Plan, sensor: str, folder: Path) -> None:
 
 
 def provision(
-    plan: Plan,
+    plan: Plan | BitPlan,
     sensor: str,
     folder: Path,
     *,
@@ -111,7 +111,7 @@ def provision(
         "generation": 0,  # known once it is open
         "plan": plan.digest,
         "kind": str(kind),
-        "together": plan.claim.scope != "sensor",
+        "together": plan.together,
         "resolution": None if resolution is None else list(resolution.as_integer_ratio()),
         "own_noise": noise.own_noise,
         "unit": unit,
@@ -162,7 +162,7 @@ def _described(table: NoiseTable) -> dict[str, Any]:
     return {"digest": table.digest, "levels": [[level.factor, level.count] for level in table.levels]}
 
 
-def _schedule(plan: Plan, period: float | None, *, bench: bool) -> dict[str, Any]:
+def _schedule(plan: Plan | BitPlan, period: float | None, *, bench: bool) -> dict[str, Any]:
     """The times at which a device measures; a bench device has no budget."""
     if period is None:
         return asdict(plan.schedule) | ({"allowed": 0} if bench else {})

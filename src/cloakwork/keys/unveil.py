@@ -17,7 +17,7 @@ from cloakwork.keys.key_ring import DeviceKind, Generation, KeyRing, wire_site
 from cloakwork.privacy import Keystream
 from cloakwork.readings import ALARM, Problems, ReadingRow, ReadingsFile
 from cloakwork.sensor import keystream, wire
-from cloakwork.site import Plan, SensorNoise
+from cloakwork.site import FrozenPlan, SensorNoise
 
 BATCH = 1 << 16
 _PAGE_BITS = 8
@@ -88,7 +88,7 @@ class Unveiling:
     def __init__(
         self,
         source: object,
-        plan: Plan,
+        plan: FrozenPlan,
         keys: KeyRing,
         *,
         skip: int = 0,

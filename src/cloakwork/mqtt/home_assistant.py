@@ -11,7 +11,7 @@ from cloakwork.sensor.wire import topic
 if TYPE_CHECKING:  # a client of a broker needs no model, and no NumPy
     from collections.abc import Sequence
 
-    from cloakwork.site import Schedule, Zone
+    from cloakwork.site import BitZone, Schedule, Zone
 
 SHORTEST_EXPIRY_S = 60
 WORKING = ["online", "spent", "bench"]  # states of a device without a problem
@@ -100,26 +100,24 @@ def alarm_state(reasons: "Sequence[str]") -> bytes:
 
 
 def zone_discovery(
-    site: str, zone: "Zone", schedule: "Schedule", availability_topic: str, *, bits: bool = False
+    site: str, zone: "Zone | BitZone", schedule: "Schedule", availability_topic: str
 ) -> tuple[str, bytes]:
-    """Topic and payload of the retained message that announces a zone as an occupancy sensor.
-
-    With `bits`, the one that follows from its binary sensors alone.
-    """
-    state_topic = in_use_topic(site, zone.id) if bits else zone_topic(site, zone.id)
+    """Topic and payload of the retained message that announces a zone as an occupancy sensor."""
     settings = {
-        "name": f"{zone.label} in use" if bits else zone.label,
+        "name": zone.label,
         "device_class": "occupancy",
-        "state_topic": state_topic,
+        "state_topic": zone_topic(site, zone.id),
         "value_template": "{{ 'ON' if value_json.occupied else 'OFF' }}",
-        "json_attributes_topic": state_topic,
+        "json_attributes_topic": zone_topic(site, zone.id),
         "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
         "availability_topic": availability_topic,
     }
-    return _discovery("binary_sensor", site, f"{zone.id}_in_use" if bits else zone.id, settings)
+    return _discovery("binary_sensor", site, zone.id, settings)
 
 
-def probability_discovery(site: str, zone: "Zone", schedule: "Schedule", availability_topic: str) -> tuple[str, bytes]:
+def probability_discovery(
+    site: str, zone: "Zone | BitZone", schedule: "Schedule", availability_topic: str
+) -> tuple[str, bytes]:
     """Topic and payload of the retained message that announces the probability of someone in a zone, in percent.
 
     Automations can act on it: a light may go off below 10 %, and stay on in doubt.
@@ -151,16 +149,6 @@ def people_discovery(site: str, schedule: "Schedule", availability_topic: str) -
         "availability_topic": availability_topic,
     }
     return _discovery("sensor", site, PEOPLE, settings)
-
-
-def in_use_topic(site: str, zone_id: str) -> str:
-    """The topic that says whether a zone is in use, by its binary sensors."""
-    return f"{zone_topic(site, zone_id)}/in-use"
-
-
-def in_use_state(probability: float, *, time_ms: int) -> bytes:
-    """Payload of the state of a zone that binary sensors watch, at `time_ms` (Unix milliseconds)."""
-    return zone_state(occupied=probability >= 0.5, probability=probability, expected=probability, time_ms=time_ms)
 
 
 def zone_topic(site: str, zone_id: str) -> str:

@@ -152,6 +152,10 @@ class Flip(Immutable):
         """The epsilon of so many readings together at this delta, rounded up."""
         return loss_epsilon(delta, self.each, readings * self.sensors, self.values)
 
+    def right(self, readings: int) -> float:
+        """How often the best test between two histories is right from so many readings together, rounded up."""
+        return min(1.0, (1 + loss_delta(0.0, self.each, readings * self.sensors, self.values)) / 2)
+
     def explain(self) -> str:
         """Explain in plain sentences what is hidden from whom, and what is not."""
         n, factor = self.readings_per_window, rounded_up(math.exp(min(self.epsilon, 700)), 3)

@@ -79,7 +79,7 @@ class ReadingsFile:
     """A file or table of readings: iterate over it for frames in order of time, over `readings()` for its rows.
 
     During and after the iteration `problems` holds the rows that were left out and why, `rows` how many were read, good
-    or bad, and `bytes_read` how much of the file. Rows of the sensors in `others` are skipped.
+    or bad, and `bytes_read` how much of the file.
 
     Parameters
     ----------
@@ -97,16 +97,13 @@ class ReadingsFile:
     [(1000, [412, 398]), (61000, [405])]
     """
 
-    def __init__(
-        self, source: object, sensor_ids: tuple[str, ...], *, others: tuple[str, ...] = (), plan: str | None = None
-    ) -> None:
+    def __init__(self, source: object, sensor_ids: tuple[str, ...], *, plan: str | None = None) -> None:
         self._source = as_source(source)
         self.path = path_of(self._source)
         self.problems = Problems()
         self.rows = 0
         self.bytes_read = 0
         self._index = {name: k for k, name in enumerate(sensor_ids)}
-        self._others = frozenset(others)
         self._plan = plan
         self._last_time = "", 0
 
@@ -167,7 +164,7 @@ class ReadingsFile:
     @property
     def first_time(self) -> int:
         """The time of the first frame."""
-        again = ReadingsFile(self._source, tuple(self._index), others=tuple(self._others), plan=self._plan)
+        again = ReadingsFile(self._source, tuple(self._index), plan=self._plan)
         return next(iter(again)).time
 
     def no_readings(self) -> ReadingError:
@@ -202,9 +199,7 @@ class ReadingsFile:
             return None
         time, sensor, seq, steps, *plans = [cells[place].strip() for place in places]
         row, moment = self._index.get(sensor), self._moment(time)
-        if row is None and sensor in self._others:
-            self.rows -= 1
-        elif row is None:
+        if row is None:
             self.problems.add(number, "unknown sensor", f" {sensor[:64]!r}")
         elif self._plan is not None and plans and plans[0] not in {"", self._plan}:
             self.problems.add(number, OTHER_PLAN, f" {plans[0][:12]!r}")

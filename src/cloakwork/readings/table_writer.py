@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError
-from cloakwork.site import Plan
+from cloakwork.site import BitPlan, Plan
 
 Row = Sequence[Any]
 Write = Callable[[Sequence[Row]], None]
@@ -34,7 +34,7 @@ _YEAR_10000 = 253_402_300_800_000
 class ReadingScale:
     """The meaning of the steps of each sensor: the step and the noise in `unit`, and the id of the plan that has them.
 
-    Sensors without a noise of their own, which report bits, have no unit.
+    Sensors without noise in a unit report bits.
     """
 
     plan: str
@@ -43,10 +43,10 @@ class ReadingScale:
     sigmas: Mapping[str, float]
 
     @classmethod
-    def of(cls, plan: Plan, unit: str) -> Self:
+    def of(cls, plan: Plan | BitPlan, unit: str) -> Self:
         """The scale of a plan."""
-        steps = {sensor.id: sensor.step for sensor in plan.sensors} | dict.fromkeys(plan.binary_ids, 1.0)
-        return cls(plan.id, unit, steps, {sensor.id: sensor.sigma for sensor in plan.sensors})
+        sigmas = {} if isinstance(plan, BitPlan) else {sensor.id: sensor.sigma for sensor in plan.sensors}
+        return cls(plan.id, unit, plan.steps, sigmas)
 
     def row(self, time: int, sensor: str, seq: int, steps: int) -> Row:
         """The `READING_COLUMNS` of one reading; value and noise are None for a sensor that the plan does not have."""

@@ -63,10 +63,10 @@ def build(spec: SiteSpec, folder: Path) -> Physics:
         MatrixSpec: _matrix,
     }
     physics: Physics = makers[type(spec.physics)](spec.physics, spec, folder)
-    if spec.located and len(spec.located) != physics.sensors:
+    if spec.sensor and len(spec.sensor) != physics.sensors:
         raise SiteError(
-            f"{len(spec.located)} [[sensor]] tables, but the model has {physics.sensors} sensors.",
-            tables=len(spec.located),
+            f"{len(spec.sensor)} [[sensor]] tables, but the model has {physics.sensors} sensors.",
+            tables=len(spec.sensor),
             expected=physics.sensors,
         )
     return physics
@@ -90,7 +90,7 @@ def _heated(at: object, *, named: bool) -> object:
 
 
 def _line(physics: LineSpec, spec: SiteSpec, _: Path) -> Physics:
-    positions = [_position(sensor.id, sensor.at, 1) for sensor in spec.located]
+    positions = [_position(sensor.id, sensor.at, 1) for sensor in spec.sensor]
     return HeatLine(
         n=physics.places,
         m=[p[0] for p in positions] if positions else spec.sensors or 1,
@@ -152,9 +152,9 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
         if graph.has_edge(*ends):
             raise SiteError(f"edge {number} between {ends[0]} and {ends[1]} is given twice.", key="edges")
         graph.add_edge(*ends, weight=weight, length=length)
-    if spec.located:
-        nodes = [str(sensor.id if sensor.at is None else sensor.at) for sensor in spec.located]
-        for sensor, node in zip(spec.located, nodes, strict=True):
+    if spec.sensor:
+        nodes = [str(sensor.id if sensor.at is None else sensor.at) for sensor in spec.sensor]
+        for sensor, node in zip(spec.sensor, nodes, strict=True):
             if node not in graph:
                 raise SiteError(f'sensor "{sensor.id}": {node!r} is not a node of the graph.', sensor=sensor.id)
     else:
@@ -178,8 +178,8 @@ def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
 
 
 def _points(spec: SiteSpec, space: Space) -> list[tuple[float, float]]:
-    if spec.located:
-        return [(p[0], p[1]) for p in (_position(sensor.id, sensor.at, 2) for sensor in spec.located)]
+    if spec.sensor:
+        return [(p[0], p[1]) for p in (_position(sensor.id, sensor.at, 2) for sensor in spec.sensor)]
     return [(float(x), float(y)) for x, y in space.places[even_places(space, spec.sensors or 1)]]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics, Timing, Tolerance
-from cloakwork.privacy import Cloak, Flip, NoiseLaw, SlowNoise, Stay
+from cloakwork.privacy import Cloak, NoiseLaw, SlowNoise, Stay
 from cloakwork.recovery import MOST_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
@@ -28,14 +28,13 @@ _STATE_MEMORY = (
     "Set memory = true under [physics.tolerance]; or memory = false for sensors that see people directly, such as "
     "thermal arrays."
 )
-_ALONE = ("zone", "motion", "entrance", "drift", "heat", "presence")
-_WITHIN: dict[str, Any] = {"sensor": {"__all__": {"zone"}}, "physics": {"lag"}}
-NO_PART_IN_THE_CLAIM: dict[str, Any] = dict.fromkeys(_ALONE, True) | _WITHIN
+_ALONE = ("zone", "motion", "entrance", "drift", "heat")
+NO_PART_IN_THE_CLAIM: dict[str, Any] = dict.fromkeys(_ALONE, True) | {"physics": {"lag"}}
 
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """A validated site file; the model and the cloak are built on first use.
+    """A validated file of a site of readings; the model and the cloak are built on first use.
 
     >>> from importlib.resources import files
     >>> from cloakwork.site import load_site
@@ -63,15 +62,15 @@ class Site:
         """Names of the sensors, in the order of the model's rows."""
         number = self.physics.sensors
         digits = len(str(number))
-        return tuple(s.id for s in self.spec.located) or tuple(f"s{k:0{digits}d}" for k in range(1, number + 1))
+        return tuple(s.id for s in self.spec.sensor) or tuple(f"s{k:0{digits}d}" for k in range(1, number + 1))
 
     @cached_property
     def baselines(self) -> FloatArray:
         """The reading of each sensor with no source near, shape (m,)."""
         default = self.spec.baseline
-        if not self.spec.located:
+        if not self.spec.sensor:
             return np.full(self.physics.sensors, default)
-        return np.array([default if s.baseline is None else s.baseline for s in self.spec.located])
+        return np.array([default if s.baseline is None else s.baseline for s in self.spec.sensor])
 
     @cached_property
     def resolutions(self) -> FloatArray | None:
@@ -86,37 +85,14 @@ class Site:
     def resolution_of(self, sensor_id: str) -> float | None:
         """The step of one sensor's hardware."""
         steps = self.resolutions
-        if sensor_id in self.binary_ids:
-            return 1.0
         return None if steps is None else float(steps[self.sensor_ids.index(sensor_id)])
 
     def _per_sensor(self, key: str) -> FloatArray | None:
         """A key of [privacy] that each sensor may replace; 0 for sensors without one if others have it."""
         usual = getattr(self.spec.privacy, key)
-        values = [getattr(sensor, key) for sensor in self.spec.located] or [None] * self.physics.sensors
+        values = [getattr(sensor, key) for sensor in self.spec.sensor] or [None] * self.physics.sensors
         stated = [usual if value is None else value for value in values]
         return None if all(value is None for value in stated) else np.array([value or 0.0 for value in stated])
-
-    @property
-    def binary_ids(self) -> tuple[str, ...]:
-        """Names of the binary sensors."""
-        return tuple(sensor.id for sensor in self.spec.binary)
-
-    @cached_property
-    def flip(self) -> Flip | None:
-        """The randomised response of the binary sensors, over the same window; None if the site has none."""
-        stated = self.spec.privacy.binary
-        if stated is None or not self.spec.binary:
-            return None
-        try:
-            return Flip(
-                epsilon=stated.epsilon,
-                delta=stated.delta,
-                readings_per_window=self.spec.privacy.readings_per_window,
-                sensors=stated.shared,
-            )
-        except CalibrationError as problem:
-            raise SiteError(str(problem), key="binary") from None
 
     @cached_property
     def stay(self) -> Stay | None:
@@ -138,27 +114,6 @@ class Site:
         readings = schedule.most(clock_ms(stated.length))
         period = schedule.period_ms / 1000 * schedule.window_slots / min(schedule.allowed, schedule.window_slots)
         return Stay(readings, stated.epsilon, stated.delta, period)
-
-    def check_watched_zones(self) -> None:
-        """Refuse a binary sensor of a zone that the site does not have, and more of one zone than the claim covers."""
-        known = [zone.id for zone in self.zones] if self.spec.binary else []
-        for sensor in self.spec.binary:
-            if sensor.zone not in known:
-                raise SiteError(
-                    f'sensor "{sensor.id}": there is no zone {sensor.zone!r}. Zones: {", ".join(known) or "none"}.',
-                    sensor=sensor.id,
-                    key="zone",
-                )
-        binary = self.spec.privacy.binary
-        for zone in known:
-            sensors = sum(sensor.zone == zone for sensor in self.spec.binary)
-            if binary is not None and sensors > binary.shared:
-                raise SiteError(
-                    f"zone {zone!r} has {sensors} binary sensors, and someone there changes all of them. State "
-                    f"shared = {sensors} or more; now it is {binary.shared}.",
-                    key="binary",
-                    shared=binary.shared,
-                )
 
     @property
     def unit(self) -> str:

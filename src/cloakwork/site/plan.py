@@ -7,25 +7,28 @@ Computing the noise takes time, and another machine may round differently. So it
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from cloakwork._files import unique_object, write_durably
+from cloakwork._files import unique_object
 from cloakwork.errors import CalibrationError, PlanError, SiteError
-from cloakwork.privacy import CUT_BITS, Budget, Cloak, NoiseLaw, flip_table, law_table, table_ratio
+from cloakwork.privacy import Budget, Cloak, NoiseLaw, law_table, table_ratio
 from cloakwork.sensor import WORD_BYTES
+from cloakwork.site.bit_plan import BitPlan
+from cloakwork.site.bit_site import BitSite
 from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.plan_parts import (
     MOST_SENSORS,
     STRICT,
+    VERSION,
+    FrozenPlan,
     Hex,
-    PlannedBits,
     PlannedSensor,
     PlannedStay,
     PlannedTable,
@@ -35,15 +38,14 @@ from cloakwork.site.plan_parts import (
 from cloakwork.site.schedule import Schedule, clock_ms
 from cloakwork.site.schema import Name, Positive
 
-VERSION = 1
 PADDING = 1e-9  # extra noise for machines that round differently, as a fraction
 LARGEST_FILE = 50_000_000
 _SLIP = 1e-11  # relative error of a ratio, which is rounded up to 40 bits
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The noise of a site; `mu` is the privacy cost of a full window."""
+class Plan(FrozenPlan):
+    """The noise of a site of readings; `mu` is the privacy cost of a full window."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     site: Name
@@ -55,7 +57,6 @@ class Plan:
     sensors: Annotated[tuple[PlannedSensor, ...], Field(min_length=1, max_length=MOST_SENSORS)]
     # by their digest
     tables: Annotated[Mapping[Hex, PlannedTable], Field(min_length=1, max_length=MOST_SENSORS)]
-    bits: PlannedBits | None = None
     stay: PlannedStay | None = None
     noise_law: Literal["laplace"] | None = None  # of the noise that the devices add; None for Gaussian noise
 
@@ -74,35 +75,33 @@ class Plan:
         if any(table.bytes != WORD_BYTES * sum(size for _, size in table.levels) for table in self.tables.values()):
             raise SiteError("the size of a noise table is not that of its levels.")
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the plan, by which devices and readings refer to it."""
-        return digest_of(self._values)
-
-    @property
-    def id(self) -> str:
-        """The first 12 characters of the digest, by which people and files of readings name the plan."""
-        return self.digest[:12]
-
     @property
     def law(self) -> NoiseLaw:
         """The law of the noise that the devices add."""
         return NoiseLaw(self.noise_law or NoiseLaw.GAUSSIAN)
 
     @property
-    def binary_ids(self) -> tuple[str, ...]:
-        """Ids of the binary sensors."""
-        return () if self.bits is None else self.bits.ids
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the sensors."""
+        return tuple(sensor.id for sensor in self.sensors)
 
     @property
-    def ids(self) -> tuple[str, ...]:
-        """Ids of all sensors, binary ones last."""
-        return (*(sensor.id for sensor in self.sensors), *self.binary_ids)
+    def window(self) -> float:
+        """The seconds that the claim is for."""
+        return self.claim.window
+
+    @property
+    def together(self) -> bool:
+        """Whether the claim takes all sensors to measure together."""
+        return self.claim.scope != "sensor"
+
+    @property
+    def steps(self) -> Mapping[str, float]:
+        """The step in which each sensor reports, in the unit of the readings."""
+        return {sensor.id: sensor.step for sensor in self.sensors}
 
     def noise(self, sensor_id: str) -> SensorNoise:
         """Return what the device of a sensor does to its readings; refused if this version makes another table."""
-        if self.bits is not None and sensor_id in self.bits.ids:
-            return SensorNoise(flip_table(int(self.bits.words, 16)), 1.0, 0, 0.0, values=2)
         planned = self.sensor(sensor_id)
         table, slow, made = law_table(self.law, planned.ratio), None, True
         if self.stay is not None:
@@ -123,44 +122,38 @@ class Plan:
         for sensor in self.sensors:
             if sensor.id == sensor_id:
                 return sensor
-        if sensor_id in self.binary_ids:
-            raise SiteError(f"{sensor_id} is a binary sensor, and no part of the physics.", sensor=sensor_id)
         known = ", ".join(self.ids[:10])
         more = ", ..." if len(self.ids) > 10 else ""
         raise SiteError(f"{self.site} has no sensor {sensor_id!r}. It has {known}{more}.", sensor=sensor_id)
+
+    def check(self, site: Site | BitSite, *, file: str | Path = "PLAN") -> None:
+        """Refuse a site that the plan does not fit, as it is now; errors call the plan `file`."""
+        self._check_name(site, file)
+        if isinstance(site, BitSite):
+            raise self._changed(site, file)
+        self.cloak(site, file=file)
 
     def cloak(self, site: Site, *, file: str | Path = "PLAN") -> Cloak:
         """Make a new cloak with the frozen noise, its budget unspent; no search is made.
 
         Refuses a plan that is not of this site as it is now; errors call the plan `file`.
         """
-        name = Path(file).name
-        kept = name != plan_beside(site.source).name and name.startswith(Path(site.source).stem)
-
-        def refusal(reason: str, text: str) -> PlanError:
-            use = " It fits the site file as it was then: use that one." if kept and reason != "site" else ""
-            rewrite = not kept and reason != "site"  # nobody may write over the plan of another site
-            return PlanError(f"{text}{use}", reason=reason, plan=str(file), site=site.source, rewrite=rewrite)
-
-        if self.site != site.name:
-            raise refusal("site", f"{file} is the plan of {self.site}, and {site.source} is {site.name}: give its own.")
+        self._check_name(site, file)
+        refusal = partial(self._refusal, site, file)
         if (
             self.site_digest != site.digest
             or self.claim != _claim(site)
             or tuple((sensor.id, sensor.baseline) for sensor in self.sensors) != _sensors(site)
             or self.schedule != site.schedule
-            or self.binary_ids != site.binary_ids
             or (self.stay is None) != (site.stay is None)
         ):
-            raise refusal("changed", f"{site.source}, or a file that it names, has changed since {file} was made.")
+            raise self._changed(site, file)
         try:
             sigmas, steps = (np.array([getattr(s, k) for s in self.sensors]) for k in ("sigma", "step"))
             slow = None if self.stay is None else self.stay.slow
             cloak = site.cloak_with(sigmas, steps, slow, noise=self.law)
         except CalibrationError as problem:
             raise refusal("noise", f"{file}: {problem}") from None
-        if self.bits is not None and site.flip is not None and int(self.bits.words, 16) < site.flip.words:
-            raise refusal("noise", f"{file} flips bits less often than the claim needs.")
         if cloak.ratios.tolist() != [sensor.ratio for sensor in self.sensors]:
             raise refusal("ratio", f"{file} has other ratios of noise to step than this version makes.")
         for ratio, table in {sensor.ratio: sensor.table for sensor in self.sensors}.items():
@@ -169,31 +162,12 @@ class Plan:
         return cloak
 
     def budget(self, cloak: Cloak, seconds: float) -> Budget:
-        """All readings of the site in so many seconds: each hides a move, and those of binary sensors all they saw.
+        """All readings of the site in so many seconds: each hides a move.
 
         A claim for single sensors is about each; the claims of all sensors add up.
         """
         readings = self.schedule.most(clock_ms(seconds))
-        budget = Budget().cloak(cloak, readings=readings * cloak.observers)
-        if self.bits is None:
-            return budget
-        other = int(self.bits.words, 16) / 2.0**CUT_BITS
-        each = math.log((1 - other) / other) * (1 + 1e-12)
-        return budget.choice(each, times=readings * self.bits.shared)
-
-    def write(self, path: str | Path) -> None:
-        """Write the plan to a file, as a whole or not at all."""
-        target = Path(path).resolve()
-        text = json.dumps(self._values | {"digest": self.digest}, indent=1, allow_nan=False) + "\n"
-        if target.exists() and not target.is_file():  # a pipe or a device
-            target.write_text(text, encoding="utf-8")
-            return
-        write_durably(target, text.encode())
-
-    @property
-    def _values(self) -> dict[str, Any]:
-        values = {"v": VERSION, **asdict(self)}
-        return {key: value for key, value in values.items() if value is not None}
+        return Budget().cloak(cloak, readings=readings * cloak.observers)
 
 
 def freeze(site: Site, cloak: Cloak) -> Plan:
@@ -219,23 +193,23 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
         schedule=site.schedule,
         sensors=sensors,
         tables={table.digest: PlannedTable.of(table) for table in tables.values()},
-        bits=_planned_bits(site),
         stay=_planned_stay(site, frozen),
         noise_law="laplace" if cloak.noise is NoiseLaw.LAPLACE else None,
     )
 
 
-def plan_beside(site_file: str | Path) -> Path:
-    """Return where the plan of a site file is kept.
-
-    >>> plan_beside("sites/flat.toml").as_posix()
-    'sites/flat.plan.json'
-    """
-    return Path(site_file).with_suffix(".plan.json")
-
-
 def load_plan(path: str | Path) -> Plan:
-    """Read a plan; refuses one that is not complete and exactly as it was written."""
+    """Read the plan of a site of readings."""
+    plan = load_any_plan(path)
+    if isinstance(plan, BitPlan):
+        raise SiteError(
+            f"{path}: the plan of a site of bits. This needs the plan of a site of readings.", path=str(path)
+        )
+    return plan
+
+
+def load_any_plan(path: str | Path) -> Plan | BitPlan:
+    """Read a plan, of readings or of bits; refuses one that is not complete and exactly as it was written."""
 
     def refusal(reason: str, text: str, **values: object) -> PlanError:
         return PlanError(f"{path}: {text}", reason=reason, plan=str(path), site=None, rewrite=True, **values)
@@ -256,7 +230,7 @@ def load_plan(path: str | Path) -> Plan:
     if digest_of({"v": VERSION, **body}) != content["digest"]:
         raise refusal("digest", "changed or damaged since it was written; its digest does not fit.")
     try:
-        plan = _PLAN.validate_json(canonical_json(body))
+        plan = (_BIT_PLAN if "words" in body else _PLAN).validate_json(canonical_json(body))
     except ValidationError as problem:
         key, message = _first_error(problem)
         raise refusal("content", f"{key}: {message}." if key else f"{message}.", key=key) from None
@@ -266,6 +240,7 @@ def load_plan(path: str | Path) -> Plan:
 
 
 _PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
+_BIT_PLAN: TypeAdapter[BitPlan] = TypeAdapter(BitPlan)
 
 
 def _read_json(file: Path) -> Any:
@@ -296,15 +271,6 @@ def _first_error(problem: ValidationError) -> tuple[str, str]:
 
 def _claim(site: Site) -> SiteClaim:
     return SiteClaim(**{field.name: getattr(site.spec.privacy, field.name) for field in fields(SiteClaim)})
-
-
-def _planned_bits(site: Site) -> PlannedBits | None:
-    """Freeze how often bits flip, with a tiny surplus like that of the noise; never more often than not."""
-    flip = site.flip
-    if flip is None:
-        return None
-    words = min(math.ceil(flip.words * Fraction(1 + PADDING)), 1 << (CUT_BITS - 1))
-    return PlannedBits(site.binary_ids, flip.epsilon, flip.delta, flip.sensors, f"{words:032x}")
 
 
 def _planned_stay(site: Site, cloak: Cloak) -> PlannedStay | None:

@@ -1,15 +1,26 @@
-"""The parts of a frozen plan."""
+"""What both kinds of frozen plans have, and their parts."""
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import ConfigDict, Field
 
+from cloakwork._files import write_durably
+from cloakwork.errors import PlanError
 from cloakwork.privacy import NoiseTable, SlowNoise
 from cloakwork.sensor import WORD_BYTES
+from cloakwork.site.bit_site import BitSite
+from cloakwork.site.installation import Site, digest_of
+from cloakwork.site.schedule import Schedule
 from cloakwork.site.schema import Name, NotNegative, Number, Positive, Whole
 
+VERSION = 1
 MOST_SENSORS = 100_000
 MOST_LEVELS = 16
 LARGEST_TABLE = 1_000_000
@@ -50,18 +61,15 @@ class PlannedSensor:
 
 
 @dataclass(frozen=True)
-class PlannedBits:
-    """The binary sensors: their claim over the same window, and how many of all 2^127 words flip a bit, in hexadecimal.
-
-    `shared` is how many of them one person can change in the same reading.
-    """
+class BitsClaim:
+    """The claim of a site of bits for `window` seconds; one person changes up to `shared` sensors in a reading."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_SENSORS)]
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
     shared: Whole
-    words: Annotated[str, Field(pattern=r"^([0-3][0-9a-f]{31}|40{31})$")]
+    window: Positive
+    readings_per_window: Whole
 
 
 @dataclass(frozen=True)
@@ -121,3 +129,95 @@ class PlannedTable:
         return cls(
             table.ratio, tuple((level.factor, level.count) for level in table.levels), len(table.cuts), table.error
         )
+
+
+class FrozenPlan(ABC):
+    """The noise of a site as it was frozen: for provisioning devices, and for reading what they send.
+
+    `ids` are the sensors, in the order of their rows.
+    """
+
+    site: str
+    site_digest: str
+    schedule: Schedule
+
+    @property
+    @abstractmethod
+    def ids(self) -> tuple[str, ...]: ...
+
+    @property
+    @abstractmethod
+    def window(self) -> float:
+        """The seconds that the claim is for."""
+
+    @property
+    @abstractmethod
+    def together(self) -> bool:
+        """Whether the claim takes all sensors to measure together."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> Mapping[str, float]:
+        """The step in which each sensor reports."""
+
+    @abstractmethod
+    def noise(self, sensor_id: str) -> SensorNoise:
+        """Return what the device of a sensor does to its readings."""
+
+    @abstractmethod
+    def check(self, site: Site | BitSite, *, file: str | Path = "PLAN") -> None:
+        """Refuse a site that the plan does not fit, as it is now; errors call the plan `file`."""
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan, by which devices and readings refer to it."""
+        return digest_of(self._values)
+
+    @property
+    def id(self) -> str:
+        """The first 12 characters of the digest, by which people and files of readings name the plan."""
+        return self.digest[:12]
+
+    def write(self, path: str | Path) -> None:
+        """Write the plan to a file, as a whole or not at all."""
+        target = Path(path).resolve()
+        text = json.dumps(self._values | {"digest": self.digest}, indent=1, allow_nan=False) + "\n"
+        if target.exists() and not target.is_file():  # a pipe or a device
+            target.write_text(text, encoding="utf-8")
+            return
+        write_durably(target, text.encode())
+
+    @property
+    def _values(self) -> dict[str, Any]:
+        values = {"v": VERSION, **asdict(self)}  # type: ignore[call-overload]  # each final plan is a dataclass
+        return {key: value for key, value in values.items() if value is not None}
+
+    def _check_name(self, site: Site | BitSite, file: str | Path) -> None:
+        if self.site != site.name:
+            raise self._refusal(
+                site,
+                file,
+                "site",
+                f"{file} is the plan of {self.site}, and {site.source} is {site.name}: give its own.",
+            )
+
+    def _changed(self, site: Site | BitSite, file: str | Path) -> PlanError:
+        return self._refusal(
+            site, file, "changed", f"{site.source}, or a file that it names, has changed since {file} was made."
+        )
+
+    def _refusal(self, site: Site | BitSite, file: str | Path, reason: str, text: str) -> PlanError:
+        name = Path(file).name
+        kept = name != plan_beside(site.source).name and name.startswith(Path(site.source).stem)
+        use = " It fits the site file as it was then: use that one." if kept and reason != "site" else ""
+        rewrite = not kept and reason != "site"  # nobody may write over the plan of another site
+        return PlanError(f"{text}{use}", reason=reason, plan=str(file), site=site.source, rewrite=rewrite)
+
+
+def plan_beside(site_file: str | Path) -> Path:
+    """Return where the plan of a site file is kept.
+
+    >>> plan_beside("sites/flat.toml").as_posix()
+    'sites/flat.plan.json'
+    """
+    return Path(site_file).with_suffix(".plan.json")

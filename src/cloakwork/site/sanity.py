@@ -124,7 +124,7 @@ def _strength(site: Site) -> Iterator[Oddity]:
 
 def _walls(site: Site, physics: FloorPlanSpec) -> Iterator[Oddity]:
     """Sensors on a wall line, whose side of the wall is decided by rounding."""
-    for number, sensor in enumerate(site.spec.located):
+    for number, sensor in enumerate(site.spec.sensor):
         at = np.array(sensor.at, dtype=np.float64)
         on_wall = any(_apart(at, np.array(wall)) < ON_A_WALL for wall in physics.walls)
         if on_wall and not any(_apart(at, np.array(door)) < ON_A_WALL for door in physics.doors):

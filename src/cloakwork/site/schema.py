@@ -134,29 +134,13 @@ class MatrixSpec(_Table):
 
 
 class SensorSpec(_Table):
-    """`[[sensor]]`: its id, where it is, what it reads with no source near, and hardware unlike that of the others.
-
-    A `binary` sensor reads 0 or 1 (motion, a door, a seat) and watches a `zone`; it is no part of the physics.
-    """
+    """`[[sensor]]`: its id, where it is, what it reads with no source near, and hardware unlike that of the others."""
 
     id: Name
-    kind: Literal["number", "binary"] = "number"
-    zone: Name | None = None
     at: Number | Point | str | int | None = None
     baseline: Number | None = None
     resolution: Positive | None = None
     own_noise: NotNegative | None = None
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> "SensorSpec":
-        if (self.kind == "binary") != (self.zone is not None):
-            raise ValueError('zone = ID goes with kind = "binary": the zone that the sensor watches')
-        if self.kind == "binary" and any(getattr(self, key) is not None for key in ("at", *HARDWARE)):
-            raise ValueError('kind = "binary": give id, kind and zone only')
-        return self
-
-
-HARDWARE = ("baseline", "resolution", "own_noise")
 
 
 def _strength(strength: Any) -> Any:
@@ -197,17 +181,6 @@ class SourcesSpec(_Table):
         return self
 
 
-class BinarySpec(_Table):
-    """`[privacy.binary]`: the claim of the binary sensors, for the same window.
-
-    `shared` is how many of them one person can change in the same reading.
-    """
-
-    epsilon: Positive
-    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    shared: Whole = 1
-
-
 class StaySpec(_Table):
     """`[privacy.stay]`: a second claim, for a source that stays where it is for up to `length`."""
 
@@ -235,14 +208,7 @@ class PrivacySpec(_Table):
     late: Seconds | None = None
     clock: Seconds = USUAL_CLOCK_MS / 1000
     speed: NotNegative | Literal["any"] | None = None
-    binary: BinarySpec | None = None
     stay: StaySpec | None = None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "PrivacySpec":
-        if self.binary is not None and "readings_per_window" not in self.model_fields_set:
-            raise ValueError("state readings_per_window: the claim in [privacy.binary] is for so many bits of a sensor")
-        return self
 
     @field_validator("delta")
     @classmethod
@@ -301,17 +267,6 @@ class MotionSpec(_Table):
         return value
 
 
-class PresenceSpec(_Table):
-    """`[presence]`: how long someone stays in a zone, for which share of the time, and what a binary sensor sees then.
-
-    `seen` are the probabilities that it reads 1 while nobody is there, and while someone is.
-    """
-
-    stay: Seconds = 1200.0
-    share: Annotated[float, Field(gt=0, lt=1)] = 0.3
-    seen: Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=2, max_length=2)] = [0.0, 1.0]
-
-
 class EntranceSpec(_Table):
     """`[[entrance]]`: a place where sources come and go."""
 
@@ -335,8 +290,19 @@ class HeatSpec(_Table):
     over: Seconds = 2 * 3600.0
 
 
+def distinct_ids(tables: list[Any], info: ValidationInfo) -> list[Any]:
+    """Refuse two tables of one kind with the same id."""
+    seen: dict[str, int] = {}
+    for number, table in enumerate(tables, start=1):
+        if table.id in seen:
+            both = f"{info.field_name}s {seen[table.id]} and {number}"
+            raise ValueError(f'{both} are both called "{table.id}"; ids must differ')
+        seen[table.id] = number
+    return tables
+
+
 class SiteSpec(_Table):
-    """One installation."""
+    """One installation whose sensors read numbers."""
 
     name: Name
     sensors: Whole | None = None
@@ -348,49 +314,25 @@ class SiteSpec(_Table):
     privacy: PrivacySpec
     zone: list[ZoneSpec] = []
     motion: MotionSpec = MotionSpec()
-    presence: PresenceSpec = PresenceSpec()
     entrance: list[EntranceSpec] = []
     drift: DriftSpec = DriftSpec()
     heat: list[HeatSpec] = []
 
-    @property
-    def located(self) -> list[SensorSpec]:
-        """The sensors of the physics."""
-        return [sensor for sensor in self.sensor if sensor.kind == "number"]
-
-    @property
-    def binary(self) -> list[SensorSpec]:
-        """The binary sensors."""
-        return [sensor for sensor in self.sensor if sensor.kind == "binary"]
-
-    @field_validator("sensor", "zone")
-    @classmethod
-    def _distinct(cls, tables: list[Any], info: ValidationInfo) -> list[Any]:
-        seen: dict[str, int] = {}
-        for number, table in enumerate(tables, start=1):
-            if table.id in seen:
-                both = f"{info.field_name}s {seen[table.id]} and {number}"
-                raise ValueError(f'{both} are both called "{table.id}"; ids must differ')
-            seen[table.id] = number
-        return tables
+    _distinct = field_validator("sensor", "zone")(distinct_ids)
 
     @model_validator(mode="after")
     def _together(self) -> "SiteSpec":
-        if (self.sensors is None) == (not self.located):
-            both = "both are given" if self.located else "neither is given"
+        if (self.sensors is None) == (not self.sensor):
+            both = "both are given" if self.sensor else "neither is given"
             raise ValueError(f"give either sensors = N for even spacing, or one [[sensor]] for each; {both}")
-        if self.binary and self.privacy.binary is None:
-            raise ValueError("the table [privacy.binary] is missing: binary sensors need a claim of their own")
-        if [*self.located, *self.binary] != self.sensor:
-            raise ValueError("write the [[sensor]] tables of binary sensors after those of all others")
-        steps = [self.privacy.resolution if s.resolution is None else s.resolution for s in self.located]
+        steps = [self.privacy.resolution if s.resolution is None else s.resolution for s in self.sensor]
         if None in steps and any(steps):
             number = steps.index(None)
             raise ValueError(
                 f'sensor "{self.sensor[number].id}" has no resolution, and others have one; state it for each of them, '
                 "or under [privacy]"
             )
-        stated: list[PrivacySpec | SensorSpec] = [self.privacy, *self.located]
+        stated: list[PrivacySpec | SensorSpec] = [self.privacy, *self.sensor]
         if any(s.own_noise is not None for s in stated) and not any(s.resolution is not None for s in stated):
             raise ValueError("own_noise without resolution: state the step of the hardware too")
         pulse = self.physics.kind in {"line", "plane", "graph"} or (
@@ -401,4 +343,67 @@ class SiteSpec(_Table):
                 'sources.kind = "lasting" with a model of a pulse: a lasting source keeps emitting, and the noise for '
                 'a pulse would not hide it. Use a floorplan with regime = "steady", or sources.kind = "pulse"'
             )
+        return self
+
+
+class BitsSpec(_Table):
+    """`[bits]`: the claim of a site of binary sensors, for a window, and how often a device reads.
+
+    `shared` is how many sensors one person can change in a reading; by default all of the two zones that have most.
+    """
+
+    epsilon: Positive
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    shared: Whole | None = None
+    window: Seconds = 3600.0
+    readings_per_window: Whole
+    period: Period | None = None
+    late: Seconds | None = None
+    clock: Seconds = USUAL_CLOCK_MS / 1000
+
+
+class BitsSensorSpec(_Table):
+    """`[[sensor]]` of a site of bits: its id, and the zone that it watches."""
+
+    id: Name
+    zone: Name
+
+
+class BitsZoneSpec(_Table):
+    """`[[zone]]` of a site of bits: its id, and what people call it."""
+
+    id: Name
+    label: Label | None = None
+
+
+class PresenceSpec(_Table):
+    """`[presence]`: how long someone stays in a zone, for which share of the time, and what a sensor sees then.
+
+    `seen` are the probabilities that it reads 1 while nobody is there, and while someone is.
+    """
+
+    stay: Seconds = 1200.0
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.3
+    seen: Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=2, max_length=2)] = [0.0, 1.0]
+
+
+class BitSiteSpec(_Table):
+    """One installation of binary sensors."""
+
+    name: Name
+    bits: BitsSpec
+    sensor: Annotated[list[BitsSensorSpec], Field(min_length=1)]
+    zone: Annotated[list[BitsZoneSpec], Field(min_length=1)]
+    presence: PresenceSpec = PresenceSpec()
+
+    _distinct = field_validator("sensor", "zone")(distinct_ids)
+
+    @model_validator(mode="after")
+    def _watched(self) -> "BitSiteSpec":
+        known = [zone.id for zone in self.zone]
+        for sensor in self.sensor:
+            if sensor.zone not in known:
+                raise ValueError(
+                    f'sensor "{sensor.id}": there is no [[zone]] with the id "{sensor.zone}". Zones: {", ".join(known)}'
+                )
         return self

@@ -5,23 +5,26 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from cloakwork.errors import InputError, SiteError
 from cloakwork.site import schema
+from cloakwork.site.bit_site import BitSite
 from cloakwork.site.installation import Site
 from cloakwork.site.sanity import swapped
-from cloakwork.site.schema import SiteSpec
+from cloakwork.site.schema import BitSiteSpec, SiteSpec
 
 KeyPath = tuple[str | int, ...]
+Spec = TypeVar("Spec", bound=BaseModel)
 
 _HEADER = re.compile(r"^\s*\[(\[)?\s*([^\]]+?)\s*\]")
 _KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(\s*\.\s*[A-Za-z0-9_-]+)*\s*=""")
 
 LARGEST_FILE = 10_000_000
+_OF_READINGS = ("physics", "sources", "privacy")
 _KINDS = {"line", "plane", "floorplan", "graph", "matrix"}
 _TYPES = {"float", "int", "constrained-int", "str", "number", "list"}
 _UNIONS = _KINDS | _TYPES  # parts of a pydantic location that are no keys
@@ -30,13 +33,18 @@ _VALUE = re.compile(r"^([^=]*=\s*)([^#\n]*?)(\s*)(#.*)?$")
 
 
 def load_site(path: str | Path) -> Site:
-    """Read and check a site file; an error names the line, the key, what was given and what is allowed.
+    """Read and check the file of a site of readings; an error names the line, the key and what is allowed.
 
     >>> from importlib.resources import files
     >>> site = load_site(str(files("cloakwork.site") / "example.toml"))
     >>> site.name, len(site.sensor_ids)
     ('flat', 80)
     """
+    return _with_readings(load_any_site(path))
+
+
+def load_any_site(path: str | Path) -> Site | BitSite:
+    """Read and check a site file, of readings or of bits."""
     file = Path(path)
     try:
         if file.stat().st_size > LARGEST_FILE:
@@ -50,30 +58,69 @@ def load_site(path: str | Path) -> Site:
         ) from None
     except UnicodeDecodeError:
         raise SiteError(f"{file}: not a text file in UTF-8.", path=str(file)) from None
-    return parse_site(text, name=str(file), folder=file.parent)
+    return parse_any_site(text, name=str(file), folder=file.parent)
 
 
 def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> Site:
-    """Read a site file from a text; files that it names are looked up in `folder`."""
+    """Read the file of a site of readings from a text; files that it names are looked up in `folder`."""
+    return _with_readings(parse_any_site(text, name=name, folder=folder))
+
+
+def parse_any_site(text: str, *, name: str = "site", folder: Path | None = None) -> Site | BitSite:
+    """Read a site file from a text; one with a table `[bits]` is of a site of binary sensors."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise SiteError(f"{name}: not valid TOML: {problem}", path=name) from None
+    if "bits" in content and (both := [key for key in _OF_READINGS if key in content]):
+        line = locate(text, ("bits",))
+        raise SiteError(
+            f"{name}, line {line}: [bits] beside [{both[0]}]: a site has either bits or readings, because the "
+            "guarantees of both together are neither of them. Write two site files, one with [bits] and the binary "
+            "sensors, and give both to the collector.",
+            path=name,
+            lines={"bits": line},
+        )
+    if "bits" not in content:
+        return _site(content, text, name, folder or Path())
+    site = BitSite(_validated(BitSiteSpec, content, text, name), name)
     try:
-        site = Site(SiteSpec.model_validate(content), folder or Path(), name)
+        _ = site.flip, site.schedule
+    except InputError as problem:
+        path = ("bits", str(problem.values.get("key", "epsilon")))
+        line = locate(text, path)
+        raise SiteError(f"{name}, line {line}: {problem}", path=name, lines={_dotted(path): line}) from None
+    return site
+
+
+def _with_readings(site: Site | BitSite) -> Site:
+    if isinstance(site, BitSite):
+        raise SiteError(
+            f"{site.source}: a site of bits, which have no map. This needs a site of readings, with [physics].",
+            path=site.source,
+        )
+    return site
+
+
+def _validated(model: type[Spec], content: dict[str, Any], text: str, name: str) -> Spec:
+    try:
+        return model.model_validate(content)
     except ValidationError as problem:
-        messages = _messages(problem)
+        messages = _messages(problem, model)
         lines = {key: locate(text, path) for key, (path, _) in messages.items()}
         message = "\n".join(f"{name}, line {lines[key]}: {message}" for key, (_, message) in messages.items())
         raise SiteError(message, path=name, lines=lines) from None
+
+
+def _site(content: dict[str, Any], text: str, name: str, folder: Path) -> Site:
+    site = Site(_validated(SiteSpec, content, text, name), folder, name)
     try:
         _ = site.zones if site.spec.zone else site.physics
-        _ = site.motion, site.drift, site.flip, site.stay
-        site.check_watched_zones()
+        _ = site.motion, site.drift, site.stay
     except InputError as problem:
         message = str(problem)
         number = problem.values.get("sensor")
-        if isinstance(number, int) and site.spec.located:
+        if isinstance(number, int) and site.spec.sensor:
             message = message.replace(f"sensor {number}", f'sensor "{site.spec.sensor[number].id}"', 1)
         message += swapped(site.spec)
         path = _model_key(problem, site.spec)
@@ -82,7 +129,7 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
     return site
 
 
-def _messages(problem: ValidationError) -> dict[str, tuple[KeyPath, str]]:
+def _messages(problem: ValidationError, model: type[BaseModel]) -> dict[str, tuple[KeyPath, str]]:
     """Return where and what is wrong for each key that is; a key with several allowed types is reported once."""
     messages: dict[str, tuple[KeyPath, str]] = {}
     for error in problem.errors(include_url=False):
@@ -94,7 +141,7 @@ def _messages(problem: ValidationError) -> dict[str, tuple[KeyPath, str]]:
         if error["type"].startswith("union_tag"):
             path = (*path, "kind")
         whole = path[: next((k for k, part in enumerate(path) if part in _WHOLE), 99) + 1]
-        messages.setdefault(_dotted(whole), (path, _message(error, whole)))
+        messages.setdefault(_dotted(whole), (path, _message(error, whole, model)))
     return messages
 
 
@@ -102,14 +149,14 @@ def _dotted(path: KeyPath) -> str:
     return "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def _message(error: ErrorDetails, path: KeyPath) -> str:
+def _message(error: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
     dotted, value = _dotted(path), error["input"]
     key = str(path[-1]) if path else ""
     if error["type"] == "missing":
-        table = key in {"physics", "sources", "privacy"}
+        table = key in _OF_READINGS
         return f"the table [{key}] is missing." if table else f"{dotted}: this key is missing."
     if error["type"] == "extra_forbidden":
-        allowed = _allowed_keys(error["loc"])
+        allowed = _allowed_keys(error["loc"], model)
         near = difflib.get_close_matches(key, allowed, n=1)
         hint = f"; did you mean {near[0]}?" if near else "."
         return f"{dotted} = {value!r}: there is no such key here (allowed: {', '.join(allowed)}){hint}"
@@ -162,10 +209,12 @@ _BOUNDS = {
 }
 
 
-def _allowed_keys(path: tuple[int | str, ...]) -> list[str]:
-    # the table [privacy] is PrivacySpec, and so on
+def _allowed_keys(path: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
+    # the table [privacy] is PrivacySpec, and so on; [[sensor]] of a site of bits is BitsSensorSpec
     tables = {name.removesuffix("Spec").lower(): table for name, table in vars(schema).items() if name.endswith("Spec")}
-    table = next((tables[part] for part in reversed(path[:-1]) if isinstance(part, str) and part in tables), SiteSpec)
+    if model is BitSiteSpec:
+        tables |= {name.removeprefix("bits"): table for name, table in tables.items() if name.startswith("bits")}
+    table = next((tables[part] for part in reversed(path[:-1]) if isinstance(part, str) and part in tables), model)
     return list(table.model_fields)
 
 
@@ -181,8 +230,8 @@ def _model_key(problem: InputError, spec: SiteSpec) -> KeyPath:
         sensor = values["sensor"]
         ids = [known.id for known in spec.sensor]
         return ("sensor", sensor if isinstance(sensor, int) else ids.index(str(sensor)), str(values.get("key", "at")))
-    if values.get("key") in {"binary", "stay"}:
-        return ("privacy", str(values["key"]))
+    if values.get("key") == "stay":
+        return ("privacy", "stay")
     if "key" in values:
         return ("physics", str(values["key"]))
     return ("physics", "drawing") if "drawing" in str(problem) else ("physics",)

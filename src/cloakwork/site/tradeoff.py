@@ -267,7 +267,7 @@ def _with(site: Site, setting: Setting) -> Site:
     """The site with another setting; the sensors' own noise stays what it is."""
     if setting.resolution is not None and setting.resolution != _coarsest_step(site):
         privacy = site.spec.privacy.model_copy(update={"resolution": setting.resolution})
-        sensors = [sensor.model_copy(update={"resolution": None}) for sensor in site.spec.located]
+        sensors = [sensor.model_copy(update={"resolution": None}) for sensor in site.spec.sensor]
         site = replace(site, spec=site.spec.model_copy(update={"privacy": privacy, "sensor": sensors}))
     spec = site.spec
     claim = {"alpha": setting.alpha, "epsilon": setting.epsilon, "readings_per_window": setting.readings}
@@ -279,7 +279,7 @@ def _with(site: Site, setting: Setting) -> Site:
                 "sensor. Leave the number of sensors as it is.",
                 sensors=setting.sensors,
             )
-        update |= {"sensor": _kept(site, setting.sensors)} if spec.located else {"sensors": setting.sensors}
+        update |= {"sensor": _kept(site, setting.sensors)} if spec.sensor else {"sensors": setting.sensors}
     return Site(spec.model_copy(update=update), site.folder, site.source)
 
 
@@ -290,7 +290,7 @@ def _kept(site: Site, number: int) -> list[SensorSpec]:
             f"sensors={number}: the site file of {site.name} lists {site.physics.sensors}. Give fewer, or list more.",
             sensors=number,
         )
-    return [site.spec.located[k] for k in _far_apart(site, number)]
+    return [site.spec.sensor[k] for k in _far_apart(site, number)]
 
 
 def _far_apart(site: Site, number: int) -> list[int]:
@@ -300,7 +300,7 @@ def _far_apart(site: Site, number: int) -> list[int]:
         nodes = physics.sensor_places
         apart = np.stack([physics.space.distances(int(node))[nodes] for node in nodes])
     else:
-        at = np.array([np.atleast_1d(np.asarray(sensor.at, dtype=np.float64)) for sensor in site.spec.located])
+        at = np.array([np.atleast_1d(np.asarray(sensor.at, dtype=np.float64)) for sensor in site.spec.sensor])
         apart = spatial.distance.cdist(at, at)
     chosen = [0]
     while len(chosen) < number:

@@ -19,7 +19,7 @@ from cloakwork.collect.api.event_hub import EventHub, StorePoller
 from cloakwork.collect.api.result_models import Moment, Name
 from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.attack import AttackCache
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.storage import Page, Store, unix_ms
@@ -53,7 +53,7 @@ class ApiContext:
     def __init__(
         self,
         store: Store,
-        sites: Mapping[str, CollectedSite],
+        sites: Mapping[str, CollectedSite | CollectedBits],
         intake: Intake,
         live: LiveRecovery,
         hub: EventHub,
@@ -75,12 +75,19 @@ class ApiContext:
         self.attacks = AttackCache(store, clock=clock)
         self.poller = StorePoller(store, self.workers, hub, live, every_s=settings.follow_s)
 
-    def site(self, name: str, caller: Caller) -> CollectedSite:
+    def site(self, name: str, caller: Caller) -> CollectedSite | CollectedBits:
         """A site that the caller may see. A site of others looks the same as one that does not exist."""
         watched = self.sites.get(name)
         if watched is None or not caller.sees(name):
             message = "No site of this name is collected here. GET /v1/sites lists the sites."
             raise ApiError(404, "not-found", message)
+        return watched
+
+    def mapped_site(self, name: str, caller: Caller) -> CollectedSite:
+        """A site of readings, which have a map."""
+        watched = self.site(name, caller)
+        if isinstance(watched, CollectedBits):
+            raise ApiError(404, "no-map", "The sensors of this site report bits, which have no map.")
         return watched
 
     def site_names(self, caller: Caller) -> list[str]:

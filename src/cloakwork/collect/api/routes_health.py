@@ -12,12 +12,11 @@ from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.api.event_hub import WITHHELD
 from cloakwork.collect.api.result_models import ResponseModel
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.message_problems import CLAIM_BREAKING, BudgetRules, Reason
 from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.site_queue import RecoveryState
 from cloakwork.collect.storage import Alarm, DeviceReport, ProblemCount, Role
-from cloakwork.collect.zones_in_use import in_use
 from cloakwork.recovery import FaultKind
 
 FEWEST, FRAMES = 10, 60  # newest frames in which missing sensors are counted: fewer where there are many sensors
@@ -50,7 +49,7 @@ class SensorHealth(ResponseModel):
     allowed: int
     last_seen: int | None
     last_reading: int | None
-    sigma: float | None = Field(description="Null for a binary sensor.")
+    sigma: float | None = Field(description="Null for a sensor that reports bits.")
     missing: int
     frames: int
     late: int
@@ -109,9 +108,6 @@ class HealthBody(ResponseModel):
     problems: list[ProblemBody]
     alarms: list[Alarm]
     faults: list[FaultBody]
-    in_use: dict[str, float] = Field(
-        description="Zones that binary sensors watch, with the probability that someone is there now."
-    )
 
 
 @router.get("/v1/sites/{site}/health", tags=["sites"], **guarded(READERS, 404, 422))
@@ -121,7 +117,7 @@ async def health(site: SiteName, context: ContextDep, caller: CallerDep) -> Heal
     return await context.workers.run(_health, context, site, watched, caller.role is Role.OPERATOR)
 
 
-def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: bool) -> HealthBody:
+def _health(context: ApiContext, site: str, watched: CollectedSite | CollectedBits, trusted: bool) -> HealthBody:
     """The body; a reason may name hosts and files, so only an operator is `trusted` with it."""
     store, intake, lag = context.store, context.intake.state, context.live.state(site)
     problems = store.problems.counts(site)
@@ -145,12 +141,11 @@ def _health(context: ApiContext, site: str, watched: CollectedSite, trusted: boo
         ],
         alarms=store.readings.alarms(site, each=ALARMS),
         faults=[FaultBody(**asdict(fault), text=fault_text(fault)) for fault in store.checks.faults(site)],
-        in_use=in_use(store, watched, context.clock()),
     )
 
 
 def _sensors(
-    context: ApiContext, site: str, watched: CollectedSite, problems: Sequence[ProblemCount]
+    context: ApiContext, site: str, watched: CollectedSite | CollectedBits, problems: Sequence[ProblemCount]
 ) -> list[SensorHealth]:
     now, rules = context.clock(), watched.budget_rules
     reports = {report.sensor: report for report in context.store.reports.latest(site)}
@@ -159,7 +154,8 @@ def _sensors(
         counts[problem.sensor][problem.reason] += problem.count
     used = _used(context, watched, rules, reports, now)
     times = _frame_times(context, watched, now)
-    sigmas = {sensor.id: sensor.sigma for sensor in watched.plan.sensors}
+    planned = () if isinstance(watched, CollectedBits) else watched.plan.sensors
+    sigmas = {sensor.id: sensor.sigma for sensor in planned}
     present = context.store.frames.present(site, times)
     recent = min(times, default=None)
     last = context.store.readings.newest(site, watched.ids, now + watched.ahead_ms, recent=recent)
@@ -184,7 +180,7 @@ def _sensors(
     ]
 
 
-def _frame_times(context: ApiContext, watched: CollectedSite, now: int) -> list[int]:
+def _frame_times(context: ApiContext, watched: CollectedSite | CollectedBits, now: int) -> list[int]:
     """The newest frames. A sensor can stamp as it likes, so only times on the slots count, and none far ahead."""
     period, store = watched.schedule.period_ms, context.store
     until = now + watched.ahead_ms
@@ -196,7 +192,11 @@ def _frame_times(context: ApiContext, watched: CollectedSite, now: int) -> list[
 
 
 def _used(
-    context: ApiContext, watched: CollectedSite, rules: BudgetRules, reports: Mapping[str, DeviceReport], now: int
+    context: ApiContext,
+    watched: CollectedSite | CollectedBits,
+    rules: BudgetRules,
+    reports: Mapping[str, DeviceReport],
+    now: int,
 ) -> dict[str, int | None]:
     """Return the use of the window by each sensor: its own count, or the stored readings if there are more.
 

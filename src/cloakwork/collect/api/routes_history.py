@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.result_models import Moment, ResponseModel
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName, json_response
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits
 from cloakwork.collect.storage import Result
-from cloakwork.collect.zones_in_use import room_presence
 from cloakwork.errors import ApiError
 
 MOST_STEPS = 1000
@@ -50,7 +49,7 @@ class TimelineBody(ResponseModel):
     since: int
     until: int
     step_ms: int
-    counts: list[int | None]
+    counts: list[int | None] | None = Field(description="Null for a site of bits, which count no one.")
     zones: list[ZoneLane]
 
 
@@ -79,31 +78,6 @@ class TracksBody(ResponseModel):
     items: list[TrackBody]
 
 
-class RoomLane(ResponseModel):
-    """A zone that binary sensors watch: the probability at each time that someone is there, given all `reports`."""
-
-    id: str = Field(examples=["living"])
-    label: str = Field(examples=["Living room"])
-    reports: int
-    probability: list[float]
-
-
-class PresenceBody(ResponseModel):
-    """The zones that binary sensors watch, over up to 1,440 slots of `step_ms`, the first at `since`."""
-
-    since: int
-    step_ms: int
-    zones: list[RoomLane]
-
-
-class PresenceQuery(BaseModel):
-    """The end of the period."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-    until: Annotated[Moment | None, Field(description="Before this time; until now if left out.")] = None
-
-
 @dataclass(frozen=True)
 class _Period:
     """A period, its steps, and the last result of each step that has one, by the number of the step."""
@@ -123,8 +97,15 @@ async def timeline(
     site: SiteName, query: Annotated[PeriodQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Return the occupancy of each zone over a period, in at most `steps` steps."""
-    zones = [zone.id for zone in context.site(site, caller).site.zones]
-    return await context.workers.run(lambda: json_response(_timeline(_period(context, site, query, "tracks"), zones)))
+    watched = context.site(site, caller)
+    zones = [zone.id for zone in watched.site.zones]
+
+    def body() -> Response:
+        lanes = _timeline(_period(context, site, query, "tracks"), zones)
+        counted = not isinstance(watched, CollectedBits)  # bits do not count people
+        return json_response(lanes if counted else lanes.model_copy(update={"counts": None}))
+
+    return await context.workers.run(body)
 
 
 @router.get("/tracks", response_model=TracksBody, **_READ)
@@ -134,26 +115,6 @@ async def tracks(
     """The tracks of a period, thinned to at most `steps` points each."""
     context.site(site, caller)
     return await context.workers.run(lambda: json_response(_tracks(_period(context, site, query, "sources", "zones"))))
-
-
-@router.get("/presence", response_model=PresenceBody, **_READ)
-async def show_presence(
-    site: SiteName, query: Annotated[PresenceQuery, Query()], context: ContextDep, caller: CallerDep
-) -> Response:
-    """Which zones were in use: computed from the noisy bits of binary sensors, all times together."""
-    watched = context.site(site, caller)
-    until = context.clock() + 1 if query.until is None else query.until
-    return await context.workers.run(lambda: json_response(_presence(context, watched, until)))
-
-
-def _presence(context: ApiContext, watched: CollectedSite, until: int) -> PresenceBody:
-    rooms = room_presence(context.store, watched, until)
-    since = int(rooms[0].times[0]) if rooms and len(rooms[0].times) else until
-    lanes = [
-        RoomLane(id=room.id, label=room.label, reports=room.reports, probability=room.probability.tolist())
-        for room in rooms
-    ]
-    return PresenceBody(since=since, step_ms=watched.schedule.period_ms, zones=lanes)
 
 
 def _period(context: ApiContext, site: str, query: PeriodQuery, *without: str) -> _Period:

@@ -113,8 +113,7 @@ async def list_readings(
     site: SiteName, query: Annotated[ReadingsQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Stored readings, newest first: cloaked, in steps and in the site's unit."""
-    plan = context.site(site, caller).plan
-    steps = {sensor.id: sensor.step for sensor in plan.sensors} | dict.fromkeys(plan.binary_ids, 1.0)
+    steps = context.site(site, caller).plan.steps
     read = partial(context.store.readings.page, site, sensor=query.sensor)
     return await page_response(context, query, read, partial(_readings_body, steps))
 

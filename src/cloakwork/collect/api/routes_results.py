@@ -71,10 +71,10 @@ async def show_result(
     alone: Annotated[bool, Query(description="Recover the frame alone, without those before and after it.")] = False,
 ) -> Response:
     """The result of one frame with its map and its zones; with `alone`, computed from this frame only."""
-    watched = context.site(site, caller)
     if alone:
-        result = await context.workers.compute(_alone, context, watched, time)
+        result = await context.workers.compute(_alone, context, context.mapped_site(site, caller), time)
     else:
+        context.site(site, caller)
         result = await context.workers.run(context.store.results.get, site, time)
     if result is None:
         message = "No result has this time. GET .../results lists the times that have one."
@@ -95,7 +95,7 @@ async def attack(
     ),
 ) -> Response:
     """Return what an attacker knows who kept every reading of a span up to a time; a day may take a minute."""
-    watched = context.site(site, caller)
+    watched = context.mapped_site(site, caller)
     found = await context.workers.compute(context.attacks.attack_until, watched, time, span)
     if found is None:
         raise ApiError(404, "no-readings", "The span up to this time has no readings.")

@@ -16,7 +16,7 @@ from cloakwork.accuracy import bayes_risk, typical_std
 from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.result_models import Moment, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
@@ -38,17 +38,11 @@ class StayBody(ResponseModel):
     delta: float
 
 
-class BitsBody(ResponseModel):
-    """The claim of the binary sensors for a window; it covers the bits of up to `shared` of them together."""
-
-    sensors: int
-    shared: int
-    epsilon: float
-    delta: float
-
-
 class SiteBody(ResponseModel):
     """A site in one line: its privacy claim, its schedule, and the time there.
+
+    A site of `bits` hides whether anyone is in a zone; its claim covers what `shared` sensors report together. Other
+    sites have null there, and hide moves of up to `alpha`.
 
     A result stamped more than `ahead_ms` after the collector's clock comes from a device whose clock is wrong. Where
     the site `follows` its sources, a result is settled `lag` frames later. A zone that is in
@@ -60,14 +54,14 @@ class SiteBody(ResponseModel):
     sensors: int
     places: int
     unit: str = Field(examples=["°C"])
-    alpha: float = Field(description="Moves of up to this length are hidden.")
+    alpha: float | None = Field(description="Moves of up to this length are hidden; null for a site of bits.")
+    shared: int | None = Field(description="Sensors of a site of bits that one person may change in a reading.")
     epsilon: float
     delta: float
     scope: str = Field(examples=["network"], description="Whether the claim is about all sensors or one.")
     window_s: float
     readings_per_window: int
     stay: StayBody | None = Field(description="The claim for long stays, or null.")
-    bits: BitsBody | None = Field(description="The claim of binary sensors, or null where there are none.")
     rule_of_thumb: float | None = Field(
         description="alpha/mu, the least standard deviation along an axis of an unbiased method that has one window of "
         "all sensors; null where the claim is of fewer, the noise is not Gaussian, or places have no coordinates."
@@ -88,11 +82,15 @@ class SiteBody(ResponseModel):
 
 
 class SensorBody(ResponseModel):
-    """A sensor: where it is (coordinates, a node, or unknown), and its noise, step and baseline in the site's unit."""
+    """A sensor: where it is (coordinates, a node, or unknown), and its noise, step and baseline in the site's unit.
+
+    A sensor that reports bits has the `zone` that it watches instead of noise in a unit.
+    """
 
     id: str
     at: list[float] | str | None
-    sigma: float
+    zone: str | None = None
+    sigma: float | None
     step: float
     baseline: float
 
@@ -111,22 +109,21 @@ class LongerBody(ResponseModel):
     A lone source that stays so long in one typical place can be located with a standard deviation along an axis of
     about `radius` metres (Cramer and Rao). On a network, which has no metres, the best guess of its place is right with
     at most the probability `right_place`. The one that does not apply is null. Where the site has a claim for stays,
-    `epsilon` is for such a source, at the delta of that claim; else for one that may move in each frame. Binary sensors
-    are left out.
+    `epsilon` is for such a source, at the delta of that claim; else for one that may move in each frame. Of a site of
+    bits, it is for one person, and neither `radius` nor `right_place` is known.
     """
 
     seconds: float = Field(examples=[28_800.0])
     epsilon: float = Field(examples=[18.4])
     radius: float | None = Field(examples=[0.029])
     right_place: float | None
-    without_bits: bool = Field(description="Whether the site has binary sensors, which tell more.")
 
 
 class GeometryBody(ResponseModel):
     """The shape of a site. `places` are in the order of a map's numbers; a network has `labels` and `pairs` instead."""
 
     name: str
-    kind: Literal["line", "plane", "floorplan", "graph", "matrix"]
+    kind: Literal["line", "plane", "floorplan", "graph", "matrix", "bits"]
     unit: str
     places: list[list[float]]
     labels: list[str] | None = None
@@ -188,24 +185,40 @@ async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: Call
 
 def _site_body(name: str, context: ApiContext) -> SiteBody:
     watched = context.sites[name]
-    site, claim, stay, bits = watched.site, watched.plan.claim, watched.plan.stay, watched.plan.bits
-    stays = None if stay is None else StayBody(seconds=stay.length, epsilon=stay.epsilon, delta=stay.delta)
-    hidden = None
-    if bits is not None:
-        hidden = BitsBody(sensors=len(bits.ids), shared=bits.shared, epsilon=bits.epsilon, delta=bits.delta)
+    claim = watched.plan.claim
+    own: dict[str, Any]
+    if isinstance(watched, CollectedBits):
+        own = {
+            "kind": "bits",
+            "places": 0,
+            "alpha": None,
+            "shared": watched.plan.claim.shared,
+            "scope": "network",
+            "stay": None,
+            "rule_of_thumb": None,
+        }
+    else:
+        site, stay = watched.site, watched.plan.stay
+        own = {
+            "kind": site.spec.physics.kind,
+            "places": len(site.physics.space),
+            "alpha": watched.plan.claim.alpha,
+            "shared": None,
+            "scope": watched.plan.claim.scope,
+            "stay": None if stay is None else StayBody(seconds=stay.length, epsilon=stay.epsilon, delta=stay.delta),
+            "rule_of_thumb": _rule_of_thumb(watched),
+        }
     return SiteBody(
         name=name,
-        kind=site.spec.physics.kind,
         sensors=len(watched.ids),
-        places=len(site.physics.space),
-        unit=site.unit,
-        **{name: getattr(claim, name) for name in ("alpha", "epsilon", "delta", "scope", "readings_per_window")},
+        unit=watched.site.unit,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        readings_per_window=claim.readings_per_window,
         window_s=claim.window,
-        stay=stays,
-        bits=hidden,
-        rule_of_thumb=_rule_of_thumb(watched),
-        assumptions=list(site.assumptions),
-        left_open=list(site.left_open),
+        **own,
+        assumptions=list(watched.site.assumptions),
+        left_open=list(watched.site.left_open),
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
         now=context.clock(),
@@ -226,8 +239,34 @@ def _rule_of_thumb(watched: CollectedSite) -> float | None:
 
 
 @lru_cache
-def site_geometry(name: str, watched: CollectedSite) -> GeometryBody:
+def site_geometry(name: str, watched: CollectedSite | CollectedBits) -> GeometryBody:
     """Everything that a drawing of the site needs; lengths in metres on a floor plan, else in the site's own unit."""
+    return _bits_geometry(name, watched) if isinstance(watched, CollectedBits) else _geometry(name, watched)
+
+
+def _bits_geometry(name: str, watched: CollectedBits) -> GeometryBody:
+    site, claim = watched.site, watched.plan.claim
+    seconds = max(EIGHT_HOURS, 7 * claim.window)
+    epsilon = site.flip.over(watched.schedule.most(clock_ms(seconds)), claim.delta)
+    return GeometryBody(
+        name=name,
+        kind="bits",
+        unit="",
+        places=[],
+        sensors=[
+            SensorBody(id=sensor.id, at=None, zone=sensor.zone, sigma=None, step=1.0, baseline=0.0)
+            for sensor in site.spec.sensor
+        ],
+        walls=[],
+        doors=[],
+        pairs=[],
+        lengths=[],
+        zones=[NamedZone(id=zone.id, label=zone.label, places=[]) for zone in site.zones],
+        longer=LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=None),
+    )
+
+
+def _geometry(name: str, watched: CollectedSite) -> GeometryBody:
     site, plan = watched.site, watched.plan
     physics, space = site.physics, site.physics.space
     sensors = [
@@ -266,8 +305,7 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     else:
         known = places > 1 and cloak.noise is NoiseLaw.GAUSSIAN
         found = bayes_risk(cloak.physics, noise, readings=math.ceil(worth)).right_place if known else 1.0
-    bits = watched.plan.bits is not None
-    return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=found, without_bits=bits)
+    return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=found)
 
 
 def _positions(physics: Physics) -> list[list[float] | str | None]:

@@ -19,7 +19,7 @@ const COLUMNS = [
     rank: ({ last_reading: last }) => -(last ?? -1),
     text: ({ last_reading: last }, now) => (last === null ? "none" : ago(last, now)),
   },
-  { name: "Noise", rank: ({ sigma }) => sigma, text: ({ sigma }, _, unit) => `${number(sigma)} ${unit}`.trim(), numeric: true },
+  { name: "Noise", rank: ({ sigma }) => sigma, text: ({ sigma }, _, unit) => (sigma === null ? "random bits" : `${number(sigma)} ${unit}`.trim()), numeric: true },
   {
     name: "Budget used",
     rank: ({ used, allowed }) => (allowed ? used / allowed : -1),

@@ -10,8 +10,16 @@ const MOVE_MS = 700;
 const MOST_WALKING = 6000; // places of a map that is painted at each step; on a larger one marks jump
 const LEAST = 300;
 
-/** The drawing for places with no, one or two coordinates. */
-const drawingOf = ({ places }) => [NetworkDrawing, LineDrawing, FloorDrawing][places[0]?.length ?? 0];
+/** The drawing for places with no, one or two coordinates; a site of bits has none. */
+class NoDrawing {
+  elements = [];
+  ready = false;
+  heightFor = () => 0;
+  resize() {}
+}
+
+const drawingOf = ({ kind, places }) =>
+  kind === "bits" ? NoDrawing : [NetworkDrawing, LineDrawing, FloorDrawing][places[0]?.length ?? 0];
 
 /**
  * The marks of a result: its sources, and as doubts its tracks that are less likely than not. A followed source keeps

@@ -34,6 +34,8 @@ export class SiteView {
     const { info, page } = this;
     page.timeline.prepare(info.period_ms, info.follows && info.lag > 0);
     page.table.clear();
+    setText($("map-title"), this.mapped ? "Map" : "Zones");
+    for (const id of ["layers", "plans", "key"]) setVisible($(id), this.mapped);
     setVisible($("truth-choice"), info.simulated);
     setVisible($("alone-choice"), info.follows);
     setText($("fast"), texts.speedText(info.speed));
@@ -131,7 +133,6 @@ export class SiteView {
       if (alarms > 0 && this.health !== NO_HEALTH) this.page.announce("alarm", () => "New alarm.");
       this.health = health;
       this.page.overview.showHealth(this.name, health);
-      this.geometry.bits = health.in_use;
       api.setClock(health.now, this.info);
       this.drawHealth();
     });
@@ -273,13 +274,18 @@ export class SiteView {
     return texts.changes(before, this.shown, (mark) => this.where(mark, this.shown), this.geometry);
   }
 
+  /** Whether the site has a map: bits have none. */
+  get mapped() {
+    return this.kind !== "bits";
+  }
+
   get layers() {
     const on = (name) => $(`layer-${name}`).checked;
     return {
       heat: on("heat"),
       sensors: on("sensors"),
-      attack: on("attack"),
-      alone: on("alone") && this.info.follows,
+      attack: on("attack") && this.mapped,
+      alone: on("alone") && this.info.follows && this.mapped,
       truth: on("truth") && this.info.simulated,
     };
   }

@@ -28,7 +28,7 @@ function findSpot(mark, space) {
 }
 
 /** Whether the estimator of a result gives probabilities. */
-export const givesOdds = (result) => result.counts !== null;
+export const givesOdds = (result) => result.counts !== null || result.estimator === "presence";
 
 /** How certain a source is, in one line. */
 export function certainty(source, odds, space) {
@@ -76,14 +76,31 @@ const countsOf = (result) => (result.counts ? likelyCounts(result) : [result.sou
 
 /** How many a result found, without where. */
 export function countText(result, kind) {
+  if (kind === "bits") return inUseText(result.zones);
   const [low, high] = countsOf(result);
   return howMany(low, high, kind);
+}
+
+/** How many zones of a site of bits are in use. */
+function inUseText(zones) {
+  const used = zones.filter(({ occupied }) => occupied).length;
+  return `${used || "No"} of ${count(zones.length, "zone")} in use`;
+}
+
+/** The headline of a site of bits: which zones are in use, and how sure that is of each. */
+function presenceHeadline({ zones }, named) {
+  const used = new Set(zones.filter(({ occupied }) => occupied).map(({ id }) => id));
+  const labels = named.filter(({ id }) => used.has(id)).map(({ label }) => label);
+  const least = Math.min(...zones.map(({ probability: p }) => Math.max(p, 1 - p)));
+  const listed = labels.length > MOST_ROOMS ? few(labels) : labels.join(", ");
+  return { title: `${inUseText(zones)}${listed && `: ${listed}`}`, sure: `at least ${percent(least)} sure of each zone` };
 }
 
 /** The headline of a result as `title`, "2 people: Living room, Study", and how `sure` that number is. */
 export function headline(result, { kind, zones: named }) {
   const { failed, status, zones } = result;
   if (failed) return { title: "Not recovered", sure: status };
+  if (kind === "bits") return presenceHeadline(result, named);
   const [low, high, p] = countsOf(result);
   const labels = new Map(named.map(({ id, label }) => [id, label]));
   const there = (zones ?? []).filter(({ occupied }) => occupied);
@@ -125,8 +142,8 @@ export function whereText(mark, space, zones) {
   return mark.at.length ? "somewhere" : `at ${mark.place}`;
 }
 
-/** The rows of the timeline at a moment: the count, then each zone. */
-export function laneTexts(result, { kind, zones: named, bits }) {
+/** The rows of the timeline at a moment: the count, if there is one, then each zone. */
+export function laneTexts(result, { kind, zones: named }) {
   const total = { id: "", label: isFloor(kind) ? "People" : "Sources", text: "", there: false };
   if (result?.counts) {
     const [low, high, p] = likelyCounts(result);
@@ -135,16 +152,15 @@ export function laneTexts(result, { kind, zones: named, bits }) {
   const found = new Map((result?.zones ?? []).map((zone) => [zone.id, zone]));
   const rows = named.map(({ id, label }) => {
     const zone = found.get(id);
-    const seen = bits?.[id] >= 0 ? ` (bits: ${zoneText({ probability: bits[id], expected: 1, occupied: bits[id] >= 0.5 }, kind)})` : "";
-    return { id, label, text: (zone ? zoneText(zone, kind) : "") + seen, there: zone?.occupied === true };
+    return { id, label, text: zone ? zoneText(zone, kind) : "", there: zone?.occupied === true };
   });
-  return [total, ...rows];
+  return kind === "bits" ? rows : [total, ...rows];
 }
 
 /** Whether someone is in a zone, and how sure that is; a zone in doubt keeps its state for a while. */
 export function zoneText({ probability, expected, occupied }, kind) {
   if (probability === null) return `weight ${number(expected)}`;
-  const [someone, noOne] = isFloor(kind) ? ["someone", "no one"] : ["a source", "no source"];
+  const [someone, noOne] = isFloor(kind) || kind === "bits" ? ["someone", "no one"] : ["a source", "no source"];
   const many = expected >= 1.5 ? `about ${Math.round(expected)}` : someone;
   if (!occupied && probability < 0.5) return `${noOne}, ${percent(1 - probability)}`;
   const doubt = !occupied ? "perhaps " : probability < 0.5 ? "perhaps still " : "";
@@ -167,7 +183,7 @@ export function doubts(result, marks, where) {
     STATUS[result.status],
     unplaced > 0 && `${unplaced} more, whose place is unclear.`,
     possible.length && `Possible, but less likely than not: ${possible.join(", ")}.`,
-    !counts && !found && "This does not prove that no one is there.",
+    !counts && !found && !result.zones?.some(({ occupied }) => occupied) && "This does not prove that no one is there.",
     missing > 0 && `${missing} of ${count(expected, "sensor")} missing in this frame.`,
     aside.length && `Ignored, because no source explains the reading or the device cannot measure: ${aside.join(", ")}.`,
     result.doubtful &&
@@ -177,24 +193,21 @@ export function doubts(result, marks, where) {
 }
 
 /** The sensors that the observer of a claim sees. */
-const seen = ({ bits, scope }) => {
-  const of = scope === "network" ? "all sensors" : "one sensor";
-  return bits ? `${of}, the binary ones left out,` : of;
-};
+const seen = ({ scope }) => (scope === "network" ? "all sensors" : "one sensor");
 
 const span = (seconds) => `${isOneUnit(seconds) ? "one " : ""}${windowName(seconds)}`;
 const figures = ({ epsilon, delta }) => `(epsilon ${number(epsilon, 3)}, delta ${number(delta, 3)})`;
 
-/** The privacy claims, one sentence each: for a window, for long stays and for bits; and what they leave open. */
+/** The privacy claims, one sentence each: for a window and for long stays, or for bits; and what they leave open. */
 export function claim(info, kind) {
-  const { alpha, bits, stay, window_s: window } = info;
+  const { alpha, stay, window_s: window } = info;
+  if (kind === "bits")
+    return `Whether one person is there, when, and in which zone, is hidden ${inEvery(window)} from anyone who sees all sensors ${figures(info)}.`;
   const who = isFloor(kind) ? "person" : "source";
   const observer = `anyone who sees ${seen(info)}${info.scope === "network" ? "" : " and no others"}`;
-  const several = bits?.shared > 1 ? `up to ${bits.shared} binary sensors together hide` : "a binary sensor hide";
   return [
     `Moves of up to ${distance(alpha, kind)} by one ${who} are hidden ${inEvery(window)} from ${observer} ${figures(info)}.`,
     stay && `A stay of up to ${span(stay.seconds)} in one place is hidden as far from them, even if they keep all these readings ${figures(stay)}.`,
-    bits && `The bits of ${several} ${inEvery(window)} whether someone was there, and when ${figures(bits)}; the other sensors do not. Someone who sees bits and other readings learns more than each of these claims says.`,
     ...info.left_open,
   ]
     .filter(Boolean)
@@ -245,6 +258,11 @@ export function budget(info, sensors) {
 /** An explanation of the claim. */
 export function meaning(info, kind) {
   const factor = number(Math.exp(Math.min(info.epsilon, 700)) * 1.005, 3); // never rounded down
+  if (kind === "bits")
+    return (
+      `Any pattern in the reports of all sensors in ${span(info.window_s)} is at most ${factor} times likelier for one course of that time than for ` +
+      `any other in which one person does something else, plus ${number(info.delta, 3)}. ${info.assumptions.join(" ")}`
+    );
   const [here, there] = isFloor(kind) ? ["someone is here", "they are"] : ["a source is here", "it is"];
   return (
     `Any pattern in the readings of ${seen(info)} in ${span(info.window_s)} is at most ${factor} times likelier if ${here} than if ${there} ` +
@@ -255,15 +273,21 @@ export function meaning(info, kind) {
 }
 
 /** What the claim does not hide, one sentence each. */
-export function notHidden({ alpha, bits, scope, stay, window_s: window }, kind) {
+export function notHidden({ alpha, scope, stay, window_s: window }, kind) {
   const further = `${isOneUnit(window) ? "" : "period of "}${windowName(window)}`;
+  if (kind === "bits")
+    return [
+      `Habits: each further ${further} of reports tells more about when zones are in use.`,
+      "What several people do together: their effects add up.",
+      "Anything, from anyone who also sees other sensors of the same rooms, such as those of another site.",
+      "Anything, from anyone who holds keys of the devices: they can remove the noise.",
+    ];
   return [
     "That someone or something is there, how many, and their total strength.",
     `Moves of more than ${distance(alpha, kind)}. Moves of several at once add up.`,
     isFloor(kind) && "Which side of a wall someone is on.",
     stay && "The way of anyone who moves: it is as easy to follow as without the claim for stays.",
     `The place of anyone who stays for longer${stay ? ` than ${span(stay.seconds)}, or returns again and again` : ""}: each further ${further} reveals more, until they are found.`,
-    bits && `Habits: each further ${further} of bits tells more about when rooms are in use.`,
     scope === "sensor" && "Anything, from anyone who combines several sensors, as this page does.",
     "Anything, from anyone who holds keys of the devices: they can remove the noise.",
     "Anything outside the model: a creaking door, a light in the window.",
@@ -298,13 +322,14 @@ export function attackText(attack, info, space, now) {
 }
 
 /** What data of a longer time reveal, in the numbers of the plan. */
-export function longerText({ kind, longer: { seconds, epsilon, right_place, radius, without_bits } }) {
+export function longerText({ kind, longer: { seconds, epsilon, right_place, radius } }) {
+  if (kind === "bits")
+    return `All reports of ${windowName(seconds)} together have epsilon ${number(epsilon * 1.005, 3)} for what one person did in that time.`;
   const length = radius < 1 ? `${number(100 * radius, 1)}\u00a0cm` : `${number(radius)}\u00a0m`;
   const named = `is named in up to ${Math.ceil(100 * right_place)}\u00a0% of cases`;
   const who = `${isFloor(kind) ? "Someone who stays" : "A source that stays"} in one place for ${windowName(seconds)}`;
   const kept = `by anyone who keeps every reading (epsilon ${number(epsilon * 1.005, 3)})`;
-  const more = without_bits ? " This leaves out the binary sensors, which tell more." : "";
-  return `${who} ${radius === null ? named : `is located to about ${length}`} ${kept}.${more}`;
+  return `${who} ${radius === null ? named : `is located to about ${length}`} ${kept}.`;
 }
 
 /** That a site's clock is not a real one. */

@@ -152,7 +152,7 @@ export class Timeline {
       const drawing = s("svg", { viewBox: `0 0 ${steps} 1`, preserveAspectRatio: "none" }, ...parts);
       this._row(id).querySelector(".lane").replaceChildren(drawing, ...marks);
     };
-    fill("", bars(spread(counts, reach)), []);
+    if (counts) fill("", bars(spread(counts, reach)), []);
     for (const { id, probability } of zones) {
       const here = stays.filter(({ zone }) => zone === id);
       const marks = here.map(({ label, from }) => {
