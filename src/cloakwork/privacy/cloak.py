@@ -41,8 +41,7 @@ class Cloak(Immutable):
     scope
         Whom the source is hidden from: an observer of all sensors (`network`) or of one (`sensor`).
     noise
-        Its law: `gaussian`; for scope `sensor` also `laplace`, which allows a delta of 0, or `least`, which takes the
-        one of the two with the smaller variance.
+        Its law: `gaussian`, or for scope `sensor` also `laplace`, which allows a delta of 0.
     calibration
         `exact`, or `paper` for the formula of Gilbert and McMillan.
     resolution
@@ -124,8 +123,8 @@ class Cloak(Immutable):
         stay: Stay | None = None,
         slow: SlowNoise | None = None,
     ) -> None:
-        law = member_of("noise", noise, NoiseLaw, error=CalibrationError)
-        check_claim(epsilon, delta, pure=law is not NoiseLaw.GAUSSIAN)
+        self.noise = member_of("noise", noise, NoiseLaw, error=CalibrationError)
+        check_claim(epsilon, delta, pure=self.noise is NoiseLaw.LAPLACE)
         self.physics = physics
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.alpha = positive("alpha", alpha, error=CalibrationError)
@@ -142,9 +141,9 @@ class Cloak(Immutable):
             raise CalibrationError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
         self.design = stated_design(design, sigma)
         window = (self.epsilon, self.delta, self.readings_per_window, self.scope, physics.sensors)
-        self._window = WindowClaim(*window, self.calibration, self.family.doubt)
-        self.noise = self._window.law(law, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
-        self._mu = self._window.frame_mu(self.noise)
+        claimed = WindowClaim(*window, self.calibration, self.family.doubt)
+        claimed.refuse_unknown(self.noise, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
+        self._mu = claimed.frame_mu(self.noise)
         self._resolution = None if resolution is None else frozen(per_sensor("resolution", resolution, physics.sensors))
         self._own = stated_own_noise(own_noise, self._resolution, physics.sensors, count=count_own_noise)
         chosen = self._chosen_step(step)
@@ -236,13 +235,6 @@ class Cloak(Immutable):
         if self.noise is NoiseLaw.LAPLACE:
             return LaplaceProfile(ROOT_2 * self.frame_mu * (1 + 1e-15), readings)
         return Profile(self.frame_mu, self.family.doubt).times(readings)
-
-    @property
-    def other_law(self) -> float:
-        """The variance that the other law of noise would have, over that of this one; 1 where there is no choice."""
-        if self.scope is not Scope.SENSOR or self._own is not None or self.slow is not None:
-            return 1.0
-        return self._window.other_variance(self.noise)
 
     @property
     def resolution_cost(self) -> float:

@@ -245,7 +245,6 @@ def _cost(cloak: "Cloak") -> tuple[str, ...]:
         f"Each reading carries {cloak.noise.title()} noise with a standard deviation of {noise}. A hidden "
         f"move shifts the readings by at most {rounded_up(cloak.sensitivity)}.",
         _steps(cloak),
-        *_law(cloak),
     ]
     if cloak.slow is not None:
         share = float((cloak.slow.deviations(cloak.steps) / cloak.sigmas).max()) ** 2
@@ -281,18 +280,6 @@ def _frames(cloak: "Cloak", root: float) -> str:
     if cloak.noise is NoiseLaw.GAUSSIAN:
         return f"Covering {k} frames takes {rounded_up(root, 3)} times the noise of covering one."
     return f"Covering {k} frames takes up to about {k} times the noise of covering one: Laplace noise adds up so."
-
-
-def _law(cloak: "Cloak") -> tuple[str, ...]:
-    """How the other law of noise compares, where there is a choice."""
-    ratio = cloak.other_law
-    if ratio == 1:
-        return ()
-    other = (NoiseLaw.GAUSSIAN if cloak.noise is NoiseLaw.LAPLACE else NoiseLaw.LAPLACE).title()
-    if math.isinf(ratio):
-        return (f"{other} noise never meets a delta of 0.",)
-    better = "" if ratio > 1 else ' noise="least" takes it.'
-    return (f"{other} noise would have {ratio:.3g} times the variance at the same claim.{better}",)
 
 
 def _designed(cloak: "Cloak") -> str:

@@ -1,4 +1,4 @@
-"""The law of the noise: Gaussian, or for single sensors Laplace; and which of the two needs less of it."""
+"""The law of the noise: Gaussian, or for single sensors Laplace."""
 
 import math
 from dataclasses import dataclass, replace
@@ -28,8 +28,6 @@ class NoiseLaw(StrEnum):
     """For every scope."""
     LAPLACE = "laplace"
     """For single sensors; it allows a delta of 0."""
-    LEAST = "least"
-    """For single sensors, the one of the two that meets the claim with the smaller variance."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +42,10 @@ class WindowClaim:
     calibration: Calibration
     doubt: float
 
-    def law(self, noise: NoiseLaw, *, own_noise: bool, stay: bool) -> NoiseLaw:
-        """The law to use; refuses Laplace noise where only Gaussian noise is calibrated."""
+    def refuse_unknown(self, noise: NoiseLaw, *, own_noise: bool, stay: bool) -> None:
+        """Refuse Laplace noise where only Gaussian noise is calibrated."""
         if noise is NoiseLaw.GAUSSIAN:
-            return noise
+            return
         if self.scope is Scope.NETWORK:
             raise CalibrationError(
                 f'noise="{noise}" for several sensors together: a move shifts many readings a little, which Gaussian '
@@ -67,7 +65,6 @@ class WindowClaim:
                     noise=str(noise),
                     name=name,
                 )
-        return noise if noise is NoiseLaw.LAPLACE else max(NoiseLaw.GAUSSIAN, NoiseLaw.LAPLACE, key=self.frame_mu)
 
     def frame_mu(self, law: NoiseLaw) -> float:
         """The largest shift of a frame in standard deviations of this noise; 0 if it cannot meet the claim.
@@ -84,16 +81,9 @@ class WindowClaim:
                     delta=self.delta,
                 )
             return largest_shift(self.epsilon, self.delta - tables, readings=self.readings) / ROOT_2 * (1 - 1e-15)
-        if self.delta == 0:
-            return 0.0
         draws = self.readings * (self.sensors if self.scope is Scope.NETWORK else 1)
         mu = allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration, doubt=self.doubt)
         return mu / math.sqrt(self.readings)
-
-    def other_variance(self, law: NoiseLaw) -> float:
-        """The variance of the other law of noise over that of this one."""
-        other = self.frame_mu(NoiseLaw.GAUSSIAN if law is NoiseLaw.LAPLACE else NoiseLaw.LAPLACE)
-        return (self.frame_mu(law) / other) ** 2 if other else math.inf
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics, Timing, Tolerance
-from cloakwork.privacy import Cloak, NoiseLaw, SlowNoise, Stay
+from cloakwork.privacy import Cloak, SlowNoise, Stay
 from cloakwork.recovery import MOST_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
@@ -324,11 +324,9 @@ class Site:
         sigmas: FloatArray,
         steps: FloatArray,
         slow: SlowNoise | None = None,
-        *,
-        noise: NoiseLaw = NoiseLaw.GAUSSIAN,
     ) -> Cloak:
         """A new cloak with this noise, these steps and slow offsets; refused if they miss the claims."""
-        stated = {"noise": noise, "sigma": sigmas, "step": steps, "slow": slow, "stay": self.stay}
+        stated = {"sigma": sigmas, "step": steps, "slow": slow, "stay": self.stay}
         return Cloak(self.physics, **self._claim | stated, drift=self._drift_left)
 
 

@@ -151,7 +151,7 @@ class Plan(FrozenPlan):
         try:
             sigmas, steps = (np.array([getattr(s, k) for s in self.sensors]) for k in ("sigma", "step"))
             slow = None if self.stay is None else self.stay.slow
-            cloak = site.cloak_with(sigmas, steps, slow, noise=self.law)
+            cloak = site.cloak_with(sigmas, steps, slow)
         except CalibrationError as problem:
             raise refusal("noise", f"{file}: {problem}") from None
         if cloak.ratios.tolist() != [sensor.ratio for sensor in self.sensors]:
@@ -177,7 +177,7 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
     slow = cloak.slow
     if slow is not None:
         slow = replace(slow, ratios=np.array([table_ratio(ratio * (1 + 2 * PADDING)) for ratio in slow.ratios]))
-    frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps, slow, noise=cloak.noise)
+    frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps, slow)
     tables = {ratio: law_table(cloak.noise, ratio) for ratio in frozen.ratios.tolist()}
     own = site.own_noises if frozen.rests_on_own_noise and site.own_noises is not None else np.zeros_like(frozen.sigmas)
     columns = (frozen.sigmas.tolist(), frozen.steps.tolist(), frozen.ratios.tolist(), own.tolist())

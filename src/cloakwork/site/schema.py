@@ -192,7 +192,7 @@ class StaySpec(_Table):
 class PrivacySpec(_Table):
     """`[privacy]`: the claim, for a window, and how often a device reads (by default, evenly over the window)."""
 
-    noise: Literal["gaussian", "laplace", "least"] = "gaussian"
+    noise: Literal["gaussian", "laplace"] = "gaussian"
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]
     alpha: Positive
