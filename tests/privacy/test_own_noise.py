@@ -43,10 +43,10 @@ def delta(p: FloatArray, q: FloatArray, epsilon: float) -> float:
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
-def mu_of(shift: float, own: float, sigma: float, *, count: bool = False) -> float:
+def mu_of(shift: float, own: float, sigma: float) -> float:
     """The mu that is claimed for readings `shift` apart."""
     one = np.ones(1)
-    return shift / float(OwnNoise(own * one, one, count).charged(sigma * one, one).noise[0])
+    return shift / float(OwnNoise(own * one, one).charged(sigma * one, one).noise[0])
 
 
 def gaussian(mu: float, epsilon: float) -> float:
@@ -56,11 +56,10 @@ def gaussian(mu: float, epsilon: float) -> float:
     return 1 - math.exp(epsilon) + math.exp(epsilon) * Profile(mu).delta(-epsilon)
 
 
-@pytest.mark.parametrize("count", [False, True])
 @pytest.mark.parametrize(("own", "sigma"), [(0.25, 3.0), (0.4, 1.0), (0.5, 2.0), (0.64, 5.0), (1.0, 0.6), (2.0, 1.5)])
-def test_the_exact_law_is_within_the_claim_at_every_offset(own: float, sigma: float, count: bool) -> None:
+def test_the_exact_law_is_within_the_claim_at_every_offset(own: float, sigma: float) -> None:
     for shift in (0.003, 0.3, 1.0, 2.4):
-        mu = mu_of(shift, own, sigma, count=count)
+        mu = mu_of(shift, own, sigma)
         claimed = [gaussian(mu, epsilon) for epsilon in EPSILONS]
         for offset in np.linspace(0, 1, 13):
             p, q = sent(offset, own, sigma, 4), sent(offset + shift, own, sigma, 4)
@@ -191,16 +190,12 @@ def test_own_noise_makes_the_step_cheaper_and_never_dearer(scope: str, design: s
         assert cloak.resolution_cost_without_own_noise > 1
 
 
-def test_own_noise_that_counts_replaces_noise_of_the_device() -> None:
-    plain, counted = (flat_line(own_noise=0.3, count_own_noise=count) for count in (False, True))
-    assert counted.sigma < plain.sigma
-    assert plain.sigma <= math.hypot(counted.sigma, 0.3) < 1.02 * plain.sigma
-    assert counted.resolution_cost < 0
-    assert (plain.claimed_sigmas == plain.sigmas).all()
-    assert (counted.claimed_sigmas == counted.total_sigmas).all()
-    assert counted.total_sigmas == pytest.approx(np.hypot(counted.sigmas, 0.3))
-    loud = flat_line(own_noise=30.0, count_own_noise=True)
-    assert loud.sigma == pytest.approx(0.0625 / 2)  # a device always adds noise
+def test_own_noise_never_replaces_noise_of_the_device() -> None:
+    for own in (0.3, 30.0):
+        noisy = flat_line(own_noise=own)
+        assert noisy.sigma >= noisy.sensitivity / noisy.allowance.mu
+        assert (noisy.claimed_sigmas == noisy.sigmas).all()
+        assert noisy.total_sigmas == pytest.approx(np.hypot(noisy.sigmas, own))
 
 
 def test_each_sensor_may_have_hardware_of_its_own() -> None:
@@ -227,7 +222,6 @@ def test_noise_that_is_too_little_says_how_much_is_missing() -> None:
         {"own_noise": [0.04, 0.04]},
         {"own_noise": 1000.0},
         {"own_noise": 0.04, "resolution": None},
-        {"count_own_noise": True},
     ],
 )
 def test_own_noise_that_makes_no_sense_is_refused(options: dict[str, object]) -> None:

@@ -96,7 +96,6 @@ def bench_claim(
         step=planned.step,
         resolution=hardware,
         own_noise=planned.own_noise,
-        count_own_noise=site.spec.privacy.count_own_noise,
     )
     if mu > _LARGEST_MU:
         raise InputError(

@@ -62,13 +62,12 @@ def reading_mu(
     step: float,
     resolution: float | None = None,
     own_noise: float = 0.0,
-    count_own_noise: bool = False,
 ) -> float:
     """The mu of one reading of one sensor whose true value moves by `shift`, rounded up."""
     noise, rounding = np.array([sigma]), np.array([step + (resolution or 0.0)])
     charges = [Charge(noise, rounding)]
     if resolution is not None:
-        own = OwnNoise(np.array([own_noise]), np.array([resolution]), count_own_noise)
+        own = OwnNoise(np.array([own_noise]), np.array([resolution]))
         charges.append(own.charged(noise, rounding))
     return min(float((shift + c.rounding[0] * (1 + 2.0**-20)) / c.noise[0]) for c in charges) * (1 + 1e-12)
 
@@ -243,8 +242,6 @@ class Allowance:
             return self._least_each()
         best = searched(self.search())
         sigma = best.sigma * math.sqrt(self.number)
-        if self.own is not None:
-            sigma = self.own.added(sigma)
         own = self.scaled(sigma if self.step is None else few_ratios(sigma, self.step))
         same = self.equal()
         better = own if self.variance(own.sigma) < self.variance(same.sigma) else same
@@ -270,11 +267,7 @@ class Allowance:
 
     def variance(self, sigma: FloatArray) -> float:
         """The mean variance of a lone source located from a whole window."""
-        return mean_variance(self.family.physics, self.claimed(sigma) / math.sqrt(self.number), drift=self.drift)
-
-    def claimed(self, sigma: FloatArray) -> FloatArray:
-        """The noise of a reading that the claim relies on: with the sensors' own noise if it counts."""
-        return sigma if self.own is None or not self.own.counted else self.own.total(sigma)
+        return mean_variance(self.family.physics, sigma / math.sqrt(self.number), drift=self.drift)
 
     def search(self, rounded: float | None = None) -> Search:
         """The search over the noise of a whole window taken as one frame; rounding takes `rounded` of its mu."""
@@ -301,7 +294,7 @@ class Allowance:
     def scaled(self, sigma: FloatArray) -> NoiseLevels:
         """Scale the noise until it meets the exact condition."""
         if self.own is not None:
-            scaled = self._scaled_with_own(sigma, self.own)
+            scaled = self._scaled_with_own(sigma)
             return NoiseLevels(scaled, self.covered(scaled))
         fixed = self._rounded if self.rounding is None else 0.0
         cost = self.frame_mu(sigma)
@@ -312,11 +305,10 @@ class Allowance:
                 break
         return NoiseLevels(sigma, self.covered(sigma))
 
-    def _scaled_with_own(self, sigma: FloatArray, own: OwnNoise) -> FloatArray:
+    def _scaled_with_own(self, sigma: FloatArray) -> FloatArray:
         """Scale the noise of sensors with own noise until it just meets the exact condition."""
         enough = self.cost(sigma, self.covered(sigma)) / self.mu * (1 + 1e-11)
-        ideal = self.cost(sigma, np.zeros_like(sigma)) / self.mu
-        least = float(np.max(own.least(ideal * sigma) / sigma))
+        least = self.cost(sigma, np.zeros_like(sigma)) / self.mu
 
         def excess(factor: float) -> float:
             return math.log(self.frame_mu(sigma * factor) / self.mu)
@@ -343,7 +335,7 @@ class Allowance:
 
     def _least_each_with_own(self, moved: FloatArray, enough: FloatArray, own: OwnNoise) -> FloatArray:
         """The noise that each sensor needs alone, to nine digits; `enough` is what it would need without own noise."""
-        low = own.least(moved / self.mu)
+        low = moved / self.mu
         high = 16 * np.maximum(enough, low)
         while (high > low * (1 + 1e-9)).any():
             middle = np.sqrt(low * high)

@@ -50,8 +50,6 @@ class Cloak(Immutable):
     own_noise
         Standard deviation, at least, of the white Gaussian noise that a sensor has before its hardware rounds, one for
         all or one per sensor; 0 states none. Half a step or more makes the step of the hardware almost free.
-    count_own_noise
-        Whether own noise also counts towards the noise that hides moves, so that sensors add less.
     step
         Step in which readings are sent, one for all or one per sensor: by default a 64th of `resolution` (a 1024th with
         own noise), or else the step that takes 1 % more noise.
@@ -112,7 +110,6 @@ class Cloak(Immutable):
         calibration: Calibration | str = Calibration.EXACT,
         resolution: ArrayLike | None = None,
         own_noise: ArrayLike | None = None,
-        count_own_noise: bool = False,
         step: ArrayLike | None = None,
         readings_per_window: int = 1,
         sigma: ArrayLike | None = None,
@@ -145,7 +142,7 @@ class Cloak(Immutable):
         claimed.refuse_unknown(self.noise, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
         self._mu = claimed.frame_mu(self.noise)
         self._resolution = None if resolution is None else frozen(per_sensor("resolution", resolution, physics.sensors))
-        self._own = stated_own_noise(own_noise, self._resolution, physics.sensors, count=count_own_noise)
+        self._own = stated_own_noise(own_noise, self._resolution, physics.sensors)
         chosen = self._chosen_step(step)
         if stay is not None:
             instance_of("stay", stay, Stay, "the claim for sources that stay as a Stay")
@@ -323,7 +320,7 @@ class Cloak(Immutable):
         )
 
     def _informative(self, sigma: FloatArray) -> FloatArray:
-        return self.allowance.claimed(sigma) / (ROOT_2 if self.noise is NoiseLaw.LAPLACE else 1.0)
+        return sigma / (ROOT_2 if self.noise is NoiseLaw.LAPLACE else 1.0)
 
     def _chosen_step(self, step: ArrayLike | None) -> FloatArray | None:
         """The step of each sensor, or None if it follows the noise."""

@@ -39,8 +39,8 @@ class Charge(NamedTuple):
 class OwnNoise:
     """Gaussian noise that sensors have before their hardware rounds, in the unit of the readings, shape (m,).
 
-    `own` is a lower bound on its standard deviation, 0 where there is none; `counted` lets it hide moves beyond the
-    cost of the hardware's step.
+    `own` is a lower bound on its standard deviation, 0 where there is none. It pays for the hardware's step only, and
+    hides no move.
 
     Notes
     -----
@@ -55,7 +55,6 @@ class OwnNoise:
 
     own: FloatArray
     resolution: FloatArray
-    counted: bool = False
 
     @property
     def helps(self) -> NDArray[np.bool_]:
@@ -65,15 +64,6 @@ class OwnNoise:
     def total(self, sigma: FloatArray) -> FloatArray:
         """The noise in what each sensor sends."""
         return np.hypot(sigma, self.own)
-
-    def least(self, ideal: FloatArray) -> FloatArray:
-        """The least noise to consider adding where exact readings need `ideal`: half a step if own noise counts."""
-        return np.where(self.helps, self.resolution / 2, ideal) if self.counted else ideal
-
-    def added(self, needed: FloatArray) -> FloatArray:
-        """About the noise to add where `needed` is needed in all."""
-        rest = np.sqrt(np.maximum(needed**2 - self.own**2, 0.0))
-        return np.maximum(rest, self.least(needed)) if self.counted else needed
 
     def wobble(self, variance: FloatArray) -> FloatArray:
         """How far the step of the hardware can move any quantile of a reading plus N(0, variance), shape (m,).
@@ -101,24 +91,16 @@ class OwnNoise:
         for ratio in np.unique(ratios[self.helps]):
             rows = ratios == ratio
             hardware = self.resolution[rows]
-            parts = _effective(float(ratio), (sigma[rows] / hardware) ** 2, counted=self.counted)
+            parts = _effective(float(ratio), (sigma[rows] / hardware) ** 2)
             moves, later = (hardware * np.sqrt(part) for part in parts)
-            noise[rows] = moves if self.counted else np.minimum(moves, sigma[rows])
+            noise[rows] = np.minimum(moves, sigma[rows])
             charge[rows] = (rounding[rows] - hardware) * noise[rows] / np.minimum(later, sigma[rows])
         return Charge(noise, charge)
 
 
-def stated_own_noise(
-    own_noise: ArrayLike | None, resolution: FloatArray | None, sensors: int, *, count: bool
-) -> OwnNoise | None:
+def stated_own_noise(own_noise: ArrayLike | None, resolution: FloatArray | None, sensors: int) -> OwnNoise | None:
     """Own noise as a caller states it, one for all sensors or one for each; None if it is not stated."""
     if own_noise is None:
-        if count:
-            raise CalibrationError(
-                "count_own_noise=True without own_noise: state the noise that the sensors have before their hardware "
-                "rounds, for example own_noise=0.04.",
-                count_own_noise=True,
-            )
         return None
     own = per_sensor("own_noise", own_noise, sensors, zero=True)
     if resolution is None:
@@ -133,21 +115,20 @@ def stated_own_noise(
             "that of the readings, like resolution.",
             own_noise=own_noise,
         )
-    return OwnNoise(frozen(own), resolution, bool(count))
+    return OwnNoise(frozen(own), resolution)
 
 
-def _effective(own: float, variance: FloatArray, *, counted: bool) -> tuple[FloatArray, FloatArray]:
+def _effective(own: float, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The effective variance, and its part without own noise, in squared steps; the split of own noise is the best.
 
-    Own noise that is not counted pays only for the hardware's step, also in a mean of k values: each of them has k
+    Own noise pays only for the hardware's step, also in a mean of k values: each of them has k
     times the variance of the device, and the effective variance then is at least variance / V^2.
     """
     whole = _used(own)
     splits = [*(split for split in _SPLITS if split < whole), whole]
     left = np.stack([_remaining(split, variance) for split in splits])
     total = left + (own**2 - np.square(splits))[:, None]
-    if not counted:
-        total = np.minimum(total, np.maximum([_slowest(split, variance) for split in splits], left))
+    total = np.minimum(total, np.maximum([_slowest(split, variance) for split in splits], left))
     best, each = total.argmax(axis=0), np.arange(len(variance))
     return total[best, each], left[best, each]
 

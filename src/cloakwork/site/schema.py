@@ -201,7 +201,6 @@ class PrivacySpec(_Table):
     design: Literal["least-error", "equal"] = "least-error"
     resolution: Positive | None = None
     own_noise: NotNegative | None = None
-    count_own_noise: bool = False
     window: Seconds = 3600.0
     readings_per_window: Whole = 1
     period: Period | None = None
