@@ -75,8 +75,13 @@ figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 figure.suptitle("What the reports show (curve), and what the label says (cross)")
 results = {"all of the noise": honest, "two thirds of the noise": cheat}
 for axes, (name, result) in zip(panels, results.items(), strict=True):
-    result.plot(axes).legend(loc="upper right")
-    axes.set(xlim=(0, 2.5), yscale="log", ylim=(3e-4, 1), title=f"{name}: {result.verdict}")
+    curve = result.profile
+    axes.fill_between(curve.epsilons, curve.lower, curve.upper, alpha=0.25, label="95 % band")
+    axes.plot(curve.epsilons, curve.estimate, label="estimate")
+    axes.plot([EPSILON], [DELTA], "kx", label="label")
+    axes.legend(loc="upper right")
+    axes.set(xlabel="epsilon", ylabel="delta", title=f"{name}: {result.verdict}")
+    axes.set(xlim=(0, 2.5), yscale="log", ylim=(3e-4, 1))
 
 # %% [markdown]
 # ## What it cost

@@ -33,7 +33,6 @@ def test_every_public_name_loads_without_optional_libraries() -> None:
         (("pyarrow",), ["series", "visits.csv", "--from", "2026-10-05", "--to", "2026-11-02"], "parquet"),
         (("matplotlib",), ["recover", "site.toml", "visits.csv", "--plot", "map.png"], "plot"),
         (("psycopg",), ["token", "list", "--store", "postgresql://someone@localhost/none"], "postgres"),
-        (("dask",), ["audit", "command", "yes", "--epsilon", "1", "--scheduler", "tcp://localhost:1"], "dask"),
     ],
 )
 def test_a_command_names_the_extra_that_it_lacks_in_one_line(
@@ -64,6 +63,11 @@ def test_the_library_names_the_extra_that_it_lacks(code: str, tmp_path: Path) ->
     done = run_without(("pyarrow",), f"import os; os.chdir({str(tmp_path)!r}); import cloakwork as cw\n{code}")
     assert done.stderr.splitlines()[-1].startswith("cloakwork.errors.MissingExtraError: "), done.stderr
     assert "pip install 'cloakwork[parquet]'" in done.stderr
+
+
+def test_a_cluster_names_its_extra() -> None:
+    done = run_without(("dask",), "from cloakwork.parallel import Cluster\nwith Cluster('tcp://localhost:1'): pass")
+    assert "pip install 'cloakwork[dask]'" in done.stderr.splitlines()[-1]
 
 
 def test_a_picture_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
-"""What tests of bench audits share: a hall, its plan, and a claim."""
+"""A hall, its plan, and the claim of one of its sensors."""
 
 import pytest
 
-from cloakwork.auditing import BenchClaim
+from cloakwork.auditing import DeviceClaim
 from cloakwork.site import Plan, Site, freeze, parse_site
 
 SITE = """name = "hall"
@@ -23,17 +23,17 @@ alpha = 0.05
 window = "1s"
 readings_per_window = 50
 """
-CLAIM = BenchClaim(
+CLAIM = DeviceClaim(
+    site="hall",
     sensor="s2",
+    epsilon=1.0,
+    delta=0.5,
+    origin="By the plan.",
     unit="°C",
     sigma=2.0,
     step=0.5,
-    rounding=0.5,
     shift=4.0,
-    hidden_shift=1.0,
-    mu=2.25,
-    epsilon=1.0,
-    delta=0.5,
+    rounding=0.5,
 )
 
 

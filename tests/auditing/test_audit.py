@@ -1,7 +1,6 @@
 """The practical auditor: honest mechanisms are left alone, broken ones are found."""
 
 import tracemalloc
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -61,7 +60,7 @@ def test_the_broken_mechanisms_of_the_literature_are_found(case: Case) -> None:
     [
         ("fault code", '"E'),
         ("shifted lattice", "multiples of 0.1"),
-        ("two outputs, one noise", "entry 1 minus entry 2 of 2 (counted from 1)"),
+        ("two outputs, one noise", "entry 0 minus entry 1"),
         ("truncated noise", "the output is"),
     ],
 )
@@ -101,21 +100,7 @@ def test_floating_point_noise_is_found_by_its_low_bits() -> None:
     assert result.verdict is Verdict.VIOLATION
     assert result.reports_used < 2_000
     assert result.witness is not None
-    assert "bit" in result.witness.event or "mantissa" in result.witness.event
-
-
-def test_densities_let_the_exact_ratio_be_tried() -> None:
-    def log_density(centre: float) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda rows: -2 * np.abs(rows[:, 0] - centre) - np.abs(rows[:, 1] + centre)
-
-    def rows(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
-        noise = np.stack([0.5 * rng.laplace(size=size) + database, rng.laplace(size=size) - database], axis=1)
-        return np.round(noise, 3)
-
-    result = audit(rows, epsilon=2.8, densities=(log_density(0.0), log_density(1.0)), rng=np.random.default_rng(1))
-    assert result.verdict is Verdict.VIOLATION
-    assert result.witness is not None
-    assert "likelihood ratio" in result.witness.event
+    assert "lowest bit" in result.witness.event
 
 
 def test_an_audit_can_be_repeated() -> None:

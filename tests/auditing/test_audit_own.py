@@ -81,7 +81,7 @@ def test_a_key_that_counts_the_same_numbers_again_is_not_independent() -> None:
 
     result = audit(mechanism, epsilon=1.0, reports=5_000, rng=np.random.default_rng(5))
     assert result.verdict is Verdict.WITHHELD
-    assert "as when it was asked before" in result.dependence
+    assert "repeat those from 1 on" in result.dependence
 
 
 def test_a_counter_that_starts_again_for_the_second_input_is_noticed() -> None:
@@ -94,7 +94,7 @@ def test_a_counter_that_starts_again_for_the_second_input_is_noticed() -> None:
 
     result = audit(mechanism, epsilon=1.0, reports=5_000, rng=np.random.default_rng(5))
     assert result.verdict is Verdict.WITHHELD
-    assert "on input 0 follows that on input 1, 7 reports before: the same noise" in result.dependence
+    assert "on input 0, the output follows that of 7 reports before on input 1, and the same" in result.dependence
 
 
 def test_the_boundary_of_the_claim_is_where_these_tests_put_it() -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cloakwork.auditing import DeviceClaim
 from cloakwork.cli.audit import AuditOptions, audited
-from cloakwork.cli.audit_mqtt import BenchResult, Claim
+from cloakwork.cli.audit_mqtt import DeviceResult
 from cloakwork.privacy import noise_of_frames, simulated_words
 from cloakwork.site import FrozenPlan
 from tests.cli.conftest import Run
@@ -21,15 +22,15 @@ def test_a_binary_sensor_is_audited_by_its_plan(
     """A device that never flips one report in `shown` breaks the claim."""
 
     def recorded(
-        plan: FrozenPlan, _: object, claim: Claim, __: object, ___: object, options: AuditOptions
-    ) -> BenchResult:
+        plan: FrozenPlan, _: object, claim: DeviceClaim, __: object, ___: object, options: AuditOptions
+    ) -> DeviceResult:
         flips = noise_of_frames([plan.noise("door").table] * 2, 5000, simulated_words(np.random.default_rng(2)))
         if shown:
             flips[::shown] = 0
         first, second = (flips + np.array([0, 1])).T % 2
         parts = {0: iter(first), 1: iter(second)}
         source = lambda database, size, _: np.array(list(islice(parts[database], size)))  # noqa: E731
-        return BenchResult(audited(source, claim.epsilon, claim.delta, options, 5000), (first, second), 0)
+        return DeviceResult(audited(source, claim.epsilon, claim.delta, options, 5000), (first, second), 0)
 
     monkeypatch.setattr("cloakwork.cli.audit_mqtt._record", recorded)
     site = tmp_path / "hall.toml"

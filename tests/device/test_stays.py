@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cloakwork.auditing import Verdict, audit, bench_claim
+from cloakwork.auditing import Verdict, audit, device_claim
 from cloakwork.device import Target, provision
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.keys import Unveiling, load_keys
@@ -165,7 +165,7 @@ def test_a_device_for_audits_has_fresh_noise_alone_and_an_audit_of_it_is_not_wit
     broker = BrokerAddress()
     made = provision(plan, "a", tmp_path / "a", broker=broker, keys=keys, resolution=0.01, bench=True)
     apart = Fraction(2 * plan.sensor("a").sigma)
-    claim = bench_claim(site, plan, "a", shift=float(apart))
+    claim = device_claim(site, plan, "a", shift=float(apart))
     other = (20 + apart).as_integer_ratio()
     parts = [sent(made.folder, 1500, reading) for reading in ((20, 1), other)]
     drawn = [iter([value for *_, value in messages]) for messages in parts]

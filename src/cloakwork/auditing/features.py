@@ -1,228 +1,182 @@
-"""Features: numbers measured on a report, from which events are made."""
+"""Features: numbers measured on each report, from which events are made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial, reduce
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork._checks import FloatArray
-from cloakwork.auditing.report_samples import Codes, Feature, ReportKind, Reports
-from cloakwork.errors import InputError
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.auditing.reports import RUN, Feature, ReportPair, Reports
 
-FROM_ONE = "(counted from 1)"  # in words only
-_MOST_STEPS = 1e6  # beyond these, rounding errors of floats look like places between the points of a lattice
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-SPECIALS = ("an ordinary value", "not a number", "plus infinity", "minus infinity", "minus zero", "zero", "subnormal")
-PLACES: dict[str, Callable[[FloatArray], NDArray[Any]]] = {  # of an entry, from 0; in words they are counted from 1
-    "the place of the largest entry": lambda rows: np.where(np.isnan(rows), -np.inf, rows).argmax(axis=1),
-    "the place of the smallest entry": lambda rows: np.where(np.isnan(rows), np.inf, rows).argmin(axis=1),
-}
-FIGURES: dict[str, Callable[[FloatArray], NDArray[Any]]] = {
+SCREEN = 1_000  # reports that a first look at many features takes
+MOST_ENTRIES = 16
+_FEW_ENTRIES = 4
+MIX = np.uint64(0x9E3779B97F4A7C15)
+_MOST_STEPS = 1e6  # beyond these, rounding errors look like points between those of a lattice
+_SUMMARIES: dict[str, Callable[[FloatArray], NDArray[Any]]] = {
     "the largest entry": lambda rows: np.where(np.isnan(rows), -np.inf, rows).max(axis=1),
     "the smallest entry": lambda rows: np.where(np.isnan(rows), np.inf, rows).min(axis=1),
+    "the sum of the entries": lambda rows: rows.sum(axis=1),
     "the number of entries that are not zero": lambda rows: np.count_nonzero(rows, axis=1),
     "the number of different entries": lambda rows: (np.diff(np.sort(rows, axis=1), axis=1) != 0).sum(axis=1) + 1,
-    "the sum of the entries": lambda rows: rows.sum(axis=1),
+    "the index of the largest entry": lambda rows: np.where(np.isnan(rows), -np.inf, rows).argmax(axis=1),
+    "the index of the smallest entry": lambda rows: np.where(np.isnan(rows), np.inf, rows).argmin(axis=1),
 }
 
 
-def column(reports: Reports, index: int) -> FloatArray:
-    """One entry of each report."""
-    return reports.values[:, index]
-
-
-def _sum(reports: Reports, first: int, second: int, sign: int) -> FloatArray:
-    return np.asarray(reports.values[:, first] + sign * reports.values[:, second])
-
-
-def place(reports: Reports, name: str) -> FloatArray:
-    """The index of an entry, one of `PLACES`."""
-    return np.asarray(PLACES[name](reports.values), dtype=np.float64)
-
-
-def _figure(reports: Reports, name: str) -> FloatArray:
-    return np.asarray(FIGURES[name](reports.values), dtype=np.float64)
-
-
-def _lowest_bit(reports: Reports, index: int) -> FloatArray:
-    if reports.kind is ReportKind.WHOLE:
-        return _trailing_zeros(reports.codes[:, index])
-    mantissa, exponent = np.frexp(reports.values[:, index])
-    whole = np.where(np.isfinite(mantissa), mantissa, 0.0) * 2.0**53
-    zeros = _trailing_zeros(np.abs(whole).astype(np.uint64))
-    return np.asarray(np.where(np.isfinite(mantissa), exponent - 53.0 + zeros, np.nan))
-
-
-def _mantissa_zeros(reports: Reports, index: int) -> FloatArray:
-    return _trailing_zeros(reports.codes[:, index] & np.uint64((1 << 52) - 1))
-
-
-def _low_bits(reports: Reports, bits: int, index: int) -> FloatArray:
-    return (reports.codes[:, index] & np.uint64((1 << bits) - 1)).astype(np.float64)
-
-
-def _residue(reports: Reports, spacing: float) -> FloatArray:
-    # a quarter is added so that what lies on the lattice does not fall to both sides of the cut, rounded or not
-    remainder = np.mod(reports.values[:, 0] / spacing + 0.25, 1.0) - 0.25
-    return np.asarray(np.round(remainder, 6) + 0.0)
-
-
-def _identity(reports: Reports) -> Codes:
+def code(reports: Reports) -> NDArray[np.uint64]:
+    """Return one code for each report: equal reports have equal codes."""
     if reports.width == 1:
         return reports.codes[:, 0]
     total = np.zeros(len(reports), dtype=np.uint64)
-    for codes in reports.codes.T:
-        total = (total ^ codes) * _MIX
+    for column in reports.codes.T:
+        total = (total ^ column) * MIX
         total ^= total >> np.uint64(29)
     return total
 
 
-def _special(reports: Reports) -> FloatArray:
-    values = reports.values
-    kinds = [
-        np.isnan(values),
-        values == np.inf,
-        values == -np.inf,
-        (values == 0) & np.signbit(values),
-        (values == 0) & ~np.signbit(values),
-        (values != 0) & (np.abs(values) < np.finfo(np.float64).tiny),
-    ]
-    rarest = np.zeros(len(reports))
-    for kind in range(len(kinds), 0, -1):
-        rarest[kinds[kind - 1].any(axis=1)] = kind
-    return rarest
-
-
-VALUE = Feature("the output", column, (0,))
-IDENTITY = Feature("the output", _identity)  # a code that is the same for equal reports only
-SPECIAL = Feature("the output", _special)  # the place in `SPECIALS`; of a row the rarest kind that occurs
+OUTPUT = Feature("the output", code)  # as a code: for events that are sets of values
 
 
 def entry(index: int, width: int) -> Feature:
-    """One entry of a row."""
-    return Feature(_subject(index, width), column, (index,))
+    """Return one entry of each report."""
+    return Feature(entry_name(index, width), lambda reports: reports.values[:, index])
 
 
-def combination(first: int, second: int, sign: int, width: int) -> Feature:
-    """One entry of a row plus or minus another."""
-    name = f"entry {first + 1} {'plus' if sign > 0 else 'minus'} {_subject(second, width)}"
-    return Feature(name, _sum, (first, second, sign))
+def entries(past: ReportPair) -> list[Feature]:
+    """Return the entries that differ most between the inputs."""
+    return [entry(index, past.x.width) for index in map(int, differing(past, MOST_ENTRIES))]
 
 
-def figure(name: str) -> Feature:
-    """A figure of the whole row, one of `FIGURES` or `PLACES`."""
-    return Feature(f"{name} {FROM_ONE}", place, (name,)) if name in PLACES else Feature(name, _figure, (name,))
+def differences(past: ReportPair) -> list[Feature]:
+    """Return differences of two entries: all where there are few, else of neighbours and of correlated entries."""
+    width = past.x.width
+    both = list(combinations(range(width), 2))
+    if width > 7:
+        rows = past.x.values[:SCREEN, :256]
+        with np.errstate(all="ignore"):
+            related = np.abs(np.nan_to_num(np.corrcoef(np.where(np.isfinite(rows), rows, 0.0).T)))
+        i, j = np.triu_indices(len(related), 1)
+        best = np.argsort(-related[i, j], kind="stable")[: MOST_ENTRIES // 2]
+        both = [*((int(i[k]), int(j[k])) for k in best), *((k, k + 1) for k in range(MOST_ENTRIES // 2 - 1))]
+    return [_difference(i, j) for i, j in dict.fromkeys(both)]
 
 
-def lowest_bit(index: int = 0, width: int = 1) -> Feature:
-    """The exponent of the lowest bit that is set: how fine a grid of powers of two the number lies on."""
-    return Feature(f"the exponent of the lowest bit of {_subject(index, width)}", _lowest_bit, (index,))
+def summaries() -> list[Feature]:
+    """Return features of the whole row, such as its largest entry."""
+    return [_summary(name, measure) for name, measure in _SUMMARIES.items()]
 
 
-def mantissa_zeros(index: int = 0, width: int = 1) -> Feature:
-    """Number of low bits of the mantissa that are zero."""
-    name = f"the number of zeros at the end of the mantissa of {_subject(index, width)}"
-    return Feature(name, _mantissa_zeros, (index,))
+def low_bits(index: int, width: int, *, whole: bool) -> list[Feature]:
+    """Return features of the last digits of one entry, where floating-point noise and coarse grids leak."""
+    name = entry_name(index, width)
+    found = [_lowest_bits(index, bits, name) for bits in (1, 3, 8)]
+    exponent = Feature(f"the exponent of the lowest bit of {name}", lambda reports: _lowest(reports.values[:, index]))
+    return found if whole else [*found, exponent]
 
 
-def low_bits(bits: int, index: int = 0, width: int = 1) -> Feature:
-    """The lowest bits of the code: of a whole number its remainder, of a float the end of its mantissa."""
-    name = "the lowest bit" if bits == 1 else f"the number in the lowest {bits} bits"
-    return Feature(f"{name} of {_subject(index, width)}", _low_bits, (bits, index))
+def residues(past: ReportPair) -> list[Feature]:
+    """Return the position of the output between the points of a lattice that all reports on one input lie on."""
+    steps = {ReportLattice(reports.values[:SCREEN, 0]).spacing for reports in past} - {0.0}
+    return [_residue(step * multiple) for step in sorted(steps) for multiple in (1, 2, 3)]
 
 
-def residue(spacing: float) -> Feature:
-    """The position of the number between two points of a lattice: 0 on the lattice, 0.5 half way to the next."""
-    return Feature(f"the place of the output between multiples of {spacing:.6g}", _residue, (spacing,))
+def run_digits(runs: ReportPair, width: int) -> list[Feature]:
+    """Return the last digits of the XOR of two reports of a run, counted in steps of the lattice that they lie on."""
+    found = []
+    for index in range(min(width, _FEW_ENTRIES)):
+        lattice = ReportLattice(runs.x.values[:SCREEN, index::width])
+        for i, j in combinations(range(RUN), 2):
+            places = i * width + index, j * width + index
+            name = f"of the XOR of {entry_name(index, width)} in reports {i + 1} and {j + 1} of each {RUN} in a row"
+            found += [_xor(*places, lattice, bits, f"the number in the {_bits(bits)} {name}") for bits in (1, 3, 8)]
+    return found
 
 
-@dataclass(frozen=True)
 class ReportLattice:
-    """The points `origin` + k `spacing`; without a spacing a report's code stands for its k."""
+    """The points that all numbers lie on; `places` counts their steps, or returns codes where there is no lattice."""
 
-    spacing: float
-    origin: float
-
-    @classmethod
-    def of(cls, values: FloatArray) -> "ReportLattice":
-        """The lattice that all these values lie on, without a spacing where there is none."""
+    def __init__(self, values: FloatArray) -> None:
+        self.spacing = self.origin = 0.0
         different = np.unique(values[np.isfinite(values)])
-        if len(different) > 1:
-            smallest = float(np.diff(different).min())
-            for parts in (1, 2, 3, 4):
-                steps = (different - different[0]) * parts / smallest
-                if steps[-1] < _MOST_STEPS and (np.abs(steps - np.round(steps)) < 0.01).all():
-                    return cls(smallest / parts, float(different[0]))
-        return cls(0.0, 0.0)
+        smallest = float(np.diff(different).min(initial=np.inf))
+        if not 1e-300 < smallest < np.inf:
+            return
+        for parts in (1, 2, 3, 4):
+            steps = (different - different[0]) * parts / smallest
+            if steps[-1] < _MOST_STEPS and (np.abs(steps - np.round(steps)) < 0.01).all():
+                self.spacing, self.origin = smallest / parts, float(different[0])
+                return
 
-    def places(self, reports: Reports, index: int) -> Codes:
-        """The number k of one entry of each report."""
+    def places(self, reports: Reports, index: int) -> NDArray[np.uint64]:
+        """Return the number of steps of one entry from the origin."""
         if not self.spacing:
             return reports.codes[:, index]
         steps = np.round((reports.values[:, index] - self.origin) / self.spacing)
-        usable = np.abs(steps) < 2.0**62  # NaN is not
-        return np.where(usable, steps, 0.0).astype(np.int64).view(np.uint64)
+        return np.where(np.abs(steps) < 2.0**62, steps, 0.0).astype(np.int64).view(np.uint64)
 
 
-def _joint_bits(reports: Reports, lattice: ReportLattice, bits: int, indices: tuple[int, ...]) -> FloatArray:
-    total = reduce(np.bitwise_xor, (lattice.places(reports, index) for index in indices))
-    return (total & np.uint64((1 << bits) - 1)).astype(np.float64)
+def differing(past: ReportPair, most: int) -> IntArray:
+    """Return the entries whose mean, spread or share of NaN and infinities differ most between the inputs."""
+    x, y = (reports.values[:SCREEN] for reports in past)
+    if x.shape[1] <= most:
+        return np.arange(x.shape[1])
+    a, b = (np.where(np.isfinite(part), part, 0.0) for part in (x, y))
+    with np.errstate(all="ignore"):
+        shift = np.abs(a.mean(axis=0) - b.mean(axis=0)) / np.sqrt(a.var(axis=0) + b.var(axis=0))
+        spread = np.abs(np.log(a.std(axis=0) / b.std(axis=0)))
+    odd = np.abs((~np.isfinite(x)).mean(axis=0) - (~np.isfinite(y)).mean(axis=0))
+    total = sum(np.nan_to_num(part, posinf=0.0) for part in (shift, spread, odd))
+    return np.sort(np.argsort(-np.asarray(total), kind="stable")[:most])
 
 
-def joint_bits(lattice: ReportLattice, bits: int, indices: tuple[int, ...], entries: str) -> Feature:
-    """The lowest bits of the XOR of some entries, each counted in steps of a lattice."""
-    what = "the lowest bit" if bits == 1 else f"the number in the lowest {bits} bits"
-    return Feature(f"{what} of the XOR of {entries}", _joint_bits, (lattice, bits, indices))
+def _difference(i: int, j: int) -> Feature:
+    return Feature(f"entry {i} minus entry {j}", lambda reports: reports.values[:, i] - reports.values[:, j])
 
 
-def _product(reports: Reports, first: int, second: int, centre: float) -> FloatArray:
-    return np.asarray((reports.values[:, first] - centre) * (reports.values[:, second] - centre))
+def _summary(name: str, measure: Callable[[FloatArray], NDArray[Any]]) -> Feature:
+    return Feature(name, lambda reports: measure(reports.values).astype(np.float64))
 
 
-def product(first: int, second: int, centre: float, entries: str) -> Feature:
-    """The product of two entries, each less a centre."""
-    return Feature(f"the product of {entries}, each less {centre:.6g},", _product, (first, second, centre))
+def _lowest_bits(index: int, bits: int, name: str) -> Feature:
+    mask = np.uint64((1 << bits) - 1)
+
+    def measure(reports: Reports) -> FloatArray:
+        lowest = (reports.codes[:, index] & mask).astype(np.float64)
+        return np.where(np.isnan(reports.values[:, index]), np.nan, lowest)  # the codes of words are hashes
+
+    return Feature(f"the number in the {_bits(bits)} of {name}", measure)
 
 
-def likelihood_ratio(densities: tuple[Any, Any]) -> Feature:
-    """The log likelihood ratio of input 0 to input 1, from the caller's densities."""
-    return Feature("the given log likelihood ratio of input 0 to input 1", partial(_given_ratio, densities))
+def _xor(i: int, j: int, lattice: ReportLattice, bits: int, name: str) -> Feature:
+    mask = np.uint64((1 << bits) - 1)
+    return Feature(name, lambda r: ((lattice.places(r, i) ^ lattice.places(r, j)) & mask).astype(np.float64))
 
 
-def _given_ratio(densities: tuple[Any, Any], reports: Reports) -> FloatArray:
-    rows = reports.values if reports.width > 1 else reports.values[:, 0]
-    first, second = (np.asarray(density(rows), dtype=np.float64) for density in densities)
-    if first.shape != (len(reports),) or second.shape != (len(reports),):
-        raise InputError(
-            f"densities gave shapes {first.shape} and {second.shape} for {len(reports)} outputs: "
-            "give one log density per output.",
-            shapes=(first.shape, second.shape),
-        )
-    ratio = np.where(first == second, 0.0, first - second)  # both minus infinity: never seen, no evidence
-    return np.asarray(ratio, dtype=np.float64)
-
-
-def spacing_of(values: FloatArray) -> float:
-    """The step of the lattice that most values lie on, 0 where there is none."""
-    different = np.unique(values[np.isfinite(values)])
-    gaps = np.diff(different)
-    size = float(np.abs(different).max(initial=0.0))
-    gaps = gaps[gaps > 1e-12 * size]
-    if len(gaps) < 8:
-        return 0.0
-    # rounding shrinks gaps slightly: the step is the value that many small gaps share
-    step = float(np.quantile(gaps, 0.05))
-    near = gaps[np.abs(gaps - step) <= 1e-6 * step + 1e-13 * size]
-    return float(np.median(near)) if len(near) >= max(4, 0.2 * len(gaps)) else 0.0
-
-
-def _trailing_zeros(whole: NDArray[np.uint64]) -> FloatArray:
+def _lowest(values: FloatArray) -> FloatArray:
+    """Return the exponent of the lowest bit that is set: how fine a grid of powers of two a number needs."""
+    mantissa, exponent = np.frexp(values)
+    whole = np.abs(np.where(np.isfinite(mantissa), mantissa, 0.0) * 2.0**53).astype(np.uint64)
     lowest = whole & (~whole + np.uint64(1))
-    return np.asarray(np.where(whole == 0, 64.0, np.log2(np.maximum(lowest, 1).astype(np.float64))))
+    zeros = np.where(whole == 0, 64.0, np.log2(np.maximum(lowest, 1).astype(np.float64)))
+    return np.where(np.isfinite(mantissa), exponent - 53.0 + zeros, np.nan)
 
 
-def _subject(index: int, width: int) -> str:
-    return "the output" if width == 1 else f"entry {index + 1} of {width} {FROM_ONE}"
+def _residue(spacing: float) -> Feature:
+    def measure(reports: Reports) -> FloatArray:
+        # the quarter keeps what lies on the lattice on one side of the cut, rounded or not
+        remainder = np.mod(reports.values[:, 0] / spacing + 0.25, 1.0) - 0.25
+        return np.asarray(np.round(remainder, 6) + 0.0)
+
+    return Feature(f"the position of the output between multiples of {spacing:.6g}", measure)
+
+
+def _bits(number: int) -> str:
+    return "lowest bit" if number == 1 else f"lowest {number} bits"
+
+
+def entry_name(index: int, width: int) -> str:
+    """Return the name of an entry: "the output" where a report is one number."""
+    return "the output" if width == 1 else f"entry {index}"

@@ -1,42 +1,37 @@
 """`cloakwork audit command | readings | mqtt`."""
 
-import secrets
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from cloakwork.auditing import (
     FEWEST_REPORTS,
-    PART,
     Audit,
     AuditReport,
-    KeptReports,
     ProgramSource,
     Subject,
     Verdict,
 )
 from cloakwork.auditing import audit as run_audit
-from cloakwork.cli.arguments import Authority, Json, PasswordFile, PlanFile, Scheduler, SiteFile
+from cloakwork.cli.arguments import Authority, Json, PasswordFile, PlanFile, SiteFile
 from cloakwork.cli.output import (
     as_json,
     bar,
     counted,
     is_special,
     note,
-    noting_kept,
     refuse_unwritable,
     say,
     written,
 )
 from cloakwork.errors import InputError
-from cloakwork.parallel import Cluster
 from cloakwork.readings import ReportForm, ReportReader, printable, read_recordings
 
 VIOLATION, WITHHELD = 3, 4
@@ -45,8 +40,6 @@ _IDENTICAL = (
     "The two recordings are identical, report by report: one is a copy of the other, or the same noise was used for "
     "both. Give two that were made one after the other."
 )
-_SHARED = f"Workers of a cluster ran the program, each time for {PART} reports."
-_GENUINE = "That the program was the same before the interruption, and the kept reports genuine."
 # which option helps where the library names one of its arguments
 _OPTIONS = {
     "columns": "Choose with --column.",
@@ -87,62 +80,21 @@ def command(
     confidence: Confidence = CONFIDENCE,
     form: As = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for a line.")] = 30.0,
-    scheduler: Scheduler = None,
-    kept: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File of the reports so far, to stop and go on.")
-    ] = None,
     html: Html = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
     """Audit a program that prints reports for each of two inputs."""
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
-    refuse_page(options, *(() if kept is None else (kept,)))
-    with naming_options(), noting_kept(kept, "The reports so far"), ExitStack() as stack:
-        past = None
-        if kept is not None:
-            past = stack.enter_context(_kept_reports(kept, program, form, epsilon, delta, options))
-            options = replace(options, seed=past.seed)
-        cluster = None if scheduler is None else stack.enter_context(Cluster(scheduler))
-        source = stack.enter_context(ProgramSource(program, form=form, timeout=timeout, cluster=cluster, kept=past))
+    refuse_page(options)
+    with naming_options(), ProgramSource(program, form=form, timeout=timeout) as source:
         result = audited(source, epsilon, delta, options, reports)
-        if result.verdict is Verdict.VIOLATION:
-            source.refuse_copies()
-        reader, before = source.reader, 0 if past is None else min(map(len, past.lines))
     subject = Subject(
         name=f'The program "{printable(program)}"',
-        notes=(
-            *_words_seen(reader),
-            *(() if scheduler is None else (_SHARED,)),
-            *((f"{before:,} reports with each input were made before an interruption.",) if before else ()),
-        ),
-        limits=(
-            "Anything about runs with other inputs, other settings, or on another day.",
-            *((_GENUINE,) if before else ()),
-        ),
+        notes=_words_seen(source.reader),
+        limits=("Anything about runs with other inputs, other settings, or on another day.",),
     )
     finish(result, subject, options)
-
-
-def _kept_reports(
-    path: Path, program: str, form: ReportForm | None, epsilon: float, delta: float, options: AuditOptions
-) -> KeptReports:
-    """The reports that were kept of the same audit."""
-    refuse_unwritable("--kept", path)
-    about = {
-        "program": program,
-        "directory": str(Path.cwd()),
-        "form": form,
-        "epsilon": epsilon,
-        "delta": delta,
-        "confidence": options.confidence,
-        "version of Cloakwork": version("cloakwork"),
-    }
-    kept = KeptReports(path, about, secrets.randbits(63) if options.seed is None else options.seed)
-    if options.seed not in {None, kept.seed}:
-        kept.close()
-        raise InputError(f"{path}: it belongs to an audit with another seed. Leave out --seed.", path=str(path))
-    return kept
 
 
 @audit.command("readings")
@@ -195,7 +147,7 @@ def readings(
             "That the recordings are genuine: made by this device, one with each set-up, nothing left out, and with "
             "set-ups no further apart than the claim covers.",
         ),
-        cautions=(_IDENTICAL,) if recorded.identical and not result.only else (),
+        cautions=(_IDENTICAL,) if recorded.identical and _vary(recorded.reports[0]) else (),
     )
     finish(result, subject, options)
 
@@ -231,10 +183,10 @@ def mqtt(
 
     Firmware can tell that this is an audit, and add noise only then: prefer "readings" of a working device.
     """
-    from cloakwork.cli.audit_mqtt import BenchOptions, run_mqtt  # noqa: PLC0415 - it shares what is below
+    from cloakwork.cli.audit_mqtt import DeviceOptions, run_mqtt  # noqa: PLC0415 - it shares what is below
 
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
-    bench = BenchOptions(
+    device = DeviceOptions(
         sensor=sensor,
         broker=broker,
         password_file=password_file,
@@ -249,7 +201,7 @@ def mqtt(
         continued=continued,
     )
     with naming_options():
-        run_mqtt(site, bench, options)
+        run_mqtt(site, device, options)
 
 
 @contextmanager
@@ -309,6 +261,10 @@ def finish(result: Audit, subject: Subject, options: AuditOptions) -> None:
     code = {Verdict.VIOLATION: VIOLATION, Verdict.WITHHELD: WITHHELD}.get(result.verdict, 0)
     if code:
         raise typer.Exit(code)
+
+
+def _vary(reports: NDArray[Any]) -> bool:
+    return len(set(map(repr, reports.tolist()))) > 1
 
 
 def _words_seen(reader: ReportReader) -> tuple[str, ...]:

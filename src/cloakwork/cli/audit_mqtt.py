@@ -1,7 +1,6 @@
 """The work of `cloakwork audit mqtt`, whose options are in `audit.py`."""
 
 import math
-import re
 import shlex
 import shutil
 import subprocess
@@ -17,43 +16,34 @@ import numpy as np
 
 from cloakwork._checks import IntArray
 from cloakwork.auditing import (
+    ANNOUNCED,
     FEWEST_REPORTS,
     HALF_NOISE,
+    STRONG_SHIFT,
     Audit,
-    BenchClaim,
-    BenchListener,
-    BenchSource,
-    BitClaim,
-    SetupRecording,
-    Subject,
-    Witness,
-    bench_claim,
-    bit_claim,
-    compare,
+    DeviceClaim,
+    DeviceListener,
+    DeviceSource,
+    Recording,
+    device_claim,
 )
 from cloakwork.cli.audit import CONFIDENCE, AuditOptions, audited, finish, refuse_page
 from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable
 from cloakwork.errors import BrokerError, InputError
 from cloakwork.mqtt import parse_broker
-from cloakwork.site import BitPlan, FrozenPlan, Plan, Site, load_any_plan, load_any_site, plan_beside
+from cloakwork.site import FrozenPlan, load_any_plan, load_any_site, plan_beside
 
 TENTH_LESS = 0.9  # of the planned noise
 SLOW = 1.2  # times as long as announced: then the estimate is corrected
 FIRST_ESTIMATE = 50  # readings before it is
 STDERR = 2  # where the output of the changing program goes, so that our own stays one JSON object
-NETWORK = (
-    "Anything about all sensors together. This was one reading of one sensor; what many sensors or many readings "
-    "reveal follows from the plan only if each adds noise of its own, as it should."
-)
-BUDGET = "Its budget: a device for audits has none, so how many readings it takes at work was not tested."
 _NOBODY = "nobody is there to change the set-up: give a program that does with --between."
 
 Files: TypeAlias = tuple[Path, Path]
-Claim: TypeAlias = BenchClaim | BitClaim
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchOptions:
+class DeviceOptions:
     """The options of an audit over a broker."""
 
     sensor: str
@@ -75,7 +65,7 @@ class BenchOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class BenchResult:
+class DeviceResult:
     """The audit, both recordings in steps, and how many sequence numbers were missing in them."""
 
     audit: Audit
@@ -83,58 +73,50 @@ class BenchResult:
     missing: int
 
 
-def run_mqtt(path: Path, bench: BenchOptions, options: AuditOptions) -> None:
-    """Audit a device on the bench, over a broker."""
+def run_mqtt(path: Path, device: DeviceOptions, options: AuditOptions) -> None:
+    """Audit a test device over a broker."""
     site = load_any_site(path)
-    file = bench.plan or plan_beside(path)
+    file = device.plan or plan_beside(path)
     plan = load_any_plan(file)
     plan.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
-    claim: Claim
-    subject: Callable[[BenchResult], Subject]
-    if isinstance(plan, BitPlan):
-        claim = bit_claim(plan, bench.sensor, shift=bench.shift, epsilon=bench.epsilon)
-        subject = partial(_bit_subject, plan, claim)
-    else:
-        assert isinstance(site, Site)  # noqa: S101 - the plan fits it
-        claim = bench_claim(site, plan, bench.sensor, shift=bench.shift, epsilon=bench.epsilon)
-        subject = partial(_subject, plan, claim)
+    claim = device_claim(site, plan, device.sensor, shift=device.shift, epsilon=device.epsilon)
     if options.reports < FEWEST_REPORTS:
         raise InputError(f"--reports {options.reports}: an audit needs at least {FEWEST_REPORTS} with each set-up.")
-    changer = _changer(bench.between)
-    folder = bench.out or path.parent / "audits" / bench.sensor
-    files = _files(folder, claim, options, continued=bench.continued)
+    changer = _changer(device.between)
+    folder = device.out or path.parent / "audits" / device.sensor
+    files = _files(folder, claim, options, continued=device.continued)
     refuse_page(options, path, file)
-    _announce_bits(claim, options) if isinstance(claim, BitClaim) else _announce(claim, options)
+    _announce(claim, options)
     try:
-        result = _record(plan, bench, claim, files, changer, options)
+        result = _record(plan, device, claim, files, changer, options)
     except (KeyboardInterrupt, BrokerError):
         _note_kept(files, claim, options)
         raise
     note(f"the recordings are {folder / 'setup-0.csv'} and {folder / 'setup-1.csv'}")
-    finish(result.audit, subject(result), options)
+    finish(result.audit, claim.subject(result.audit, result.readings, missing=result.missing), options)
 
 
 def _record(
     plan: FrozenPlan,
-    bench: BenchOptions,
-    claim: Claim,
+    device: DeviceOptions,
+    claim: DeviceClaim,
     files: Files,
     changer: list[str],
     options: AuditOptions,
-) -> BenchResult:
+) -> DeviceResult:
     planned = plan.schedule.period_ms / 1000
-    broker = parse_broker(bench.broker, password_file=bench.password_file, authority=bench.ca)
-    with BenchListener(
-        broker, site=plan.site, sensor=bench.sensor, patience=bench.patience_for(planned), note=note
+    broker = parse_broker(device.broker, password_file=device.password_file, authority=device.ca)
+    with DeviceListener(
+        broker, site=plan.site, sensor=device.sensor, patience=device.patience_for(planned), note=note
     ) as listener:
         period = listener.pace() or planned
-        listener.patience = bench.patience_for(period)
-        settle = 2 * period + 0.5 if bench.settle is None else bench.settle
+        listener.patience = device.patience_for(period)
+        settle = 2 * period + 0.5 if device.settle is None else device.settle
         minutes = max(1.0, 2 * options.reports * period / 60)
         note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
         pace = Pace(period, options.reports, note)
         changed = files[1].exists()  # an audit that goes on, with set-up 1
-        recording = partial(SetupRecording, listener, settle=settle, continued=bench.continued)
+        recording = partial(Recording, listener, settle=settle)
         with recording(files[0]) as zero, bar("set-up 0", options.reports) as show:
             if not changed:
                 zero.take(max(0, options.reports - len(zero.values)), pace.watching(show))
@@ -143,12 +125,12 @@ def _record(
             _change(changer)
         with recording(files[1]) as one:
             note(f"recording and auditing set-up 1: up to {counted(len(first), 'reading')}")
-            source = BenchSource(first, one, pace.watching())
+            source = DeviceSource(first, one, pace.watching())
             audit = audited(source, claim.epsilon, claim.delta, options, len(first))
-            return BenchResult(audit, (first, np.array(one.values, dtype=np.int64)), zero.missing + one.missing)
+            return DeviceResult(audit, (first, np.array(one.values, dtype=np.int64)), zero.missing + one.missing)
 
 
-def _files(folder: Path, claim: Claim, options: AuditOptions, *, continued: bool) -> Files:
+def _files(folder: Path, claim: DeviceClaim, options: AuditOptions, *, continued: bool) -> Files:
     """The files of the recordings, in a folder that exists and can be written to."""
     files = folder / "setup-0.csv", folder / "setup-1.csv"
     there = [number for number, file in enumerate(files) if file.exists()]
@@ -169,7 +151,7 @@ def _files(folder: Path, claim: Claim, options: AuditOptions, *, continued: bool
     return files
 
 
-def _readings_command(files: Files, claim: Claim, options: AuditOptions) -> str:
+def _readings_command(files: Files, claim: DeviceClaim, options: AuditOptions) -> str:
     """The command that audits the recordings as this one would have."""
     values = ["--epsilon", repr(float(claim.epsilon)), "--delta", repr(float(claim.delta))]
     confidence = [] if options.confidence == CONFIDENCE else ["--confidence", repr(options.confidence)]
@@ -177,7 +159,7 @@ def _readings_command(files: Files, claim: Claim, options: AuditOptions) -> str:
     return shlex.join(["cloakwork", "audit", "readings", *map(str, files), *values, *confidence, *page])
 
 
-def _note_kept(files: Files, claim: Claim, options: AuditOptions) -> None:
+def _note_kept(files: Files, claim: DeviceClaim, options: AuditOptions) -> None:
     """Say what to do with the recordings of an audit that did not end."""
     sizes = [_readings_in(file) for file in files]
     if max(sizes):
@@ -199,33 +181,30 @@ def _readings_in(file: Path) -> int:
         return sum(1 for _ in lines) - 1
 
 
-def _announce(claim: BenchClaim, options: AuditOptions) -> None:
-    note(
-        f"set-ups that differ by at most {claim.shown(claim.shift)} at this sensor, whose noise is "
-        f"{claim.shown(claim.sigma)}: one reading promises epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}"
-    )
-    half, tenth = (
-        claim.reports_taken(scale, ceiling=options.reports, confidence=options.confidence)
-        for scale in (HALF_NOISE, TENTH_LESS)
-    )
-    note(f"noise half as large as planned shows {_after(half)}, noise a tenth too small {_after(tenth)}")
-    if half > options.reports:
-        note(f"{options.reports:,} are hardly enough: {advice(claim, half)}")
+def _announce(claim: DeviceClaim, options: AuditOptions) -> None:
+    """Say what is tested, and how many reports a fault takes."""
+    promise = f"promises epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}"
+    if claim.truth:
+        note(f"one report of this sensor {promise}, whatever it sees")
+        faults = {"a device with twice that epsilon": HALF_NOISE}
+    else:
+        note(
+            f"set-ups that differ by at most {claim.shown(claim.shift)} at this sensor, whose noise is "
+            f"{claim.shown(claim.sigma)}: one reading {promise}"
+        )
+        faults = {"noise half as large as planned": HALF_NOISE, "noise a tenth too small": TENTH_LESS}
+    least = min(ANNOUNCED, options.reports)
+    needed = [max(least, claim.reports_needed(scale, confidence=options.confidence)) for scale in faults.values()]
+    note(", ".join(f"{fault} shows {_after(number)}" for fault, number in zip(faults, needed, strict=True)))
+    if needed[0] > options.reports:
+        note(f"{options.reports:,} are hardly enough: {advice(claim, needed[0])}")
 
 
-def _announce_bits(claim: BitClaim, options: AuditOptions) -> None:
-    note(f"one report of this sensor promises epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}, whatever it sees")
-    twice = max(claim.reports_needed(2.0, confidence=options.confidence), FEWEST_REPORTS)
-    note(f"a device with twice that epsilon shows {_after(twice)}")
-    if twice > options.reports:
-        note(f"{options.reports:,} are hardly enough: give --reports {float(f'{1.05 * twice:.1e}'):.0f}")
-
-
-def advice(claim: BenchClaim, reports: float) -> str:
+def advice(claim: DeviceClaim, reports: float) -> str:
     """Say what to change where the audit needs too many readings."""
-    strong = f"{claim.strong_shift:.3g}"
+    strong = f"{STRONG_SHIFT * claim.sigma:.3g}"
     if float(strong) > claim.shift:
-        return f"feed it readings further apart, such as by {claim.shown(claim.strong_shift, 3)} with --shift {strong}"
+        return f"feed it readings further apart, such as by {claim.shown(float(strong), 3)} with --shift {strong}"
     if math.isinf(reports):
         return "this --epsilon cannot show it; leave it out"
     return f"give --reports {float(f'{1.05 * reports:.1e}'):.0f}"
@@ -268,64 +247,6 @@ def _change(changer: list[str]) -> None:
         raise InputError(f"--between {shlex.join(changer)}: {getattr(problem, 'strerror', None) or problem}.") from None
     if done.returncode:
         raise InputError(f"--between {shlex.join(changer)}: it ended with exit code {done.returncode}.")
-
-
-def _subject(plan: Plan, claim: BenchClaim, result: BenchResult) -> Subject:
-    audit, comparison = result.audit, compare(claim, result.readings)
-    return Subject(
-        name=f"The sensor {claim.sensor} of {plan.site}",
-        inputs=("set-up 0", "set-up 1"),
-        claim=(
-            f"By the plan {plan.digest[:12]} this sensor adds {claim.law.title()} noise with a standard deviation of "
-            f"{claim.shown(claim.sigma)}. So a single reading has at most this epsilon and delta for set-ups whose "
-            f"true readings differ by at most {claim.shown(claim.shift)}, as was stated of these two, and "
-            f"{claim.shown(claim.rounding)} for rounding. A move of {plan.claim.alpha:g}, which the site hides, shifts "
-            f"this sensor by at most {claim.shown(claim.hidden_shift)}.",
-        ),
-        notes=(
-            *steps(claim, audit.witness),
-            *(comparison.notes() if audit.independent else ()),
-            *lost(result.missing),
-        ),
-        limits=(
-            NETWORK,
-            BUDGET,
-        ),
-        cautions=comparison.cautions(audit.verdict, reports=audit.reports_used, confidence=audit.confidence),
-        doubt=comparison.doubt(),
-    )
-
-
-def _bit_subject(plan: BitPlan, claim: BitClaim, result: BenchResult) -> Subject:
-    return Subject(
-        name=f"The binary sensor {claim.sensor} of {plan.site}",
-        inputs=("set-up 0", "set-up 1"),
-        claim=(
-            f"By the plan {plan.digest[:12]} this sensor reports what it sees with probability {claim.truth:.6g}, and "
-            "else the opposite. So a single report has at most this epsilon and delta, whatever the set-ups are.",
-        ),
-        notes=(*(claim.notes(result.readings) if result.audit.independent else ()), *lost(result.missing)),
-        limits=(NETWORK, BUDGET),
-    )
-
-
-def steps(claim: BenchClaim, witness: Witness | None) -> tuple[str, ...]:
-    """The meaning of a number in the event."""
-    if witness is None:
-        return ()
-    cut = re.search(r"the output is (?:above|at most) (-?\d+)", witness.event)
-    example = f": {cut[1]} means {claim.shown(int(cut[1]) * claim.step)}" if cut else ""
-    return (f"Readings are whole steps of {claim.shown(claim.step, 6)}{example}.",)
-
-
-def lost(missing: int) -> tuple[str, ...]:
-    """A note about readings that never came."""
-    if not missing:
-        return ()
-    return (
-        f"By their numbers, {counted(missing, 'reading')} never came: lost on the way, held back, or given up by "
-        "the device, as when its storage is slow. This audit says nothing about their content.",
-    )
 
 
 class Pace:

@@ -1,0 +1,222 @@
+"""The report of an audit: what people read, what programs read, and that nothing in it can do harm."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloakwork.auditing import Audit, AuditReport, PrivacyCurve, Subject, Verdict, Witness
+from tests.browser import running_browser, visiting
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&'\"$title"
+ATTRIBUTES = {
+    "lang",
+    "charset",
+    "name",
+    "content",
+    "http-equiv",
+    "type",
+    "id",
+    "class",
+    "role",
+    "aria-label",
+    "viewbox",
+}
+ATTRIBUTES |= {"x", "y", "x1", "x2", "y1", "y2", "d", "points", "transform"}
+EPSILONS = np.linspace(0.0, 3.0, 31)
+ESTIMATE = 0.4 * np.exp(-2 * EPSILONS)
+VIOLATION = Audit(
+    verdict=Verdict.VIOLATION,
+    epsilon=1.0,
+    delta=0.0,
+    confidence=0.95,
+    epsilon_lower=1.08,
+    delta_lower=0.01,
+    witness=Witness(
+        event="the output is above 12", direction="0->1", counts=(320, 100), reports=10_000, source="half-lines"
+    ),
+    reports_used=12_400,
+    ceiling=500_000,
+    dependence="",
+    profile=PrivacyCurve(
+        epsilons=EPSILONS,
+        estimate=ESTIMATE,
+        lower=np.maximum(ESTIMATE - 0.02, 0),
+        upper=ESTIMATE + 0.02,
+        events="unions of ranges",
+        reports=12_000,
+    ),
+    events=("half-lines", "single values"),
+)
+NONE_FOUND = replace(VIOLATION, verdict=Verdict.NONE_FOUND, witness=None, epsilon_lower=0.2, delta_lower=0.0)
+WITHHELD = replace(NONE_FOUND, verdict=Verdict.WITHHELD, dependence="on input 0, reports repeat", epsilon_lower=0.0)
+
+
+def report(audit: Audit, **words: Any) -> AuditReport:
+    return AuditReport(audit=audit, subject=Subject(**({"name": "The sensor s07 of hall"} | words)))
+
+
+def seen(event: str, counts: tuple[int, int], direction: str = "0->1") -> Audit:
+    witness = Witness(event=event, direction=direction, counts=counts, reports=10_000, source="half-lines")
+    return replace(VIOLATION, witness=witness)
+
+
+class Text(HTMLParser):
+    """The elements of a page, and the text that a reader sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.seen = ""
+        self.script = ""
+        self._within = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self._within = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._within == "script":
+            self.script += data
+        elif self._within != "style":
+            self.seen += data
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - elements with text hold no others here
+        self._within = ""
+
+
+def read(page: str) -> Text:
+    found = Text()
+    found.feed(page)
+    return found
+
+
+def test_the_first_paragraph_says_it_all_in_plain_words() -> None:
+    summary = report(VIOLATION).summary
+    assert summary.startswith("The sensor s07 of hall promises not to reveal which of two inputs it had")
+    assert "at most 2.72 times as likely with one as with the other." in summary
+    assert "We took 12,400 reports with each." in summary
+    assert "the output is above 12 in 3.2 % of the reports with input 0, and in 1 % of the reports with" in summary
+    assert "Where it happens in 1 % with one, the promise allows 2.72 % with the other." in summary
+    assert "with 95 % confidence, the epsilon of this device is at least 1.08 where 1 was promised." in summary
+    assert summary.endswith("We conclude that it does not keep its promise.")
+    delta = report(replace(seen("E", (500, 100)), delta=0.01)).summary
+    assert "give or take a probability of 1 %" in delta
+    assert "the promise allows 3.72 %" in delta
+    rare = report(seen("the output is above 12", (100, 320), "1->0"), inputs=("cold", "warm")).summary
+    assert "in 1 % of the reports with cold, and in 3.2 % of the reports with warm" in rare
+    # the event may have been chosen again since it won
+    assert "the promise allows" not in report(seen("E", (100, 100))).summary
+
+
+def test_a_violation_that_may_have_another_cause_convicts_nobody() -> None:
+    found = report(VIOLATION, doubt="Either the device or the set-up.")
+    assert found.headline == "The claim does not hold, or the set-ups differ too much"
+    assert "Either the device or the set-up." in found.summary
+    assert "We conclude" not in found.summary
+    assert "the set-ups differed by more than was stated" in found.sections()["not_excluded"][0]
+    assert f"<h1>{found.headline}</h1>" in found.to_html()
+    clear = report(NONE_FOUND, doubt="Either the device or the set-up.")
+    assert (clear.headline, "Either" in clear.summary) == ("No violation was found", False)
+
+
+def test_no_violation_is_never_called_a_proof() -> None:
+    found = report(replace(NONE_FOUND, delta=0.001), cautions=("It tested little.",))
+    assert "We found nothing that breaks the promise by more than chance explains." in found.summary
+    assert found.summary.endswith("did not show it broken. It tested little.")
+    assert "could be as large as 0.0742" in found.sections()["not_excluded"][0]
+    everything = str(found) + found.to_html() + json.dumps(found.to_json())
+    assert not re.search(r"\bverified\b|\bis safe\b|\bpassed\b", everything)
+
+
+def test_a_withheld_verdict_gives_no_bounds_and_says_what_was_seen() -> None:
+    found = report(replace(WITHHELD, profile=replace(WITHHELD.profile, reports=0)))
+    assert "on input 0, reports repeat" in " ".join(found.sections()["found"])
+    assert "says nothing about the claim" in found.summary
+    page = read(found.to_html())
+    assert not {"svg", "figure"} & set(page.tags)
+    assert "at least" not in page.seen + str(found)
+
+
+def test_where_the_band_speaks_against_the_claim_and_the_bets_do_not_more_reports_are_asked_for() -> None:
+    # the band of the picture is from 0.034 to 0.075 at epsilon 1
+    for audit, above in ((replace(NONE_FOUND, delta=0.03), True), (replace(NONE_FOUND, delta=0.05), False)):
+        assert ("take more reports" in " ".join(report(audit).sections()["found"])) is above
+
+
+def test_what_an_audit_can_never_prove_is_on_every_report() -> None:
+    for audit in (VIOLATION, NONE_FOUND, WITHHELD):
+        found = report(audit, limits=("L.",))
+        never = found.sections()["never_proved"]
+        assert "behave better meanwhile" in " ".join(never)
+        assert "This claim has delta = 0." in " ".join(never)
+        assert never[-1] == "L."
+        assert all(line in read(found.to_html()).seen and line in str(found) for line in never)
+    assert "This claim has delta = 0." not in str(report(replace(VIOLATION, delta=0.01)))
+
+
+def test_the_page_needs_nothing_and_lets_nothing_in() -> None:
+    audit = replace(seen(f"the output is {EVIL}", (320, 100)), events=(EVIL,))
+    evil = report(audit, name=EVIL, inputs=(EVIL, EVIL), claim=(EVIL,), notes=(EVIL,), limits=(EVIL,))
+    page = evil.to_html()
+    found = read(page)
+    assert found.tags.count("script") == 1
+    assert "img" not in found.tags
+    assert {name for name, _ in found.attributes} <= ATTRIBUTES
+    assert "<" not in found.script
+    assert found.seen.count("<script>alert(1)</script>") > 5
+    assert json.loads(found.script)["subject"]["name"] == EVIL
+    assert not re.search(r"https?://|url\(|@import", page)
+
+
+def test_json_holds_the_audit_and_the_sentences() -> None:
+    found = report(VIOLATION, notes=("N.",))
+    values = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert values["verdict"] == "violation"
+    assert values["claim"] == {"epsilon": 1.0, "delta": 0.0}
+    assert values["witness"]["counts"] == [320, 100]
+    assert values["witness"]["frequencies"] == [0.032, 0.01]
+    assert values["summary"] == found.summary
+    assert values["found"][0] == "The event that the output is above 12 was found among half-lines."
+    assert values["found"][-1] == "N."
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epsilon": 0.0, "epsilon_lower": 0.1},
+        {"epsilon": 600.0, "epsilon_lower": 601.0},
+        {"delta": 0.999},
+        {"profile": replace(VIOLATION.profile, estimate=0 * ESTIMATE, lower=0 * ESTIMATE, reports=0)},
+    ],
+)
+def test_extreme_claims_make_a_page_too(changed: dict[str, Any]) -> None:
+    page = report(replace(VIOLATION, **changed)).to_html()
+    assert "$" not in read(page).seen
+    assert not re.search(r'="[^"]*(nan|inf)\b', page)
+
+
+def test_a_real_browser_shows_it_in_both_schemes_and_prints_it_on_one_page(tmp_path: Path) -> None:
+    file, usual = tmp_path / "report.html", tmp_path / "usual.html"
+    evil = report(seen(f"the output is {EVIL}", (320, 100)), name=EVIL)
+    file.write_text(evil.to_html(), encoding="utf-8")
+    long = "A sentence of the usual length, which says what was planned, what was stated, and what came of it at last. "
+    words = {"claim": (3 * long,), "notes": (long, 2 * long), "limits": (2 * long, long), "doubt": 2 * long}
+    usual.write_text(report(replace(VIOLATION, delta=0.01), **words).to_html(), encoding="utf-8")
+    with running_browser() as browser:
+        for scheme in ("light", "dark"):
+            with visiting(browser, file.as_uri(), color_scheme=scheme, viewport={"width": 420, "height": 800}) as visit:
+                visit.picture(f"audit-{scheme}")
+                assert visit.page.evaluate("document.documentElement.scrollWidth") <= 420
+                assert visit.page.locator("svg").count() == 1
+                assert visit.page.title().startswith("The claim does not hold")
+        with visiting(browser, usual.as_uri()) as visit:
+            printed = visit.page.pdf(format="A4")
+    assert len(re.findall(rb"/Type /Page\b", printed)) == 1

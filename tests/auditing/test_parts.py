@@ -1,0 +1,232 @@
+"""The parts of the auditor: fair bets, events and their words, features, the learned score, the band of the curve."""
+
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import laplace as exact
+
+from benchmarks.mechanisms import laplace
+from cloakwork.auditing import Verdict, audit
+from cloakwork.auditing.betting import _LARGEST_STAKE, _PARTS, Book, _best_stakes, _payments
+from cloakwork.auditing.events import Cells, Claim, Event, ranges
+from cloakwork.auditing.features import OUTPUT, ReportLattice, differences, entry, low_bits, summaries
+from cloakwork.auditing.portfolio import Bet
+from cloakwork.auditing.reports import MOST_ROWS, Feature, Reader, ReportPair, Reports
+from cloakwork.auditing.score import learn_score
+
+Rng = np.random.Generator
+CLAIM = Claim(1.0, 0.0)
+TERM = re.compile(r"([+-][\d.]+(?:e[+-]?\d+)?)((?: z\d+| \[[^]]+\])*)")
+
+
+def pair(x: Any, y: Any) -> ReportPair:
+    return Reader(lambda database, _: (x, y)[database]).pair(len(x))
+
+
+def reports(values: Any) -> Reports:
+    return pair(values, values).x
+
+
+def shown(event: Event, values: Any) -> str:
+    reader = Reader(lambda _database, _size: values)
+    return event.describe(reader.shown, reader.pair(len(values)))
+
+
+def above(cut: float) -> Event:
+    return Event(Cells(entry(0, 1), np.array([cut])), np.array([False, True, False]), 0, 0.6, 0.1, 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 5.0, 700.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.3])
+def test_a_bet_pays_nothing_on_average_at_the_boundary_and_less_within_the_claim(epsilon: float, delta: float) -> None:
+    pays = _payments(np.array([epsilon]), np.array([delta]))[:, 0]
+    for q in (0.0, 0.001, 0.3):
+        for slack in (0.0, 0.01):
+            p = math.exp(epsilon) * q + delta - slack
+            if 0 <= p <= 1:
+                expected = -slack / (math.exp(epsilon) + delta)
+                for both in (p * q, min(p, q), max(p + q - 1, 0.0)):  # whether or not x and y of a pair are independent
+                    chances = np.array([both, p - both, q - both, 1 - p - q + both])
+                    assert float(chances @ pays) == pytest.approx(expected, abs=1e-12)
+    assert (1 + _LARGEST_STAKE * pays > 0).all()
+
+
+def test_a_stake_is_kellys() -> None:
+    pays = _payments(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+    p, q = np.array([[0.4]]), np.array([[0.05]])
+    stake = _best_stakes(p, q, pays)
+    grid = np.linspace(0, _LARGEST_STAKE, 20_001)
+    chances = [0.4 * 0.05, 0.4 * 0.95, 0.6 * 0.05, 0.6 * 0.95]
+    for place in (0, 1):
+        growth = sum(c * np.log1p(grid * pay) for c, pay in zip(chances, pays[:, place], strict=True))
+        assert stake[0, place] == pytest.approx(grid[np.argmax(growth)], abs=1e-4)
+    assert _best_stakes(q, p, pays)[0].tolist() == [0.0, 0.0]
+
+
+def test_the_wealth_of_a_bet_is_what_the_pairs_pay() -> None:
+    book = Book([Bet("half-lines", 1.0, (above(0.5), None))], CLAIM, 0.95)
+    book.settle(pair([1.0] * 9 + [0.0, 0.0, 1.0], [0.0] * 9 + [0.0, 1.0, 1.0]))
+    best = _best_stakes(np.array([[0.6]]), np.array([[0.1]]), _payments(np.array([1.0]), np.array([0.0])))[0, 0]
+    won = [(1 + stake / math.e) ** 9 * (1 - stake) * (1 + stake * (1 / math.e - 1)) for stake in best * _PARTS]
+    # the other direction has no event, and keeps its half of the stake
+    most = math.exp(vars(book)["_most"][vars(book)["_at_claim"]])
+    assert most == pytest.approx(0.5 + 0.5 * np.mean(won))
+
+
+def test_a_bound_on_delta_is_one_test_and_not_the_better_of_two() -> None:
+    book = Book([Bet("half-lines", 1.0, (above(0.5), None))], Claim(1.0, 0.1), 0.95)
+    most, deltas = vars(book)["_most"], vars(book)["_deltas"]
+    most[:] = math.log(100)
+    assert (book.violation, book.delta_lower > 0.9) == (True, True)
+    most[len(most) - len(deltas) + np.searchsorted(deltas, 0.05)] = 0.0  # this delta stands, below the claimed one
+    assert (book.violation, 0.0 < book.delta_lower < 0.05) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("inside", "held", "words"),
+    [
+        ("1000", "-inf 0", "at most 0"),
+        ("0110", "1 2 inf", "above 0"),
+        ("0010", "2 inf", "above 1"),
+        ("1010", "-inf 0 2 inf", "at most 0 or above 1"),
+        ("0001", "nan", "not a number"),
+        ("0101", "1 nan", "above 0 and at most 1 or not a number"),
+        ("1110", "-inf 0 1 2 inf", "a number"),
+    ],
+)
+def test_an_event_holds_what_it_says(inside: str, held: str, words: str) -> None:
+    values = [-np.inf, 0.0, 1.0, 2.0, np.inf, np.nan]
+    mask = np.array([part == "1" for part in inside])
+    event = Event(Cells(entry(0, 1), np.array([0.0, 1.0])), mask, 0, 0.5, 0.1, 1.0)
+    assert str(np.array(values)[event.holds(reports(values))]) == str(np.array(held.split(), dtype=float))
+    assert shown(event, values) == f"the output is {words}"
+
+
+def test_a_set_of_values_names_them_as_they_were_reported() -> None:
+    rows = [[1, "E7"], [1, "ok"], [2, "ok"]]
+    found = reports(rows)
+    codes = np.sort(found.measure(OUTPUT)[:2])
+    event = Event(Cells(OUTPUT, codes, exact=True), np.array([True, True, False]), 0, 0.5, 0.1, 1.0)
+    assert event.holds(found).tolist() == [True, True, False]
+    assert set(shown(event, rows).removeprefix("the output is ").split(" or ")) == {'(1, "E7")', '(1, "ok")'}
+
+
+@pytest.mark.parametrize("leak", [-np.inf, np.inf])
+def test_ranges_hold_what_was_counted_when_infinities_leak(leak: float) -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=2000), rng.normal(size=2000)
+    x[:400] = leak
+    event, _ = ranges(entry(0, 1), pair(x, y), Claim(0.5, 0.0))
+    assert event is not None
+    assert event.holds(reports(x[:400])).all()
+    assert event.holds(reports(x)).mean() == pytest.approx(event.p, abs=0.05)
+
+
+def test_features_measure_what_their_names_say() -> None:
+    rows = pair(np.eye(3) + 1.0, np.eye(3))
+    found: dict[str, Feature] = {one.name: one for one in [*summaries(), *differences(rows), entry(1, 3)]}
+    expected = {
+        "the index of the largest entry": [0, 1, 2],
+        "the sum of the entries": [4, 4, 4],
+        "the number of different entries": [2, 2, 2],
+        "entry 0 minus entry 2": [1, 0, -1],
+        "entry 1": [1, 2, 1],
+    }
+    for name, values in expected.items():
+        assert rows.x.measure(found[name]).tolist() == values
+    bits = {one.name: one for one in low_bits(0, 1, whole=False)}
+    numbers = reports([1.0, 0.75, 6.0, 0.1, np.inf, 0.0])
+    exponents = numbers.measure(bits["the exponent of the lowest bit of the output"])
+    assert exponents[:4].tolist() == [0.0, -2.0, 1.0, -55.0]
+    assert reports([6, 7, 12]).measure(low_bits(0, 1, whole=True)[1]).tolist() == [6, 7, 4]
+
+
+def test_a_lattice_is_found_whatever_its_origin() -> None:
+    rng = np.random.default_rng(2)
+    steps = rng.integers(-3_000, 3_000, 500)
+    values = np.array(0.0137 + 0.1 * steps, dtype=np.float64)
+    lattice = ReportLattice(values)
+    assert lattice.spacing == pytest.approx(0.1)
+    assert np.array_equal(np.diff(lattice.places(reports(values), 0).view(np.int64)), np.diff(steps))
+    assert ReportLattice(rng.normal(size=500)).spacing == 0.0
+
+
+def test_the_latest_pairs_are_remembered() -> None:
+    past = pair(np.arange(200.0), np.arange(200.0))
+    for start in range(200, 140_200, 20_000):
+        part = np.arange(start, start + 20_000, dtype=float)
+        past = past.followed_by(pair(part, part))
+    assert len(past.x) == MOST_ROWS
+    assert past.x.values[:, 0].tolist() == past.y.values[:, 0].tolist() == list(range(140_200 - MOST_ROWS, 140_200))
+
+
+@pytest.mark.parametrize("width", [2, 3, 7])
+def test_the_score_as_it_is_written_is_the_score_that_was_used(width: int) -> None:
+    rng = np.random.default_rng(1)
+    rows = [rng.normal(5 + shift, 2.0, size=(4000, width)) for shift in (0.0, 0.5)]
+    score = learn_score(pair(*rows))
+    first, *where = score.name.removeprefix("the learned score (").removesuffix(")").split("; ")
+    z = {}
+    for text in where:
+        index, centre, scale = re.findall(r"\(entry (\d+) - ([-\d.e+]+)\) / ([\d.e+-]+)", text)[0]
+        z[f"z{index}"] = np.clip((rows[0][:, int(index)] - float(centre)) / float(scale), -8, 8)
+    formula, _, left = first.partition(" and ")
+    total = np.zeros(4000)
+    for weight, factors in TERM.findall(formula):
+        total += float(weight) * np.prod([z[name] for name in re.findall(r"z\d+", factors)] or [np.ones(4000)], axis=0)
+    measured = reports(rows[0]).measure(score)
+    assert np.abs(total - measured).max() < (0.02 if not left else 0.5 * np.std(measured) + 0.5)
+    assert bool(left) == (width != 2)
+
+
+def test_the_band_holds_the_true_curve_at_all_epsilons() -> None:
+    for seed in range(3):
+        curve = audit(laplace(1.0), epsilon=1.0, reports=30_000, rng=np.random.default_rng(seed)).profile
+        cuts = np.linspace(-3, 4, 200)[:, None]
+        true = np.maximum((exact.cdf(cuts) - np.exp(curve.epsilons) * exact.cdf(cuts, 1.0)).max(axis=0), 0.0)
+        assert (curve.lower <= true + 1e-9).all()
+        assert (true <= curve.upper + 0.01).all()  # events of the band are coarser than all half-lines
+        assert abs(curve.estimate[0] - true[0]) < 0.02
+        assert curve.upper[0] - curve.lower[0] < 0.15
+        assert (np.diff(curve.lower) <= 0).all()
+        assert (np.diff(curve.upper) <= 0).all()
+
+
+def test_more_reports_never_give_a_much_wider_band() -> None:
+    widths = []
+    for most in (500, 1_000, 3_000, 5_000, 8_000, 16_000, 20_000):
+        curve = audit(laplace(1.0), epsilon=1.0, reports=most, rng=np.random.default_rng(1)).profile
+        assert curve.reports >= 0.6 * most - 100
+        assert abs(curve.estimate[0] - (1 - math.exp(-0.5))) < 3 / math.sqrt(most)
+        widths.append(curve.upper[0] - curve.lower[0])
+    assert (np.diff(widths) < 0.1 * np.array(widths[1:])).all()
+
+
+def test_the_band_is_of_reports_that_came_after_its_order() -> None:
+    def never_twice(_database: int, size: int, rng: Rng) -> np.ndarray:
+        return np.array([f"{number:.17f}x" for number in rng.random(size)])
+
+    curve = audit(never_twice, epsilon=1.0, reports=300, rng=np.random.default_rng(1)).profile
+    assert (curve.reports, curve.estimate.max()) == (100, 0.0)
+
+
+def test_a_result_reads_as_text_and_as_json() -> None:
+    found = audit(laplace(0.5), epsilon=1.0, reports=3_000, rng=np.random.default_rng(1))
+    text, values = str(found), json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert text.startswith("Violation\n")
+    assert "No audit can verify a claim" in text
+    assert values["verdict"] == "violation"
+    assert values["witness"]["event"] in text
+    assert len(values["profile"]["lower"]) == len(found.profile.epsilons)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 3.0, 700.0])
+def test_no_result_says_verified(epsilon: float) -> None:
+    good = audit(laplace(1.0), epsilon=epsilon, delta=0.9, reports=1_000, rng=np.random.default_rng(1))
+    assert good.verdict is Verdict.NONE_FOUND
+    assert "verified" not in str(good) + " ".join(Verdict)
+    json.dumps(good.to_json(), allow_nan=False)
