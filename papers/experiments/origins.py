@@ -11,7 +11,7 @@ from scipy import sparse, special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.privacy import Calibration, Flip
-from cloakwork.recovery.origin import knowing_chances
+from cloakwork.recovery.origin import TIMES, knowing_chances
 from papers.drawing import INK, MARKERS, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.experiments.communities import GRAPH, HIGH, LOW, NODES
@@ -32,6 +32,13 @@ RUMOURS = (4000, 800, 40)  # of each kind
 GUESSES = 12  # numbers of people who know that answers are weighed with
 SIZES: tuple[tuple[int, ...], ...] = ((1000, 2000), (), ())  # larger networks, of communities of 250
 AT, LARGE = 2.0, 1000  # epsilon and rumours there
+GROUPS, GROUP, DENSE = 6, 30, (0.2, 0.03)  # small groups, and how likely two people of one and of two groups are tied
+NO_CASE_MISSING, MISSING_CASES, OTHER_TIES = SPREADS = (
+    "no case missing",
+    "40 % of the cases missing",
+    "other ties in the same groups",
+)
+UNLIKE = (4000, 400, 40)  # rumours of each of these
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,23 @@ class Heard:
 
 
 @dataclass(frozen=True)
+class Unsure:
+    """Real spread that is unlike the model: how often the named group and beginner are right, and what is stated.
+
+    `known` is stated for the model's time, `unknown` for a quarter to four times that.
+    """
+
+    spread: str
+    right: Mean
+    known: float
+    unknown_right: Mean
+    unknown: float
+    beginner: float
+    beginner_known: float
+    beginner_unknown: float
+
+
+@dataclass(frozen=True)
 class Beside:
     """The best rule on the papers' noisy readings of the same network, with their noise and with exact noise."""
 
@@ -71,6 +95,7 @@ class Origins(Finding):
     heard: tuple[Heard, ...]
     large: tuple[Heard, ...]
     beside: tuple[Beside, ...]
+    unsure: tuple[Unsure, ...]
 
     def of(self, epsilon: float, kind: str = FEW) -> Heard:
         return pick(self.heard, epsilon=epsilon, kind=kind)
@@ -92,6 +117,18 @@ class Origins(Finding):
                 (
                     f"{one.epsilon:g} | {self.of(one.epsilon)} | {_percent(one.papers)} | {_percent(one.exact)}"
                     for one in self.beside
+                ),
+            ),
+            tabulate(
+                f"Long cascades that are unlike the model: {GROUPS} groups of {GROUP} people, {ENOUGH[MANY]} or more "
+                f"know, epsilon {AT:g}",
+                "spread | right group, % | stated, % | right group with an unknown time, % | stated, % | "
+                "right beginner, % | stated, % | stated with an unknown time, %",
+                (
+                    f"{one.spread} | {_percent(one.right)} | {100 * one.known:.0f} | {_percent(one.unknown_right)} | "
+                    f"{100 * one.unknown:.0f} | {100 * one.beginner:.1f} | {100 * one.beginner_known:.0f} | "
+                    f"{100 * one.beginner_unknown:.0f}"
+                    for one in self.unsure
                 ),
             ),
             *(
@@ -127,10 +164,14 @@ class Origins(Finding):
         for rule in self.beside:
             for name, mean in (("papers' noise", rule.papers), ("exact noise", rule.exact)):
                 measures.append(Measure(f"best rule, {name}, {rule.epsilon:g}", mean.value, mean.error, share=True))
+        for case in self.unsure:
+            for name, mean in (("known time", case.right), ("unknown time", case.unknown_right)):
+                measures.append(Measure(f"right group, {case.spread}, {name}", mean.value, mean.error, share=True))
         return tuple(measures)
 
     def paragraphs(self) -> tuple[str, ...]:
         few, many, beside = self.of(1.0), self.of(1.0, MANY), pick(self.beside, epsilon=1.0)
+        lacking = pick(self.unsure, spread=MISSING_CASES)
         return (
             f"A rumour begins with one of {NODES} people and passes from friend to friend. When about "
             f"{few.knowing:.0f} know it, everyone is asked, and answers truly with probability e^eps/(1 + e^eps): each "
@@ -149,6 +190,11 @@ class Origins(Finding):
             "independently of each other, as in the papers' diffusion. In a cascade they do not: at epsilon 1, when "
             f"about {many.knowing:.0f} know, the beginner is right in {100 * many.beginner:.0f} % of rumours and given "
             f"{100 * many.stated:.0f} %.",
+            f"So a stated probability is conditional on the model. In a network of {GROUPS} groups of {GROUP} people, "
+            f"when {ENOUGH[MANY]} or more know and 40 % of the cases are missing, the group is right in "
+            f"{_percent(lacking.right)} % of rumours, and a model with one time states {100 * lacking.known:.0f} "
+            "%. `find_origin` takes the time as unknown unless it is given: it is right in "
+            f"{_percent(lacking.unknown_right)} % and states {100 * lacking.unknown:.0f} %.",
         )
 
     def draw(self, figure: Figure) -> None:
@@ -207,9 +253,9 @@ def cascades(network: Network, starts: IntArray, enough: int, rng: np.random.Gen
 
 
 @lru_cache(maxsize=GUESSES + 1)
-def chances(network: Network, number: float) -> FloatArray:
+def chances(network: Network, number: float, time: float = 1.0) -> FloatArray:
     """How likely i knows if s began, shape (i, s), where `number` people know on average over s."""
-    return knowing_chances(np.maximum(network.physics(SPREAD).matrix, 0.0), number)
+    return knowing_chances(np.maximum(network.physics(time * SPREAD).matrix, 0.0), number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +277,7 @@ class Rumours:
         return cls(kind, network, starts, cascades(network, starts, ENOUGH[kind], rng))
 
 
-def weigh(network: Network, flip: Flip, answers: IntArray) -> FloatArray:
+def weigh(network: Network, flip: Flip, answers: IntArray, times: tuple[float, ...] = (1.0,)) -> FloatArray:
     """The probability of each beginner for each row of answers, by the law of `find_origin`, for many rumours at once.
 
     The number of people who know, as estimated from the answers, is rounded to one of `GUESSES`.
@@ -242,9 +288,11 @@ def weigh(network: Network, flip: Flip, answers: IntArray) -> FloatArray:
     nearest = np.abs(np.log(n * np.clip(shares, 1 / n, 0.99))[:, None] - np.log(guesses)).argmin(axis=1)
     weights = np.empty((len(said), n))
     for guess in np.unique(nearest):
-        yes = flip.other + (flip.truth - flip.other) * chances(network, float(guesses[guess]))
-        own = said[nearest == guess]
-        weights[nearest == guess] = special.softmax(own @ np.log(yes) + (1 - own) @ np.log1p(-yes), axis=1)
+        own, logs = said[nearest == guess], []
+        for time in times:
+            yes = flip.other + (flip.truth - flip.other) * chances(network, float(guesses[guess]), time)
+            logs.append(own @ np.log(yes) + (1 - own) @ np.log1p(-yes))
+        weights[nearest == guess] = special.softmax(special.logsumexp(logs, axis=0), axis=1)
     return weights
 
 
@@ -262,6 +310,28 @@ def listen(rumours: Rumours, epsilon: float, rng: np.random.Generator) -> Heard:
         Mean.of(credit(answers @ network.members, home)),
         float(credit(weights, rumours.starts).mean()),
         float(weights.max(axis=1).mean()),
+    )
+
+
+def unlike(spread: str, count: int, rng: np.random.Generator) -> Unsure:
+    """Long cascades in small groups, of which the model knows another network, or answers lack cases."""
+    flip, network = Flip(epsilon=AT, readings_per_window=1), block_model(GROUPS * GROUP, *DENSE, GRAPH, parts=GROUPS)
+    real = block_model(GROUPS * GROUP, *DENSE, GRAPH + 1, parts=GROUPS) if spread == OTHER_TIES else network
+    rumours = Rumours.spread(MANY, real, count, rng)
+    knows = rumours.knows & (rng.random(rumours.knows.shape) < (0.6 if spread == MISSING_CASES else 1.0))
+    answers = flip.simulate(knows.astype(np.int64), rng=rng)
+    home = network.communities[rumours.starts]
+    known, unknown = (weigh(network, flip, answers, times) for times in ((1.0,), TIMES))
+    groups, wide_groups = known @ network.members, unknown @ network.members
+    return Unsure(
+        spread,
+        Mean.of(credit(groups, home)),
+        float(groups.max(axis=1).mean()),
+        Mean.of(credit(wide_groups, home)),
+        float(wide_groups.max(axis=1).mean()),
+        float(credit(unknown, rumours.starts).mean()),
+        float(known.max(axis=1).mean()),
+        float(unknown.max(axis=1).mean()),
     )
 
 
@@ -284,8 +354,11 @@ def _work(run: Run) -> Origins:
             for one in (Calibration.PAPER, Calibration.EXACT)
         ]
         beside.append(Beside(epsilon, *shares))
+    unsure = [
+        unlike(spread, run.choose(*UNLIKE), stream(run.seed, 30, number)) for number, spread in enumerate(SPREADS)
+    ]
     run.progress(1, 1)
-    return Origins(tuple(heard), tuple(large), tuple(beside))
+    return Origins(tuple(heard), tuple(large), tuple(beside), tuple(unsure))
 
 
 EXPERIMENT = Experiment(

@@ -39,7 +39,7 @@ def cascade(neighbours: list[IntArray], rng: np.random.Generator) -> tuple[int, 
 def test_probabilities_are_those_of_the_stated_law() -> None:
     graph, flip = cw.Graph(nx.path_graph(4), tau=0.5), cw.Flip(epsilon=1.0, readings_per_window=1)
     answers = [1, 0, -1, 1]
-    found = cw.find_origin(graph, answers, flip, knowing=2.0, communities=["a", "a", "b", "b"])
+    found = cw.find_origin(graph, answers, flip, knowing=2.0, communities=["a", "a", "b", "b"], times=(1.0,))
     matrix = graph.matrix
     c = optimize.brentq(lambda c: (1 - np.exp(-c * matrix)).sum() / 4 - 2.0, 0.0, 20.0)
     chances = []
@@ -93,7 +93,7 @@ def test_without_a_matrix_probabilities_are_the_same_within_the_stated_error(
     graph = cw.Graph(adjacency, tau, sensors=list(range(adjacency.shape[0]))[::-1], gain=3.0, laplacian=kind)
     flip = cw.Flip(epsilon=epsilon, readings_per_window=1)
     answers = _rumour(graph, flip, np.random.default_rng(int(10 * epsilon)))
-    paired = cw.find_origin(graph, answers, flip, knowing=20.0)
+    paired = cw.find_origin(graph, answers, flip, knowing=20.0, times=(1.0,))
     assert paired.error == 0
     monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
     wide = cw.find_origin(graph, answers, flip, knowing=20.0)
@@ -131,6 +131,22 @@ def test_errors_of_columns_are_never_larger_than_stated(monkeypatch: pytest.Monk
         dense[near.nodes, np.repeat(np.arange(300), np.diff(near.starts))] = near.values
         assert (dense <= matrix + 1e-12).all()
         np.testing.assert_allclose((matrix - dense).sum(axis=0), near.lost, atol=1e-10)
+
+
+def test_an_unknown_time_weighs_all_times_alike() -> None:
+    graph, flip = cw.Graph(nx.path_graph(9), tau=0.5), cw.Flip(epsilon=2.0, readings_per_window=1)
+    answers, knowing = np.arange(9) // 3 % 2, 3.0
+    each = [cw.find_origin(graph, answers, flip, knowing=knowing, times=(t,)).probability for t in (1.0, 2.0, 4.0)]
+    mixed = cw.find_origin(graph, answers, flip, knowing=knowing, times=(1.0, 2.0, 4.0)).probability
+    assert (mixed <= np.max(each, axis=0) + 1e-9).all()
+    assert (mixed >= np.min(each, axis=0) - 1e-9).all()
+    later = cw.find_origin(cw.Graph(nx.path_graph(9), tau=1.0), answers, flip, knowing=knowing, times=(1.0,))
+    np.testing.assert_allclose(each[1], later.probability, rtol=1e-9)
+    alone = cw.Matrix(graph.matrix, graph.space)
+    np.testing.assert_allclose(cw.find_origin(alone, answers, flip, knowing=knowing).probability, each[0], rtol=1e-6)
+    for times in ((), (0.0,), (float("nan"),)):
+        with pytest.raises(InputError):
+            cw.find_origin(graph, answers, flip, times=times)
 
 
 def test_the_gain_of_a_graph_does_not_matter() -> None:
