@@ -236,10 +236,11 @@ def test_a_site_of_bits_says_what_it_hides_and_which_zones_are_in_use(page: Page
     space = {"kind": "bits", "zones": [{"id": "a", "label": "Study"}, {"id": "b", "label": "Hall"}]}
     assert call(page, "texts.js", "headline", result, space) == {
         "title": "1 of 2 zones in use: Study",
-        "sure": "at least 80 % sure of each zone",
+        "sure": "at least 80\u00a0% sure of each zone",
     }
     lanes = call(page, "texts.js", "laneTexts", result, space)
-    assert [(lane["label"], lane["text"]) for lane in lanes] == [("Study", "someone, 93 %"), ("Hall", "no one, 80 %")]
+    shown = [f"{lane['label']}: {lane['text']}" for lane in lanes]
+    assert shown == ["Study: someone, 93\u00a0%", "Hall: no one, 80\u00a0%"]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ export function countText(result, kind) {
 /** How many zones of a site of bits are in use. */
 function inUseText(zones) {
   const used = zones.filter(({ occupied }) => occupied).length;
-  return `${used || "No"} of ${count(zones.length, "zone")} in use`;
+  return `${used || "None"} of ${count(zones.length, "zone")} in use`;
 }
 
 /** The headline of a site of bits: which zones are in use, and how sure that is of each. */
