@@ -75,9 +75,9 @@ def parse_any_site(text: str, *, name: str = "site", folder: Path | None = None)
     if "bits" in content and (both := [key for key in _OF_READINGS if key in content]):
         line = locate(text, ("bits",))
         raise SiteError(
-            f"{name}, line {line}: [bits] beside [{both[0]}]: a site has either bits or readings, because the "
-            "guarantees of both together are neither of them. Write two site files, one with [bits] and the binary "
-            "sensors, and give both to the collector.",
+            f"{name}, line {line}: [bits] beside [{both[0]}]: a site has bits or readings, because neither "
+            "guarantee covers both. Write two site files, one with [bits] and the binary sensors, and give both to the "
+            "collector.",
             path=name,
             lines={"bits": line},
         )
