@@ -9,8 +9,9 @@ import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray
-from cloakwork.privacy import Calibration, Cloak, Design, Scope, largest_mu
+from cloakwork.privacy import Cloak, Design, Scope, largest_mu
 from papers import bodies
+from papers.calibration import Calibration, calibrated
 from papers.experiment import stream
 from papers.experiments import movement
 from papers.experiments.infrared import SHOWN, STANDARD
@@ -42,13 +43,13 @@ class Setting(StrEnum):
 @cache
 def _cloak(setting: Setting, calibration: Calibration, frames: int) -> Cloak:
     claim = _claim(setting)
-    return Cloak(
+    return calibrated(
         claim.physics,
+        calibration,
         epsilon=claim.epsilon,
         delta=claim.delta,
         alpha=claim.alpha,
         scope=claim.scope,
-        calibration=calibration,
         readings_per_window=frames,
         design=claim.design if calibration is Calibration.EXACT else Design.EQUAL,
     )

@@ -10,8 +10,9 @@ from scipy.optimize import linear_sum_assignment
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.demo import Position
 from cloakwork.physics import Matrix, Metric, Space
-from cloakwork.privacy import Calibration, Cloak
+from cloakwork.privacy import Cloak
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
+from papers.calibration import Calibration, calibrated
 from papers.experiment import stream
 from papers.recordings import Infrared
 from papers.statistics import Mean
@@ -163,7 +164,7 @@ class Trial:
         noisy, noise = self.readings, 0.0
         if epsilon is not None:
             calibration = Calibration.PAPER if method is Method.PAPERS else Calibration.EXACT
-            cloak = Cloak(self.camera, epsilon=epsilon, delta=DELTA, alpha=ALPHA, calibration=calibration)
+            cloak = calibrated(self.camera, calibration, epsilon=epsilon, delta=DELTA, alpha=ALPHA)
             noisy, noise = cloak.simulate(noisy, rng=stream(*key)), float(cloak.sigma)
         # all but the papers take the misfit of the model for noise too
         sigma = noise if method is Method.PAPERS else float(np.hypot(noise, self.body.misfit))

@@ -12,8 +12,9 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Graph
-from cloakwork.privacy import Calibration, Cloak
+from cloakwork.privacy import Cloak
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
+from papers.calibration import Calibration, calibrated
 from papers.experiment import stream
 from papers.statistics import Mean, share_error
 
@@ -125,7 +126,7 @@ def _by_modularity(name: str, graph: "nx.Graph[Any]") -> Network:
 
 def cloak_of(network: Network, tau: float, epsilon: float, calibration: Calibration) -> Cloak:
     """The cloak of the papers' figure at some time and epsilon."""
-    return Cloak(network.physics(tau), epsilon=epsilon, delta=DELTA, alpha=ALPHA, calibration=calibration)
+    return calibrated(network.physics(tau), calibration, epsilon=epsilon, delta=DELTA, alpha=ALPHA)
 
 
 @dataclass(frozen=True)

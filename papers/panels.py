@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork._checks import FloatArray
-from cloakwork.privacy import Calibration
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius
+from papers.calibration import Calibration
 from papers.drawing import greek, legend_below
 from papers.experiment import Run, pick, stream
 from papers.result import Claim, Finding, Measure, Table

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloakwork._checks import FloatArray
 from cloakwork.accuracy import cramer_rao
 from cloakwork.physics import HeatLine
-from cloakwork.privacy import Calibration
+from papers.calibration import Calibration
 from papers.drawing import FAINT, INK, SERIES, log_axes
 from papers.experiment import pick, stream
 from papers.le_cam import le_cam

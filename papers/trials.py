@@ -9,8 +9,9 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine, sources
-from cloakwork.privacy import Calibration, Cloak
+from cloakwork.privacy import Cloak
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, Recovery, Status, recover
+from papers.calibration import Calibration, calibrated
 from papers.experiment import stream
 from papers.statistics import Mean
 
@@ -147,7 +148,7 @@ def _line(n: int, m: int, T: float) -> HeatLine:
 @lru_cache(maxsize=16)
 def _cloak(setting: Setting, calibration: Calibration) -> Cloak:
     epsilon, delta, alpha = setting.epsilon, setting.delta, 1 / setting.n
-    return Cloak(setting.line, epsilon=epsilon, delta=delta, alpha=alpha, calibration=calibration)
+    return calibrated(setting.line, calibration, epsilon=epsilon, delta=delta, alpha=alpha)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from cloakwork.physics import Graph
-from cloakwork.privacy import Profile, Scope, largest_mu, paper_mu, sensitivity
+from cloakwork.privacy import Profile, Scope, largest_mu, sensitivity
+from papers.calibration import paper_mu
 from papers.conditioning import condition_of, sensitivity_of
 from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
 from papers.experiment import Run, Size, stream

@@ -8,9 +8,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import special
 
-from cloakwork.privacy import Calibration, Profile
+from cloakwork.privacy import Profile
 from papers import attack
 from papers.attack import Attack, Measured, Move, Setting, Window, advantage
+from papers.calibration import Calibration
 from papers.drawing import INK, MARKERS, SERIES, Dots, draw_dots, log_x
 from papers.experiment import Experiment, Run, Size, pick
 from papers.experiments.movement import READINGS

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
 from cloakwork.accuracy import cramer_rao
-from cloakwork.privacy import Calibration
 from cloakwork.recovery import BasisPursuit, Bregman, Estimator, PointSources, Radius, recover
+from papers.calibration import Calibration
 from papers.drawing import SERIES, Dots, draw_dots, legend_below, log_x, sources_text
 from papers.experiment import Experiment, Run, pick, stream
 from papers.gallery import Mixture, Refined

@@ -10,7 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork.physics import Graph
-from cloakwork.privacy import Calibration, Profile, largest_mu, paper_mu
+from cloakwork.privacy import Profile, largest_mu
+from papers.calibration import Calibration, paper_mu
 from papers.conditioning import Check, Trials, counterexamples, random_matrices
 from papers.drawing import FAINT, INK, MARKERS, SERIES
 from papers.experiment import Experiment, Run, pick, stream

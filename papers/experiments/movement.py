@@ -13,8 +13,9 @@ from cloakwork._checks import FloatArray, rounded_up
 from cloakwork.accuracy import bayes_risk, cramer_rao, emd
 from cloakwork.demo import Position
 from cloakwork.physics import FloorPlan, Rooms, Steady
-from cloakwork.privacy import Calibration, Cloak, Design
+from cloakwork.privacy import Cloak, Design
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
+from papers.calibration import Calibration, calibrated
 from papers.drawing import FAINT, INK, MARKERS, SERIES
 from papers.experiment import Experiment, Run, pick, stream
 from papers.recordings import POSITIONS, missing_text
@@ -69,13 +70,13 @@ def cloak_of(method: Method) -> Cloak:
     """The noise of a method; the claim is the same for all."""
     papers = method in (Method.PAPERS, Method.PAPERS_NOISE)
     designed = method in (Method.OURS, Method.WINDOW)
-    return Cloak(
+    return calibrated(
         flat(),
+        Calibration.PAPER if papers else Calibration.EXACT,
         epsilon=EPSILON,
         delta=DELTA,
         alpha=ALPHA,
         readings_per_window=READINGS,
-        calibration=Calibration.PAPER if papers else Calibration.EXACT,
         design=Design.LEAST_ERROR if designed else Design.EQUAL,
     )
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.privacy import Calibration, Flip
+from cloakwork.privacy import Flip
 from cloakwork.recovery.origin import TIMES, knowing_chances
+from papers.calibration import Calibration
 from papers.drawing import INK, MARKERS, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.experiments.communities import GRAPH, HIGH, LOW, NODES

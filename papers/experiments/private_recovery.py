@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from cloakwork.privacy import Calibration, largest_mu
+from cloakwork.privacy import largest_mu
+from papers.calibration import Calibration
 from papers.experiment import Experiment, Run
 from papers.panels import Axis, Panels, Stretch, Way, rate_claim, run_cells, run_panels
 from papers.result import Agreement, Claim, Goal, Table

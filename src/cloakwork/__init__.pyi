@@ -45,7 +45,6 @@ from .physics import Timing as Timing
 from .physics import Tolerance as Tolerance
 from .physics import sources as sources
 from .privacy import Budget as Budget
-from .privacy import Calibration as Calibration
 from .privacy import Cloak as Cloak
 from .privacy import Design as Design
 from .privacy import DesignReport as DesignReport

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from cloakwork.privacy import Calibration
+from papers.calibration import Calibration
 from papers.panels import Axis, Cell, Cells, Way
 from papers.statistics import Mean
 from papers.sweeps import Point, Sweep

@@ -9,7 +9,7 @@ from scipy import special
 from scipy.stats import norm
 
 from cloakwork.accuracy import emd
-from cloakwork.privacy import Calibration, Cloak, Profile, Scope, largest_mu
+from cloakwork.privacy import Cloak, Profile, Scope, largest_mu
 from papers import Agreement, Result
 from papers.attack import (
     FALSE,
@@ -28,6 +28,7 @@ from papers.attack import (
     window_on,
     worst_neighbours,
 )
+from papers.calibration import Calibration
 from papers.experiments.attacker import Attacks
 from papers.experiments.vicinities import flat_cloak
 from papers.trials import Setting as LineSetting

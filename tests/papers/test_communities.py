@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from cloakwork.privacy import Calibration
 from papers import Agreement, Result
+from papers.calibration import Calibration
 from papers.experiments.communities import Communities
 from papers.networks import (
     EPSILON,

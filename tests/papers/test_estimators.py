@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from cloakwork.accuracy import cramer_rao
-from cloakwork.privacy import Calibration
 from papers import Result, find
+from papers.calibration import Calibration
 from papers.experiments import estimators
 from papers.experiments.estimators import (
     COUNTS,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from cloakwork.privacy import Calibration, Profile
+from cloakwork.privacy import Profile
 from papers import Agreement, Result
+from papers.calibration import Calibration
 from papers.conditioning import Check, condition_of, converse_of, counterexamples, random_matrices, sensitivity_of
 from papers.experiments.graph_table import Entry, GraphTable, Kind
 from tests.papers.kit import quick

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cloakwork.privacy import Calibration
 from papers import Result, Run
 from papers.experiment import Size
 from papers.experiments import movement
@@ -88,9 +87,8 @@ def test_the_claim_is_the_same_for_all_and_only_the_noise_differs() -> None:
     assert len(claims) == 1
     for method in Method:
         assert cloak_of(method).profile.delta(EPSILON) <= DELTA
-    assert cloak_of(Method.PAPERS).sigma > 4 * cloak_of(Method.EQUAL).sigma
     assert np.median(cloak_of(Method.OURS).sigmas) < cloak_of(Method.EQUAL).sigma
-    papers = [method for method in Method if cloak_of(method).calibration is Calibration.PAPER]
+    papers = [method for method in Method if np.min(cloak_of(method).sigmas) > 4 * cloak_of(Method.EQUAL).sigma]
     assert papers == [Method.PAPERS, Method.PAPERS_NOISE]
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from cloakwork.privacy import Calibration
 from papers import Agreement, Result
+from papers.calibration import Calibration
 from papers.experiments.private_recovery import AXES, EARLY, LATE, PLACES, SENSORS, Private
 from papers.panels import Axis, Stretch, Way
 from papers.trials import Method, Place

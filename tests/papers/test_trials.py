@@ -10,9 +10,10 @@ from scipy import stats
 from cloakwork._checks import FloatArray
 from cloakwork.accuracy import emd, l1, l2
 from cloakwork.physics import Space
-from cloakwork.privacy import Calibration, sensitivity
+from cloakwork.privacy import sensitivity
 from cloakwork.recovery import BasisPursuit, PointSources, Recovery, recover
 from papers import trials
+from papers.calibration import Calibration
 from papers.experiment import stream
 from papers.statistics import Mean
 from papers.trials import Band, Distances, Method, Place, Score, Setting, scaled, try_method, try_with

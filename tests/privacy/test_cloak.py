@@ -152,15 +152,6 @@ def test_a_declared_tolerance_adds_noise_and_is_explained(line: HeatLine) -> Non
         assert number in str(wide.explain())
 
 
-def test_the_papers_calibration_is_larger_and_refused_where_it_fails(line: HeatLine) -> None:
-    exact = Cloak(line, epsilon=1, delta=0.1, alpha=0.01)
-    paper = Cloak(line, epsilon=1, delta=0.1, alpha=0.01, calibration="paper")
-    assert paper.sigma / exact.sigma == pytest.approx(4.65, abs=0.01)
-    with pytest.raises(CalibrationError) as refused:
-        Cloak(line, epsilon=50, delta=0.1, alpha=0.01, calibration="paper")
-    assert refused.value.limit == pytest.approx(39.3, abs=0.05)
-
-
 def test_frames_are_counted_and_more_are_refused_with_nothing_spent(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=5)
     cloak.release(np.zeros((3, 50)), exact=True)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy import Profile, largest_mu, paper_mu
+from cloakwork.privacy import Profile, largest_mu
 from cloakwork.privacy.gaussian import log_delta
 
 CHECKS = {(1, 0.1): 1.085878, (4, 0.1): 0.485541, (10, 0.01): 0.350097, (1, 1e-6): 4.224679, (0.1, 1e-8): 45.93737}
@@ -80,22 +80,6 @@ def test_epsilon_and_delta_are_inverse_to_each_other() -> None:
     for delta in (1e-9, 1e-5, 1e-2):
         assert profile.delta(profile.epsilon(delta)) == pytest.approx(delta, rel=1e-6)
     assert profile.epsilon(0.9) == 0.0
-
-
-@pytest.mark.parametrize(("claim", "factor"), list(zip(CHECKS, (4.65, 2.60, 2.76, 6.65, 8.12), strict=True)))
-def test_the_papers_formula_is_valid_but_wasteful_where_it_holds(claim: tuple[float, float], factor: float) -> None:
-    mu = paper_mu(*claim)
-    assert exact_delta(claim[0], mu) <= claim[1]
-    assert largest_mu(*claim) / mu == pytest.approx(factor, abs=0.01)
-
-
-@pytest.mark.parametrize(("delta", "limit"), [(0.5, 7.6), (0.2, 21.9), (0.1, 39.3), (0.01, 142.8)])
-def test_the_papers_formula_is_refused_where_it_is_not_private(delta: float, limit: float) -> None:
-    paper_mu(limit - 0.2, delta)
-    assert exact_delta(limit + 0.2, (limit + 0.2) / (2 * math.log(1.25 / delta))) > delta
-    with pytest.raises(CalibrationError) as refused:
-        paper_mu(limit + 0.2, delta)
-    assert refused.value.limit == pytest.approx(limit, abs=0.06)
 
 
 @pytest.mark.parametrize(

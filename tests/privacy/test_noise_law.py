@@ -95,7 +95,6 @@ def test_recovery_from_laplace_noise_finds_the_source() -> None:
         {"own_noise": 0.1, "resolution": 0.1},
         {"stay": cw.Stay(100, epsilon=1.0, delta=1e-6)},
         {"slow": SlowNoise(60000, 1, np.ones(5))},
-        {"calibration": "paper"},
         {"noise": "uniform"},
         {"delta": 1.0},
         {"noise": "laplace", "epsilon": 40.0, "delta": 1e-20},  # less than the error of the tables

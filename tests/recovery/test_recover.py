@@ -9,11 +9,12 @@ from cloakwork.errors import InputError
 from cloakwork.physics import Graph, HeatLine, HeatPlane, sources
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import BasisPursuit, PointSources, Problem, Radius, Status, noticed, read_off, recover
+from papers.calibration import Calibration, calibrated
 
 
 def errors(line: HeatLine, at: list[float], calibration: str, radius: Radius) -> tuple[float, float]:
     """Mean earth mover distance over all frames, and over those that the radius does not make infeasible."""
-    cloak = Cloak(line, epsilon=1, delta=0.1, alpha=0.01, calibration=calibration)
+    cloak = calibrated(line, Calibration(calibration), epsilon=1, delta=0.1, alpha=0.01)
     truth = sources(line, at)
     noisy = cloak.simulate(np.tile(line.apply(truth), (500, 1)), rng=np.random.default_rng(11))
     found = recover(noisy, cloak, estimator=BasisPursuit(radius=radius))

@@ -7,7 +7,7 @@ from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import LARGE_COST, Explanation
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
-from cloakwork.privacy.gaussian import Calibration, Profile, check_claim, largest_mu, paper_mu
+from cloakwork.privacy.gaussian import Profile, check_claim, largest_mu
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
@@ -33,7 +33,6 @@ __all__ = [
     "SERVER_TABLES",
     "Allowance",
     "Budget",
-    "Calibration",
     "Chooser",
     "Cloak",
     "Design",
@@ -70,7 +69,6 @@ __all__ = [
     "noise_from_words",
     "noise_of_frames",
     "noise_table",
-    "paper_mu",
     "place_variances",
     "private_words",
     "reading_mu",

@@ -11,7 +11,7 @@ from cloakwork._checks import FloatArray, member_of, positive
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import AT_ONCE, Drift, Family, FloorPlan, Nuisance, Physics, Steady, Tolerance
 from cloakwork.privacy.design import BLIND, Search, few_ratios
-from cloakwork.privacy.gaussian import Calibration, check_claim, largest_mu, paper_mu
+from cloakwork.privacy.gaussian import check_claim, largest_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
@@ -78,7 +78,6 @@ def allowed_mu(
     *,
     draws: int,
     error: float = DEVICE_TABLES.error,
-    calibration: Calibration = Calibration.EXACT,
     doubt: float = 0.0,
 ) -> float:
     """The largest mu that meets (epsilon, delta) with `draws` draws from noise tables, rounded down.
@@ -99,7 +98,7 @@ def allowed_mu(
             epsilon=epsilon,
             delta=delta,
         )
-    return largest_mu(epsilon, left) if calibration is Calibration.EXACT else paper_mu(epsilon, left)
+    return largest_mu(epsilon, left)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Timing,
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, report, stated_design
 from cloakwork.privacy.explain import Explanation, explain
-from cloakwork.privacy.gaussian import Calibration, Profile, check_claim
+from cloakwork.privacy.gaussian import Profile, check_claim
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.long_stay import OffsetWalk, SlowNoise, Stay, fresh_stay_mu, stated_slow_noise, stay_mus
@@ -42,8 +42,6 @@ class Cloak(Immutable):
         Whom the source is hidden from: an observer of all sensors (`network`) or of one (`sensor`).
     noise
         Its law: `gaussian`, or for scope `sensor` also `laplace`, which allows a delta of 0.
-    calibration
-        `exact`, or `paper` for the formula of Gilbert and McMillan.
     resolution
         Step in which the hardware reads, one for all or one per sensor; a larger value is safe. If it is left out,
         readings count as exact.
@@ -107,7 +105,6 @@ class Cloak(Immutable):
         alpha: float,
         scope: Scope | str = Scope.NETWORK,
         noise: NoiseLaw | str = NoiseLaw.GAUSSIAN,
-        calibration: Calibration | str = Calibration.EXACT,
         resolution: ArrayLike | None = None,
         own_noise: ArrayLike | None = None,
         step: ArrayLike | None = None,
@@ -126,7 +123,6 @@ class Cloak(Immutable):
         self.epsilon, self.delta = float(epsilon), float(delta)
         self.alpha = positive("alpha", alpha, error=CalibrationError)
         self.scope = member_of("scope", scope, Scope, error=CalibrationError)
-        self.calibration = member_of("calibration", calibration, Calibration, error=CalibrationError)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
         declared = tolerance or Tolerance()
         if physics.pulse and self.readings_per_window > 1:
@@ -138,7 +134,7 @@ class Cloak(Immutable):
             raise CalibrationError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
         self.design = stated_design(design, sigma)
         window = (self.epsilon, self.delta, self.readings_per_window, self.scope, physics.sensors)
-        claimed = WindowClaim(*window, self.calibration, self.family.doubt)
+        claimed = WindowClaim(*window, self.family.doubt)
         claimed.refuse_unknown(self.noise, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
         self._mu = claimed.frame_mu(self.noise)
         self._resolution = None if resolution is None else frozen(per_sensor("resolution", resolution, physics.sensors))

@@ -10,7 +10,6 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
 from cloakwork.privacy.calibration import allowed_mu
-from cloakwork.privacy.gaussian import Calibration
 from cloakwork.privacy.laplace_losses import largest_shift
 from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.noise_table import DEVICE_TABLES, NoiseTable, noise_table, table_ratio
@@ -39,7 +38,6 @@ class WindowClaim:
     readings: int
     scope: Scope
     sensors: int
-    calibration: Calibration
     doubt: float
 
     def refuse_unknown(self, noise: NoiseLaw, *, own_noise: bool, stay: bool) -> None:
@@ -55,7 +53,6 @@ class WindowClaim:
         gaussian = {
             "own_noise": own_noise,
             "a stay": stay,
-            'calibration="paper"': self.calibration is Calibration.PAPER,
             "a network too large for its matrix": self.doubt > 0,
         }
         for name, stated in gaussian.items():
@@ -82,7 +79,7 @@ class WindowClaim:
                 )
             return largest_shift(self.epsilon, self.delta - tables, readings=self.readings) / ROOT_2 * (1 - 1e-15)
         draws = self.readings * (self.sensors if self.scope is Scope.NETWORK else 1)
-        mu = allowed_mu(self.epsilon, self.delta, draws=draws, calibration=self.calibration, doubt=self.doubt)
+        mu = allowed_mu(self.epsilon, self.delta, draws=draws, doubt=self.doubt)
         return mu / math.sqrt(self.readings)
 
 

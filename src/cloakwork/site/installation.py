@@ -299,7 +299,7 @@ class Site:
     @property
     def _claim(self) -> dict[str, Any]:
         """The claim that a cloak of the site must meet."""
-        keys = ("epsilon", "delta", "alpha", "scope", "noise", "calibration", "readings_per_window")
+        keys = ("epsilon", "delta", "alpha", "scope", "noise", "readings_per_window")
         return {key: getattr(self.spec.privacy, key) for key in keys} | {
             "resolution": self.resolutions,
             "own_noise": self.own_noises,

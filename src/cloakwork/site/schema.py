@@ -197,7 +197,6 @@ class PrivacySpec(_Table):
     delta: Annotated[float, Field(ge=0, lt=1)]
     alpha: Positive
     scope: Literal["network", "sensor"] = "network"
-    calibration: Literal["exact", "paper"] = "exact"
     design: Literal["least-error", "equal"] = "least-error"
     resolution: Positive | None = None
     own_noise: NotNegative | None = None
