@@ -16,7 +16,6 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import cloakwork as cw
-from cloakwork.series import true_output
 
 # %% [markdown]
 # ## Four weeks at the door
@@ -52,7 +51,7 @@ counted = {
     "each visit": cw.tally(times, hours),
     "each reader": cw.tally(times, hours, persons=cards, most_per_person=10),
 }
-dropped = counted["each reader"].losses.over_limit
+dropped = counted["each reader"].losses["events above the limit of their person"]
 print(f"for us alone: to hide readers, {dropped:,} of {len(times):,} visits do not count")
 
 # %% [markdown]
@@ -81,10 +80,12 @@ for hidden, counts in counted.items():
 # %%
 figure, panels = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained", sharey=True)
 figure.suptitle("Visits an hour, over a day: published with a band (blue), and true (grey, made up)")
-all_visits = counted["each visit"].values[0].astype(float)
+all_visits = counted["each visit"].values
 for axes, (hidden, series) in zip(panels, published.items(), strict=True):
-    series.plot(axes).legend().remove()
-    axes.plot(true_output(series, all_visits, 0), color="#777777", linewidth=1)
+    values, band = series.values[0], series.band()
+    axes.plot(values)
+    axes.fill_between(range(hours.n), values - band, values + band, alpha=0.25, linewidth=0)
+    axes.plot(series.cloak.without_noise(all_visits)[0, 0], color="#777777", linewidth=1)
     axes.set_xticks(range(0, hours.n + 1, 168), range(0, 7 * WEEKS + 1, 7))
     axes.set(title=f"hidden: {hidden}", xlabel="day", ylabel="visits an hour")
 
@@ -97,7 +98,7 @@ for axes, (hidden, series) in zip(panels, published.items(), strict=True):
 # In words, for the promise about readers:
 
 # %%
-print(published["each reader"].explain())
+print(published["each reader"].cloak.explain())
 
 # %% [markdown]
 # ## What cannot be concluded

@@ -4,14 +4,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import fft
 from scipy.special import ndtr
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.errors import CalibrationError, InputError
+from cloakwork.errors import InputError
 from cloakwork.privacy import largest_mu
-from cloakwork.series import Filter, Fourier, RunningSum, SeriesCloak, Stream
+from cloakwork.series import Filter, RunningSum, SeriesCloak, Stream
 from papers.experiment import stream
-from papers.paper_laplace import PaperLaplace
 from papers.statistics import Mean
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -46,7 +46,7 @@ class Errors:
 
 def errors(filter_: Filter, n: int, trials: int, key: tuple[int, ...]) -> Errors:
     """The errors of one filter, and those of simulated releases of random counts."""
-    cloak = SeriesCloak(filter_, n, epsilon=EPSILON, delta=DELTA, mechanism=Fourier())
+    cloak = SeriesCloak(filter_, n, epsilon=EPSILON, delta=DELTA, mechanism="fourier")
     x = stream(*key).poisson(3.0, n)
     truth = filtered(filter_, x)
     rng = stream(*key, 1)
@@ -62,28 +62,60 @@ def errors(filter_: Filter, n: int, trials: int, key: tuple[int, ...]) -> Errors
     return Errors(
         name=filter_.name,
         n=n,
-        papers=cloak.papers_mse,
+        papers=papers_mse(filter_, n, EPSILON, DELTA),
         whole=cloak.expected_mse,
         whole_seen=Mean.of(seen),
         live=None if live is None else live.expected_mse,
         live_seen=live_seen,
-        shape=cloak.spectral_shape,
+        shape=spectral_shape(filter_, n),
     )
+
+
+def magnitudes(filter_: Filter, n: int, *, circular: bool = False) -> FloatArray:
+    """|H_k| of a filter at every frequency of a circle: of `n` values, or long enough that nothing wraps around."""
+    cut = filter_.cut(n)
+    ahead, back = max(0, -cut.first), max(0, cut.first + len(cut.values) - 1)
+    period = n if circular else int(fft.next_fast_len(n + ahead + back, real=True))
+    placed = np.zeros(period)
+    np.add.at(placed, (cut.first + np.arange(len(cut.values))) % period, cut.values)
+    sizes = np.abs(fft.fft(placed))
+    return np.asarray(np.where(sizes > _NEGLIGIBLE * sizes.max(), sizes, 0.0))
+
+
+def papers_mse(filter_: Filter, n: int, epsilon: float, delta: float, *, circular: bool = False) -> float:
+    """The error by the papers' formula, 4 ln(1/delta) ||h^||_1^2 / (epsilon^2 N), with the scale of averages."""
+    scale = np.ones(n) if circular else filter_.cut(n).scale(n)
+    mean = float(magnitudes(filter_, n, circular=circular).mean())
+    return 4 * math.log(1 / delta) / epsilon**2 * mean**2 * float((scale**2).mean())
+
+
+def spectral_shape(filter_: Filter, n: int) -> float:
+    """specLB(h) = max over K of K^2 |h^_(K)|^2 / (N log2(N)^2), with the unitary coefficients from large to small.
+
+    The mean squared error of any private convolution is at least this times an unknown constant, for small epsilon and
+    delta (Fawaz, Muthukrishnan and Nikolov, Theorem 2): it serves to compare filters, never as a bound.
+    """
+    sizes = np.sort(magnitudes(filter_, n))[::-1]
+    period = len(sizes)
+    if period == 1:
+        return float(sizes[0] ** 2)
+    places = np.arange(1, period + 1)
+    return float((places**2 * sizes**2 / period).max() / (period * math.log2(period) ** 2))
 
 
 def filtered(filter_: Filter, x: IntArray) -> FloatArray:
     """The true output of a filter, directly from its taps."""
-    taps = filter_.taps(len(x))
-    whole = np.convolve(taps.values, x)
-    places = np.arange(len(x)) - taps.first
+    cut = filter_.cut(len(x))
+    whole = np.convolve(cut.values, x)
+    places = np.arange(len(x)) - cut.first
     inside = (places >= 0) & (places < len(whole))
-    return np.asarray(np.where(inside, whole[np.clip(places, 0, len(whole) - 1)], 0.0) * taps.scale(len(x)))
+    return np.asarray(np.where(inside, whole[np.clip(places, 0, len(whole) - 1)], 0.0) * cut.scale(len(x)))
 
 
 def gain_at(epsilon: float, delta: float) -> float:
-    """The mean squared error of the papers' formula over that of exact Gaussian noise at one claim."""
-    cloak = SeriesCloak(RunningSum(), 64, epsilon=epsilon, delta=delta, mechanism=Fourier())
-    return cloak.papers_mse / cloak.expected_mse
+    """The mean squared error of the papers' formula over that of exact Gaussian noise at one guarantee."""
+    cloak = SeriesCloak(RunningSum(), 64, epsilon=epsilon, delta=delta, mechanism="fourier")
+    return papers_mse(RunningSum(), 64, epsilon, delta) / cloak.expected_mse
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,15 +212,3 @@ def leak(n: int, runs: int, epsilon: float, delta: float, rng: np.random.Generat
         mse=Mean.of((np.abs(outputs - sums) ** 2).mean(axis=1)),
         formula=mechanism.expected_mse,
     )
-
-
-def mended_delta(filter_: Filter, n: int, epsilon: float, delta: float, *, circular: bool) -> float:
-    """The true delta of the mechanism with real coefficients where it claims `delta`, rounded up by about 1 %."""
-    try:
-        cloak = SeriesCloak(filter_, n, epsilon=epsilon, delta=delta, circular=circular, mechanism=PaperLaplace())
-    except CalibrationError as refused:
-        found = refused.values.get("true_delta")
-        if not isinstance(found, float):
-            raise
-        return found
-    return cloak.noise.delta(epsilon)

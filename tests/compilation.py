@@ -12,7 +12,7 @@ from cloakwork._compile import avoid_gathers
 from cloakwork.accuracy import emd
 from cloakwork.physics import FloorPlan, HeatLine, Rooms, Space, Steady, floorplan
 from cloakwork.recovery import BasisPursuit, FloorTracker, PointSources, Tracker, recover
-from cloakwork.series import RunningSum, Stream, marginals
+from cloakwork.series import Bins, RunningSum, Stream, tally
 
 
 @cache  # the first answer counts: a worker may have begun to compile when another is started
@@ -49,7 +49,7 @@ def _compile_floor() -> None:
 
 def _compile_pursuit() -> None:
     recover(np.ones(5), HeatLine(n=10, m=5, T=0.05), sigma=0.1, estimator=BasisPursuit())
-    marginals(np.eye(3), order=2, epsilon=1.0, delta=1e-6)
+    tally([0], Bins(0, 1, 1), persons=["a"], most_per_person=1)
     Stream(RunningSum(), 4, epsilon=1.0, delta=1e-6).push(1)
     tracker = Tracker(HeatLine(n=10, m=5, T=0.05), sigma=0.1, most=2, lag=1)
     for seconds in range(3):

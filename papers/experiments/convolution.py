@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from cloakwork.series import Decay, Filter, MovingAverage, PowerDecay, RunningSum, Seasonal, Trend, WindowSum
 from papers.drawing import FAINT, INK, SERIES, legend_below, log_x
 from papers.experiment import Experiment, Run, stream
-from papers.filters import DELTA, EPSILON, Errors, Leak, errors, gain_at, leak, mended_delta
+from papers.filters import DELTA, EPSILON, Errors, Leak, errors, gain_at, leak
+from papers.paper_laplace import repaired_delta
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
 from papers.statistics import Mean
 
@@ -285,7 +286,7 @@ def _work(run: Run) -> Convolutions:
     found = [errors(filter_, n, trials, (run.seed, number)) for number, (filter_, n) in each]
     leaked = leak(counts, runs, EPSILON, DELTA, stream(run.seed, len(jobs)))
     mended = [
-        Mended(filter_.name, n, MENDED_AT[1], mended_delta(filter_, n, *MENDED_AT, circular=circular))
+        Mended(filter_.name, n, MENDED_AT[1], repaired_delta(filter_, n, *MENDED_AT, circular=circular))
         for filter_, circular in MENDED
         for n in run.choose(MENDED_LENGTHS, MENDED_LENGTHS, (64,))
     ]

@@ -82,9 +82,9 @@ from .recovery import recover as recover
 from .recovery import track as track
 from .series import Bins as Bins
 from .series import Coefficients as Coefficients
+from .series import Contribution as Contribution
 from .series import Decay as Decay
 from .series import Experts as Experts
-from .series import Fourier as Fourier
 from .series import Learner as Learner
 from .series import MovingAverage as MovingAverage
 from .series import PowerDecay as PowerDecay
@@ -92,7 +92,6 @@ from .series import Published as Published
 from .series import RunningSum as RunningSum
 from .series import Seasonal as Seasonal
 from .series import SeriesCloak as SeriesCloak
-from .series import SquareRoot as SquareRoot
 from .series import Stream as Stream
 from .series import Trend as Trend
 from .series import WindowSum as WindowSum

@@ -79,7 +79,7 @@ def true_values(monkeypatch: pytest.MonkeyPatch) -> Released:
     released: Released = []
 
     def release(cloak: SeriesCloak, x: ArrayLike) -> Published:
-        released.append((np.array(x), cloak.contribution))
+        released.append((np.array(x), cloak.contribution.total * cloak.step))
         return cloak.simulate(np.zeros_like(x), rng=np.random.default_rng(1))
 
     monkeypatch.setattr(SeriesCloak, "release", release)

@@ -7,12 +7,25 @@ import numpy as np
 import pytest
 
 from cloakwork.privacy import largest_mu
-from cloakwork.series import Coefficients, Decay, MovingAverage, PowerDecay, RunningSum, Trend
+from cloakwork.series import Coefficients, Decay, Filter, MovingAverage, PowerDecay, RunningSum, Trend
 from papers import Agreement, Result
 from papers.experiments.convolution import Convolutions
-from papers.filters import DELTA, EPSILON, Errors, PrintedFourier, errors, filtered, gain_at, leak, mended_delta
+from papers.filters import (
+    DELTA,
+    EPSILON,
+    Errors,
+    PrintedFourier,
+    errors,
+    filtered,
+    gain_at,
+    leak,
+    magnitudes,
+    spectral_shape,
+)
+from papers.paper_laplace import repaired_delta
 from papers.statistics import Mean
 from tests.papers.kit import probed
+from tests.series.series_kit import dense
 
 
 @pytest.fixture(scope="module")
@@ -58,15 +71,17 @@ def test_a_filter_that_looks_ahead_has_no_stream() -> None:
 @pytest.mark.parametrize(
     "filter_", [RunningSum(), MovingAverage(5), Trend(4), Coefficients([1.0, -2.0, 3.0], first=-1)]
 )
-def test_filters_are_worked_out_as_their_definition_says(
-    filter_: RunningSum | MovingAverage | Trend | Coefficients,
-) -> None:
+def test_filters_are_worked_out_as_their_definition_says(filter_: Filter) -> None:
     x = np.random.default_rng(1).poisson(5.0, 20)
-    taps = filter_.taps(20)
-    weights = dict(enumerate(taps.values.tolist(), start=taps.first))
-    scale = taps.scale(20)
-    wanted = [scale[t] * sum(w * x[t - k] for k, w in weights.items() if 0 <= t - k < 20) for t in range(20)]
-    assert filtered(filter_, x) == pytest.approx(wanted)
+    assert filtered(filter_, x) == pytest.approx(dense(filter_, 20) @ x)
+
+
+def test_the_spectral_shape_is_the_papers() -> None:
+    h = magnitudes(Coefficients([1.0, 0.5, 0.25]), 30)
+    sizes = np.sort(h / math.sqrt(len(h)))[::-1]
+    n = len(sizes)
+    by_hand = max((k + 1) ** 2 * sizes[k] ** 2 for k in range(n)) / (n * math.log2(n) ** 2)
+    assert spectral_shape(Coefficients([1.0, 0.5, 0.25]), 30) == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_gaussian_noise_in_the_papers_place_is_exact() -> None:
@@ -96,10 +111,10 @@ def test_the_printed_algorithm_tells_everyone_and_has_the_error_of_its_formula()
 
 
 def test_mending_does_not_mend_it_where_the_papers_budget_is_short() -> None:
-    deltas = [mended_delta(PowerDecay(1.0), n, 10.0, 0.01, circular=True) for n in (16, 64)]
+    deltas = [repaired_delta(PowerDecay(1.0), n, 10.0, 0.01, circular=True) for n in (16, 64)]
     assert deltas[1] > 0.015
     assert deltas[0] < deltas[1]
-    assert mended_delta(RunningSum(), 16, 1.0, 1e-3, circular=False) < 1e-3
+    assert repaired_delta(RunningSum(), 16, 1.0, 1e-3, circular=False) < 1e-3
 
 
 def level(one: Errors, papers: float) -> Errors:

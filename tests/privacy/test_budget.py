@@ -33,7 +33,7 @@ def test_series_with_gaussian_noise_add_up_exactly_and_others_by_their_claim() -
     series = cw.SeriesCloak(cw.RunningSum(), 64, epsilon=1.0, delta=1e-6)
     stream = cw.Stream(cw.RunningSum(), 64, epsilon=2.0, delta=1e-6)
     both = cw.Budget().series(series, times=3).series(stream).cloak(CLOAK)
-    mu = math.sqrt(3 * series.noise.shift**2 / (series.noise.variance - 1 / 12))  # without what rounding adds
+    mu = math.sqrt(3 * series.noise.mu**2)
     assert cw.Budget().series(series, times=3).epsilon(1e-6) == pytest.approx(cw.Profile(mu).epsilon(1e-6), rel=1e-6)
     assert cw.Budget().series(series).epsilon(1e-6) == pytest.approx(1.0, rel=1e-6)
     claimed = cw.Budget().claim(1.0, 1e-6, times=3).claim(2.0, 1e-6).cloak(CLOAK)

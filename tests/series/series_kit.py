@@ -1,6 +1,5 @@
-"""What tests of series share: filters, their dense matrices by definition, and strategies as dense matrices."""
+"""What tests of series share: filters, their dense matrices by definition, and what a strategy releases."""
 
-from collections.abc import Callable
 from typing import TypedDict
 
 import numpy as np
@@ -17,11 +16,11 @@ from cloakwork.series import (
     Trend,
     WindowSum,
 )
-from cloakwork.series.strategies import Strategy, Task
+from cloakwork.series.strategies import Strategy
 
 
 class Claimed(TypedDict):
-    """A claim, as arguments."""
+    """A guarantee, as arguments."""
 
     epsilon: float
     delta: float
@@ -42,27 +41,16 @@ TEN: dict[str, Filter] = {
 }
 
 
-def task_of(filters: Filter | list[Filter], n: int, *, circular: bool = False) -> Task:
-    several = filters if isinstance(filters, list) else [filters]
-    return Task(n, tuple(one.taps(n) for one in several), circular)
-
-
-def released_matrix(strategy: Strategy, n: int) -> IntArray:
-    """What is released, as a matrix of whole numbers, shape (length, n)."""
-    return np.stack([strategy.applied(row[None])[0] for row in np.eye(n, dtype=np.int64)], axis=1)
-
-
-def answer_matrix(strategy: Strategy) -> FloatArray:
-    """How outputs follow from what is released, shape (filters, n, length)."""
-    return np.swapaxes(strategy.outputs(np.eye(strategy.length)), 1, 2)
-
-
-def looped(weight: Callable[[int], float], n: int, *, averaging: bool = False) -> FloatArray:
-    """The matrix of y_t = sum over s of weight(t - s) x_s, entry by entry; averages divide by the weights there are."""
-    matrix = np.array([[weight(t - s) for s in range(n)] for t in range(n)])
-    if averaging:
-        whole = sum(weight(lag) for lag in range(-3 * n - 300, 3 * n + 301))
-        matrix *= whole / matrix.sum(axis=1, keepdims=True)
+def dense(filter_: Filter, n: int) -> FloatArray:
+    """The filter as a matrix, entry by entry; averages divide by the weights inside the series."""
+    cut = filter_.cut(n)
+    matrix = np.zeros((n, n))
+    for t in range(n):
+        for k, value in enumerate(cut.values.tolist()):
+            if 0 <= t - cut.first - k < n:
+                matrix[t, t - cut.first - k] += value
+        if cut.averaging:
+            matrix[t] /= matrix[t].sum()
     return matrix
 
 
@@ -73,3 +61,8 @@ def circulant(h: FloatArray, n: int) -> FloatArray:
         for j, value in enumerate(h):
             matrix[i, (i - j) % n] += value
     return matrix
+
+
+def released_matrix(strategy: Strategy, n: int) -> IntArray:
+    """What is released, as a matrix of whole numbers, shape (length, n)."""
+    return strategy.apply(np.eye(n, dtype=np.int64)).T

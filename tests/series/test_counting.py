@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import InputError
-from cloakwork.series import HOUR, Bins, CountedSeries, count_events, read_counts
+from cloakwork.series import HOUR, Bins, Counts, count_events, read_counts
 from tests.tables import LIBRARIES
 
 START = 1_791_158_400_000  # 2026-10-05, midnight, a Monday
@@ -34,7 +34,7 @@ def write(path: Path, *rows: Sequence[object]) -> Path:
     return path
 
 
-def count_rows(folder: Path, rows: Sequence[Sequence[object]], bins: Bins = BINS, **request: Any) -> CountedSeries:
+def count_rows(folder: Path, rows: Sequence[Sequence[object]], bins: Bins = BINS, **request: Any) -> Counts:
     return count_events(write(folder / "a.csv", *rows), bins, **request)
 
 
@@ -44,9 +44,9 @@ def test_tables_in_memory_are_counted_as_files_are(tmp_path: Path, library: str)
     path = write(tmp_path / "a.csv", ("time", "sensor", "who", "n"), *rows)
     for table in (LIBRARIES[library](pyarrow.csv.read_csv(path)), path, str(path)):
         counted = count_events(table, BINS, person="who", most_per_person=5, series_by="sensor", names=["b", "a"])
-        assert counted.series.values.tolist() == [by_hour(0, 47), by_hour(0, 1)]
+        assert counted.values.tolist() == [by_hour(0, 47), by_hour(0, 1)]
     table = LIBRARIES[library](pyarrow.csv.read_csv(path))
-    assert read_counts(table, "n", 4).series.values.tolist() == [[1, 1, 1, 1]]
+    assert read_counts(table, "n", 4).values.tolist() == [[1, 1, 1, 1]]
     with pytest.raises(InputError, match="5 rows"):
         read_counts(table, "n", 5)
     with pytest.raises(InputError) as refused:
@@ -76,18 +76,18 @@ def test_times_may_have_many_forms(tmp_path: Path, form: str) -> None:
         cells = [text[:19].replace("T", " ") for text in texts] if form == "csv" else unix.tolist()
         path = write(tmp_path / "a.csv", ("when",), *([cell] for cell in cells))
     counted = count_events(path, BINS, time="when")
-    assert counted.series.values.tolist() == [by_hour(0, 0, 1, 47)]
+    assert counted.values.tolist() == [by_hour(0, 0, 1, 47)]
 
 
 def test_rows_that_cannot_be_read_are_left_out_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"time,who\n{iso(0)},a\nyesterday,a\n{iso(0)},\n{iso(0)},b,c\n{iso(0)},b\n")
     counted = count_events(path, BINS, person="who", most_per_person=1)
-    assert counted.series.values.tolist() == [by_hour(0, 0)]
+    assert counted.values.tolist() == [by_hour(0, 0)]
     remarks = "\n".join(counted.remarks)
     assert "2 of 4 rows" in remarks
     assert "line 3" in remarks
-    assert "1 of the lines left out" in remarks
+    assert "1 lines left out" in remarks
     assert "yesterday" not in remarks
 
 
@@ -105,7 +105,7 @@ def test_a_file_without_a_readable_row_is_counted_as_zeros_and_no_cell_is_shown(
     """Whether it can be published would otherwise depend on the only readable event."""
     (tmp_path / "a.csv").write_text(text)
     counted = count_events(tmp_path / "a.csv", BINS, **request_)
-    assert counted.series.values.tolist() == [by_hour()]
+    assert counted.values.tolist() == [by_hour()]
     remarks = "\n".join(counted.remarks)
     assert "left out" in remarks
     assert "noise" in remarks
@@ -116,8 +116,8 @@ def test_semicolons_blanks_and_a_byte_order_mark_are_understood(tmp_path: Path) 
     path = tmp_path / "a.csv"
     path.write_text(f"\ufeffdoor; Time \n a ;{iso(0)}\na;{iso(0.1)}\n", encoding="utf-8")
     counted = count_events(path, BINS, series_by=" door", names=["a"])
-    assert counted.series.values.tolist() == [by_hour(0, 0)]
-    assert (counted.time_column, counted.names) == ("Time", ("a",))
+    assert counted.values.tolist() == [by_hour(0, 0)]
+    assert (counted.notes, counted.names) == ((), ("a",))
 
 
 @pytest.mark.parametrize("cell", ["n/a,x,ok", f'{iso(10)},x,"oops'])
@@ -126,7 +126,7 @@ def test_one_more_bad_line_changes_no_count(tmp_path: Path, cell: str) -> None:
     values = []
     for more in ([], [cell]):
         (tmp_path / "a.csv").write_text("\n".join(["time,who,note", *rows[:50], *more, *rows[50:]]) + "\n")
-        values.append(count_events(tmp_path / "a.csv", BINS, person="who", most_per_person=2).series.values)
+        values.append(count_events(tmp_path / "a.csv", BINS, person="who", most_per_person=2).values)
     assert (values[0] == values[1]).all()
 
 
@@ -162,20 +162,20 @@ def test_files_that_differ_in_one_person_give_series_that_differ_by_at_most_the_
                 [("time", "who", "door", "paid"), *rows],
                 value="paid" if by_value else None,
                 **request,
-            ).series
+            )
             for rows in (mixed, [row for row in mixed if row[1] != "me"])
         )
-    assert first.contribution == second.contribution == pytest.approx(most)
+    assert first.contribution.total * first.step == pytest.approx(most)
     assert np.abs(first.values - second.values).sum() <= most + 1e-9
 
 
 def test_values_are_clipped_and_summed_and_the_loss_is_remarked(tmp_path: Path) -> None:
     rows = [(iso(0), 10), (iso(0), 50), (iso(3), 5), (iso(99), 5)]
     counted = count_rows(tmp_path, [("time", "paid"), *rows], value="paid", most_per_event=30)
-    assert counted.series.values[0, [0, 3]].tolist() == [40.0, 5.0]
-    assert (counted.level, counted.bound, counted.unit, counted.limited) == ("event", "most_per_event", "paid", True)
+    assert counted.values[0, [0, 3]].tolist() == [40.0, 5.0]
+    assert (counted.unit, counted.title) == ("paid", "a.csv")
     remarks = "\n".join(counted.remarks)
-    assert "1 of 4 rows clipped" in remarks
+    assert "1 events clipped" in remarks
     assert "outside" in remarks
     assert "30.8 % lower" in remarks  # 45 of 65
 
@@ -183,26 +183,26 @@ def test_values_are_clipped_and_summed_and_the_loss_is_remarked(tmp_path: Path) 
 def test_rows_of_other_names_are_left_out_and_names_without_rows_are_remarked(tmp_path: Path) -> None:
     rows = [("time", "door"), (iso(0), "south"), (iso(1), "north"), (iso(1), "")]
     counted = count_rows(tmp_path, rows, series_by="door", names=["south", "west"])
-    assert counted.series.values[:, :2].tolist() == [[1, 0], [0, 0]]
+    assert counted.values[:, :2].tolist() == [[1, 0], [0, 0]]
     assert counted.names == ("south", "west")
-    assert any("(west)" in remark for remark in counted.remarks)
-    assert counted.series.losses.other_names == 2
+    assert any("in west" in remark for remark in counted.remarks)
+    assert counted.losses["events of other series"] == 2
 
 
 def test_counts_are_placed_at_their_times_and_gaps_are_zeros(tmp_path: Path) -> None:
     rows = [(iso(k / 4), k % 7 - 2) for k in range(60) if k not in (5, 6)]
     path = write(tmp_path / "a.csv", ("time", "n"), *reversed(rows))
     counted = read_counts(path, "n", Bins(START, HOUR // 4, 60), contribution=3)
-    assert counted.series.values.tolist() == [[0 if k in (5, 6) else k % 7 - 2 for k in range(60)]]
-    assert (counted.series.contribution, counted.series.losses.empty_bins) == (3, 2)
-    assert (counted.bound, counted.unit) == ("contribution", "n")
+    assert counted.values.tolist() == [[0 if k in (5, 6) else k % 7 - 2 for k in range(60)]]
+    assert (counted.contribution.total, counted.losses["bins without a row, counted as 0"]) == (3, 2)
+    assert counted.unit == "n"
 
 
 def test_a_stated_number_of_rows_is_read_in_their_order(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", ("Date", "n"), ("2026-10-05", 3), ("2026-10-06", 2), ("2026-10-08", 4))
     counted = read_counts(path, "n", 3)
-    assert (counted.series.values.tolist(), counted.bins) == ([[3, 2, 4]], None)
-    assert read_counts(path, "n", Bins(START, DAY, 4)).series.values.tolist() == [[3, 2, 0, 4]]
+    assert (counted.values.tolist(), counted.bins) == ([[3, 2, 4]], None)
+    assert read_counts(path, "n", Bins(START, DAY, 4)).values.tolist() == [[3, 2, 0, 4]]
     for rows in (0, 2, 4):
         with pytest.raises(InputError):
             read_counts(path, "n", rows)
@@ -213,15 +213,19 @@ def test_a_period_without_any_row_is_counted_as_zeros(tmp_path: Path, row: list[
     """Whether it can be published would otherwise depend on the last event in it."""
     path = write(tmp_path / "a.csv", ("time", "n"), *row)
     for counted in (count_events(path, BINS), read_counts(path, "n", BINS)):
-        assert counted.series.values.tolist() == [by_hour()]
+        assert counted.values.tolist() == [by_hour()]
         assert any("noise" in remark for remark in counted.remarks)
 
 
 @pytest.mark.parametrize("name", ["count", "Count", " counts ", "visits", "number", "n", "visit_count"])
 def test_an_unused_column_that_is_called_like_counts_is_reported(tmp_path: Path, name: str) -> None:
     rows = [("time", name), (iso(0), 5), (iso(1), 0), (iso(2), 7)]
-    assert count_rows(tmp_path, rows).unused_counts == name.strip()
-    assert read_counts(tmp_path / "a.csv", name, BINS).unused_counts is None
+    [said] = count_rows(tmp_path, rows).notes
+    assert f"column {name.strip()} is not used" in said
+    assert f"value={name.strip()}" in said
+    assert read_counts(tmp_path / "a.csv", name, BINS).notes == (
+        "times are taken from column time: give time=COLUMN for another one.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,7 +241,7 @@ def test_an_unused_column_that_is_called_like_counts_is_reported(tmp_path: Path,
 def test_a_column_that_is_used_or_has_another_name_is_not_reported(
     tmp_path: Path, name: str, request_: dict[str, Any]
 ) -> None:
-    assert count_rows(tmp_path, [("time", name), (iso(0), 5)], **request_).unused_counts is None
+    assert count_rows(tmp_path, [("time", name), (iso(0), 5)], **request_).notes == ()
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_whole_plays_are_as_private_as_the_claim() -> None:
     """The first release against its neighbour: the advantage of the best test stays within that of the claim."""
     learner = Learner(ventilation(), 200, epsilon=1.0, delta=1e-6)
     stream = learner.streams[0]
-    weights = stream.weights.astype(float)
+    weights = stream.cloak.strategy.weights.astype(float)
     shift = np.linalg.norm(weights) * learner.experts.reach
     mu = shift / math.sqrt(stream.noise.variance)
     claimed = largest_mu(1.0, 1e-6)

@@ -1,244 +1,170 @@
-"""What is released and what is made of it, against dense matrices; exact norms, and what whole coefficients cost."""
+"""Strategies: outputs and variances by dense matrices, sensitivity by brute force, and the least error."""
 
-from fractions import Fraction
+import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import fft
-from scipy.linalg import toeplitz
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from cloakwork.series import (
-    Coefficients,
-    Decay,
-    Filter,
-    Fourier,
-    Least,
-    Mechanism,
-    RunningSum,
-    SquareRoot,
-    Trend,
-    WindowSum,
-)
-from cloakwork.series.strategies import (
-    CausalStrategy,
-    CircularStrategy,
-    Task,
-    finest,
-    ideal_cost,
-    multiplicity,
-    norm_above,
-    rounding_cost,
-)
-from papers.paper_laplace import PaperLaplace
-from tests.series.series_kit import TEN, answer_matrix, circulant, released_matrix, task_of
-
-LENGTHS = [1, 2, 3, 5, 8, 13, 30]
-MECHANISMS: dict[str, Mechanism] = {"Fourier": Fourier(), "Least": Least(), "PaperLaplace": PaperLaplace()}
-BACK_ONLY: dict[str, Filter] = {name: TEN[name] for name in ("running sum", "window", "average", "decay", "power")}
+from cloakwork.series import Coefficients, Contribution, Filter, MovingAverage, RunningSum, Trend, WindowSum, factor
+from cloakwork.series.strategies import MechanismName, causal_strategy, norm_above
+from tests.series.series_kit import TEN, circulant, dense, released_matrix
 
 
-def whole_line(filters: Filter, n: int) -> FloatArray:
-    """The filter as a dense matrix, from its taps."""
-    taps = filters.taps(n)
-    matrix = np.zeros((n, n))
-    for t in range(n):
-        for k, value in enumerate(taps.values):
-            if 0 <= t - taps.first - k < n:
-                matrix[t, t - taps.first - k] += value
-    return matrix * taps.scale(n)[:, None]
-
-
-@pytest.mark.parametrize("n", LENGTHS)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 30])
+@pytest.mark.parametrize("mechanism", ["fourier", "least"])
 @pytest.mark.parametrize("name", TEN)
-def test_outputs_and_variances_are_those_of_dense_matrices(name: str, mechanism: str, n: int) -> None:
-    strategy = MECHANISMS[mechanism].strategy(task_of(TEN[name], n))
-    answers = answer_matrix(strategy)[0]
-    made = answers @ released_matrix(strategy, n)
-    assert made == pytest.approx(whole_line(TEN[name], n), abs=1e-8)
-    assert strategy.variances.shape == (1, n)
-    assert strategy.variances[0] == pytest.approx((answers**2).sum(axis=1), rel=1e-9)
+def test_outputs_and_variances_are_those_of_dense_matrices(name: str, mechanism: MechanismName, n: int) -> None:
+    strategy = factor([TEN[name]], n, mechanism=mechanism)
+    answers = strategy.outputs(np.eye(strategy.length))[0].T
+    np.testing.assert_allclose(answers @ released_matrix(strategy, n), dense(TEN[name], n), atol=1e-8)
+    np.testing.assert_allclose(strategy.variances[0], (answers**2).sum(axis=1), rtol=1e-9)
 
 
-@pytest.mark.parametrize("n", LENGTHS)
-@pytest.mark.parametrize("name", BACK_ONLY)
-def test_the_square_root_is_that_of_the_dense_matrix(name: str, n: int) -> None:
-    task = task_of(BACK_ONLY[name], n)
-    strategy = SquareRoot().strategy(task)
-    released, answers = released_matrix(strategy, n), answer_matrix(strategy)[0]
-    assert np.array_equal(released, np.tril(released))
-    assert np.allclose(answers, np.tril(answers), atol=1e-15)
-    wanted = whole_line(BACK_ONLY[name], n)
-    assert answers @ released == pytest.approx(wanted, abs=1e-9)
-    square, unscaled = released @ released, wanted / task.scales[0][:, None]
-    assert square / square[0, 0] == pytest.approx(unscaled / unscaled[0, 0], abs=1e-2)
-    assert strategy.variances[0] == pytest.approx((answers**2).sum(axis=1), rel=1e-9)
+@pytest.mark.parametrize("n", [6, 7, 8, 11, 30])
+def test_circles_of_every_length_are_right(n: int, rng: np.random.Generator) -> None:
+    h = rng.normal(size=6)
+    strategy = factor([Coefficients(h)], n, circular=True)
+    answers = strategy.outputs(np.eye(strategy.length))[0].T
+    np.testing.assert_allclose(answers @ released_matrix(strategy, n), circulant(h, n), atol=1e-9)
+    np.testing.assert_allclose(strategy.variances[0], (answers**2).sum(axis=1), rtol=1e-9)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8, 17, 30, 31])
-def test_circles_of_every_length_even_odd_and_prime_are_right(n: int, rng: np.random.Generator) -> None:
-    h = rng.normal(size=n)
-    for mechanism in (Fourier(), PaperLaplace()):
-        strategy = mechanism.strategy(task_of(Coefficients(h), n, circular=True))
-        answers = answer_matrix(strategy)[0]
-        assert answers @ released_matrix(strategy, n) == pytest.approx(circulant(h, n), abs=1e-7)
-        assert strategy.variances[0] == pytest.approx((answers**2).sum(axis=1), rel=1e-9)
+@pytest.mark.parametrize("filters", [["running sum", "average", "any"], ["running sum", "trend", "looking ahead"]])
+def test_several_filters_share_one_release(filters: list[str]) -> None:
+    n, several = 20, [TEN[name] for name in filters]
+    strategy = factor(several, n)
+    assert strategy.circular == ("trend" in filters)
+    answers = strategy.outputs(np.eye(strategy.length))
+    for made, answer, variances in zip(several, answers, strategy.variances, strict=True):
+        np.testing.assert_allclose(answer.T @ released_matrix(strategy, n), dense(made, n), atol=1e-8)
+        np.testing.assert_allclose(variances, (answer.T**2).sum(axis=1), rtol=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", [Fourier(), PaperLaplace()])
-def test_several_filters_share_one_release(mechanism: Mechanism) -> None:
-    n, filters = 20, [TEN["running sum"], TEN["average"], TEN["looking ahead"]]
-    strategy = mechanism.strategy(task_of(filters, n))
-    released, answers = released_matrix(strategy, n), answer_matrix(strategy)
-    for k, one in enumerate(filters):
-        assert answers[k] @ released == pytest.approx(whole_line(one, n), abs=1e-8)
-        assert strategy.variances[k] == pytest.approx((answers[k] ** 2).sum(axis=1), rel=1e-9)
-    apart = sum(mechanism.strategy(task_of(one, n)).ideal for one in filters) / len(filters)
-    assert strategy.ideal < 3 * apart  # each with a third of mu^2 would cost three times as much
-
-
-@pytest.mark.parametrize("n", [12, 15, 37, 64])
-def test_coefficients_that_are_zero_cost_nothing(n: int) -> None:
-    """A filter of two frequencies alone costs what these cost, and nothing of x at others is released."""
-    times = np.arange(n)
-    h = 2 * np.cos(2 * np.pi * 2 * times / n) + 0.5 * np.sin(2 * np.pi * 5 * times / n)
-    task = task_of(Coefficients(h), n, circular=True)
-    spectrum = np.abs(np.fft.fft(h))
-    assert np.flatnonzero(task.magnitude).tolist() == [2, 5]
-    assert ideal_cost(task) == pytest.approx((spectrum[spectrum > 1e-9].sum() / n) ** 2, rel=1e-12)
-    strategy = PaperLaplace().strategy(task)
-    assert strategy.length == 4
-    unused = np.cos(2 * np.pi * 3 * times / n)
-    assert np.abs(strategy.weights @ unused).max() < n  # of 2^30: roundings
-    constant = Fourier().strategy(task_of(Coefficients(np.ones(n)), n, circular=True))
-    assert constant.variances[0] * norm_above(constant.weights) ** 2 == pytest.approx(1.0, rel=1e-3)
-
-
-@settings(max_examples=60, deadline=None)
-@given(weights=st.lists(st.integers(-(1 << 30), 1 << 30), min_size=1, max_size=50).filter(any))
-def test_the_norm_is_rounded_up_and_by_less_than_a_billionth(weights: list[int]) -> None:
-    square = sum(weight**2 for weight in weights)
-    found = Fraction(norm_above(np.array(weights)))
-    assert found**2 > square
-    assert found**2 < square * (1 + Fraction(2, 10**9))
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 10, 11])
-def test_the_best_cost_on_a_circle_is_the_l1_norm_squared(n: int, rng: np.random.Generator) -> None:
-    h = rng.normal(size=n)
-    unitary = np.abs(np.fft.fft(h)) / np.sqrt(n)
-    assert ideal_cost(task_of(Coefficients(h), n, circular=True)) == pytest.approx(unitary.sum() ** 2 / n, rel=1e-12)
-
-
-@pytest.mark.parametrize("n", [4, 9])
-def test_no_other_weights_on_a_circle_cost_less(n: int, rng: np.random.Generator) -> None:
-    task = task_of(Coefficients(rng.normal(size=n)), n, circular=True)
-    best = ideal_cost(task)
-    for _ in range(200):
-        other = CircularStrategy(task, rng.integers(-1000, 1000, size=n))
-        assert rounding_cost(other) > -1e-9
-        assert float(other.variances.mean()) * norm_above(other.weights) ** 2 >= best * (1 - 1e-9)
-
-
+@pytest.mark.parametrize("apart", [1, 4, 7])
 @pytest.mark.parametrize("name", TEN)
-@pytest.mark.parametrize("n", [1, 3, 50, 1000])
-def test_whole_coefficients_cost_less_than_a_tenth_of_a_percent(name: str, n: int) -> None:
-    for mechanism in (Fourier(), Least()):
-        assert abs(rounding_cost(mechanism.strategy(task_of(TEN[name], n)))) <= 1e-3
+def test_the_sensitivity_covers_every_pattern_of_visits(name: str, apart: int) -> None:
+    """All visits of one person, more or less, at least `apart` bins from each other, by brute force."""
+    n, most = 16, Contribution(3, per_bin=1, apart=apart)
+    strategy = factor([TEN[name]], n, contribution=most)
+    matrix = released_matrix(strategy, n).astype(float)
+    worst = 0.0
+    for visits in itertools.chain.from_iterable(itertools.combinations(range(n), k) for k in (1, 2, 3)):
+        if all(b - a >= apart for a, b in itertools.pairwise(visits)):
+            for signs in itertools.product([1, -1], repeat=len(visits) - 1):
+                worst = max(worst, float(np.linalg.norm(matrix[:, visits] @ np.array([1, *signs]))))
+    norm = float(np.linalg.norm(strategy.weights.astype(float)))
+    assert worst <= strategy.sensitivity(most) <= 3 * norm * (1 + 1e-6)
+    assert strategy.sensitivity(Contribution(3)) == pytest.approx(3 * norm)
 
 
-def test_the_fewest_bits_are_taken_that_cost_so_little() -> None:
-    task = task_of(RunningSum(), 100)
-    tried: list[int] = []
-
-    def made(weights: IntArray) -> CircularStrategy:
-        tried.append(int(np.abs(weights).max()))
-        return CircularStrategy(task, weights)
-
-    root = fft.irfft(np.sqrt(task.magnitude), task.period)
-    chosen = finest(root, made)
-    assert np.array_equal(chosen.weights, np.rint(root * (2.0**10 / np.linalg.norm(root))))
-    assert len(tried) == 1
-    coarse = CircularStrategy(task, np.rint(root * (2.0**4 / np.linalg.norm(root))).astype(np.int64))
-    assert rounding_cost(coarse) > 1e-3 >= rounding_cost(chosen)
-
-
-def test_weights_that_lose_a_frequency_have_no_finite_variance() -> None:
-    task = task_of(Coefficients([1.0, 0.5]), 4, circular=True)
-    assert np.isinf(CircularStrategy(task, np.array([1, 1, 1, 1])).variances).all()
-
-
-def test_weights_that_start_with_zero_have_no_inverse() -> None:
-    assert np.isnan(CausalStrategy(task_of(RunningSum(), 4), np.array([0, 1, 1, 1]), 1.0).variances).all()
-
-
-@pytest.mark.parametrize("coefficients", [[1.0, 1.05], [1e-9, 1.0], [1.0, 5.0]])
-def test_a_filter_whose_square_root_grows_is_released_as_one_of_the_same_size_that_does_not(
-    coefficients: list[float],
-) -> None:
-    task = Task(400, (Coefficients(coefficients).taps(400),))
-    causal, circular = SquareRoot().strategy(task), Fourier().strategy(task)
-    assert causal.ideal < 1.02 * circular.ideal
-    assert 0 <= rounding_cost(causal) + 1e-3 < 3e-3
+@pytest.mark.parametrize("made", [RunningSum(), MovingAverage(24)], ids=["sum", "average"])
+def test_the_sensitivity_of_visits_of_the_same_sign_is_exact(made: Filter) -> None:
+    """Three daily visits in three days move the release exactly as far as is stated."""
+    most = Contribution(3, per_bin=1, apart=24)
+    strategy = factor([made], 72, contribution=most)
+    matrix = released_matrix(strategy, 72).astype(float)
+    worst = max(
+        float(np.linalg.norm(matrix[:, visits].sum(axis=1)))
+        for visits in itertools.combinations(range(72), 3)
+        if visits[1] - visits[0] >= 24 and visits[2] - visits[1] >= 24
+    )
+    assert worst == pytest.approx(strategy.sensitivity(most), rel=1e-6)
 
 
 @pytest.mark.parametrize(
-    "task",
+    ("made", "apart", "ratio"),
     [
-        task_of([RunningSum(), WindowSum(3)], 8),
-        task_of(RunningSum(), 8, circular=True),
-        task_of(Coefficients([1.0, 1.0], first=-1), 8),
+        *((RunningSum(), apart, ratio) for apart, ratio in ((1, 0.883), (12, 0.657), (24, 0.590))),
+        *((MovingAverage(24), apart, ratio) for apart, ratio in ((1, 0.642), (12, 0.520), (24, 0.520))),
+        *((Trend(24), apart, ratio) for apart, ratio in ((1, 0.908), (12, 0.693), (24, 0.670))),
     ],
 )
-def test_the_square_root_serves_one_causal_filter_only(task: Task) -> None:
-    with pytest.raises(InputError, match="causal"):
-        SquareRoot().strategy(task)
+def test_visits_apart_need_less_noise(made: Filter, apart: int, ratio: float) -> None:
+    """The root mean square error at 72 hourly bins and 3 visits, relative to visits at any time."""
+    errors = []
+    for most in (Contribution(3, per_bin=1, apart=apart), Contribution(3)):
+        strategy = factor([made], 72, contribution=most)
+        errors.append(math.sqrt(strategy.variances.mean()) * strategy.sensitivity(most))
+    assert errors[0] / errors[1] == pytest.approx(ratio, abs=2e-3)
 
 
-def test_the_better_of_two_is_chosen() -> None:
-    for one in (RunningSum(), Decay(0.9), Coefficients([1.0, -0.5])):
-        task = task_of(one, 100)
-        costs = [mechanism.strategy(task).ideal for mechanism in (Fourier(), SquareRoot())]
-        assert Least().strategy(task).ideal == min(costs)
-    assert isinstance(Least().strategy(task_of(RunningSum(), 100)), CausalStrategy)
-    assert isinstance(Least().strategy(task_of(Trend(5), 8)), CircularStrategy)
+def test_a_person_who_comes_back_for_ever_is_counted_in_full() -> None:
+    """Entries of the release beyond the bins that a strategy was made for must count as well."""
+    most = Contribution(1000, per_bin=1, apart=24)
+    strategy = causal_strategy([WindowSum(24)], 4096, band=1024)
+    weights = strategy.weights.astype(float)
+    released = np.zeros(24 * 1000 + len(weights))
+    for visit in range(1000):
+        released[24 * visit : 24 * visit + len(weights)] += weights
+    assert np.linalg.norm(released) <= strategy.sensitivity(most)
 
 
-def test_circles_are_as_long_as_the_filter_needs() -> None:
-    """A circle on which linear outputs are right, and no more than a few per cent longer than that needs."""
-    for filters, n, needed in ((RunningSum(), 100, 199), (WindowSum(7), 100, 106), (Coefficients([1.0]), 100, 100)):
-        assert needed <= task_of(filters, n).period <= 1.05 * needed
-    assert task_of(TEN["looking ahead"], 97).period >= 99
-    assert task_of(RunningSum(), 97, circular=True).period == 97
+@pytest.mark.parametrize("n", [5, 8, 64])
+def test_no_other_weights_on_a_circle_cost_less(n: int, rng: np.random.Generator) -> None:
+    """The least error is ||h^||_1^2 / N for unitary coefficients h^ (Cauchy and Schwarz), and 0.1 % is for rounding."""
+    h = rng.normal(size=n)
+    least = float(np.abs(np.fft.fft(h)).mean()) ** 2
+    strategy = factor([Coefficients(h)], n, circular=True)
+    norm = float(strategy.weights @ strategy.weights)
+    assert least * (1 - 1e-9) <= float(strategy.variances.mean()) * norm <= least * 1.001
+    for _ in range(5):
+        other = rng.normal(size=n)
+        assert (np.abs(fft.fft(h) / fft.fft(other)) ** 2).mean() * float(other @ other) >= least
 
 
-@pytest.mark.parametrize("period", [1, 2, 3, 8, 9])
-def test_frequencies_are_counted_as_often_as_they_stand_for(period: int) -> None:
-    assert multiplicity(period).sum() == period
-    series = np.random.default_rng(period).normal(size=period)
-    stored = np.abs(np.fft.rfft(series)) ** 2
-    assert (stored * multiplicity(period)).sum() / period == pytest.approx((series**2).sum())
+def test_frequencies_that_no_filter_uses_cost_nothing() -> None:
+    period_4 = Coefficients(np.tile([1.0, 0.0, 0.0, 0.0], 8))
+    strategy = factor([period_4], 32, circular=True)
+    spectrum = np.abs(fft.rfft(strategy.weights.astype(float)))
+    assert (spectrum[::8] > 0.1 * spectrum.max()).all()
+    assert np.delete(fft.rfft(strategy.kernels[0]), slice(0, None, 8)) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_released_numbers_are_a_shifted_filter_for_each_place() -> None:
-    """So that no place moves the release further than another."""
-    n = 9
-    circle = Fourier().strategy(task_of(Coefficients([1.0, 2.0, -0.5]), n, circular=True))
-    released = released_matrix(circle, n)
-    assert np.array_equal(released, toeplitz(released[:, 0], np.roll(released[:, 0], -1)[::-1]))
-    assert len({int((column.astype(object) ** 2).sum()) for column in released.T}) == 1
-    back = SquareRoot().strategy(task_of(RunningSum(), n))
-    norms = np.linalg.norm(released_matrix(back, n), axis=0)
-    assert (np.diff(norms) <= 0).all()
-    assert norms[0] <= norm_above(back.weights)
+def test_the_better_of_two_is_chosen_and_a_mechanism_may_be_named() -> None:
+    for made in (RunningSum(), WindowSum(7)):
+        error = {
+            name: float(strategy.variances.mean()) * norm_above(strategy.weights) ** 2
+            for name in ("least", "fourier", "square-root")
+            for strategy in [factor([made], 100, mechanism=name)]
+        }
+        assert error["least"] == min(error.values())
+    assert not factor([Coefficients([1.0, 2.0])], 30, mechanism="square-root").circular
 
 
-@pytest.mark.parametrize("weights", [[2**48], [2**62 - 1, 2**62 - 1], [-(2**31), 1], [3, 4]])
+@pytest.mark.parametrize(
+    ("filters", "options", "says"),
+    [
+        ([RunningSum()], {"mechanism": "paper"}, "mechanism="),
+        ([Trend(5)], {"mechanism": "square-root"}, "look back only"),
+        ([RunningSum()], {"mechanism": "square-root", "circular": True}, "look back only"),
+        ([WindowSum(9)], {"circular": True}, "around a circle of 8"),
+        ([Coefficients([1.0], first=9)], {}, "no tap"),
+    ],
+)
+def test_what_no_strategy_serves_is_refused(filters: list[Filter], options: dict[str, object], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        factor(filters, 8, **options)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=6))
 def test_a_norm_is_never_too_small_however_large_the_weights(weights: list[int]) -> None:
-    norm = norm_above(np.array(weights))
-    square = sum(weight**2 for weight in weights)
-    assert square <= Fraction(norm) ** 2 <= square * (1 + Fraction(1, 2**31))
+    exact = sum(weight**2 for weight in weights)
+    found = norm_above(np.array(weights, dtype=np.int64))
+    numerator, denominator = found.as_integer_ratio()
+    assert numerator**2 >= exact * denominator**2
+    assert found <= math.sqrt(exact) * (1 + 1e-9) + 1e-6
+
+
+def test_a_filter_whose_root_grows_is_released_as_one_of_the_same_size_that_does_not() -> None:
+    """1 + 3 z has a zero within the circle: its own root grows by 3 at each step."""
+    strategy = factor([Coefficients([1.0, 3.0])], 200, mechanism="square-root")
+    ideal = np.abs(np.fft.fft([1.0, 3.0], 4096)).mean() ** 2
+    cost: FloatArray = strategy.variances[0] * float(strategy.weights @ strategy.weights)
+    assert cost[-1] == pytest.approx(ideal, rel=0.01)

@@ -1,114 +1,117 @@
-"""Streams: what is published moment by moment, what it costs, and what is refused."""
+"""Streams: what is published moment by moment, what it costs, what it hides, and that no release is made twice."""
 
-import math
+import copy
+import pickle
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import integrate, linalg
 
-from cloakwork._checks import FloatArray
-from cloakwork.errors import CalibrationError, InputError, ReadingError
-from cloakwork.privacy import largest_mu, simulated_words
+from cloakwork.auditing import Verdict, audit
+from cloakwork.errors import BudgetError, InputError, ReadingError
+from cloakwork.privacy import Budget, largest_mu, private_words, simulated_words
 from cloakwork.series import (
     Coefficients,
+    Contribution,
     Decay,
     Filter,
-    Fourier,
     MovingAverage,
     PowerDecay,
     RunningSum,
+    Seasonal,
     SeriesCloak,
-    SquareRoot,
     Stream,
     Trend,
     WindowSum,
 )
-from cloakwork.series.causal_filter import History, constant_ratio
-from cloakwork.series.mechanisms import forgets, minimum_phase
-from tests.series.stream_kit import CASES, NAMES, dense, ratio, stream
+from cloakwork.series.stream import forgets
+from tests.forking import error_in_fork, needs_fork
+from tests.series.series_kit import CLAIM, dense
+
+CASES: list[tuple[Filter, int | None]] = [
+    (RunningSum(), 200),
+    (WindowSum(24), 200),
+    (WindowSum(24), None),
+    (Decay(0.9), 200),
+    (Decay(0.9), None),
+    (PowerDecay(0.5), 200),
+    (MovingAverage(7), 200),
+    (MovingAverage(7), None),
+    (Seasonal(12, 3), None),
+    (Coefficients([1.0, -0.5, 0.25]), None),
+    (Coefficients([0.05, 0.25, 0.4, 0.25, 0.05]), None),
+    (Coefficients([1.0, 3.0]), 200),
+    (Coefficients([-1.0, 0.0, 2.0], first=3), None),
+]
+NAMES = [f"{made.name}-{horizon}" for made, horizon in CASES]
 
 
-@pytest.fixture
-def same_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pushing draws what simulating with seed 5 does."""
-    monkeypatch.setattr("cloakwork.series.stream.private_words", simulated_words(np.random.default_rng(5)))
+def stream(what: Filter, horizon: int | None, **options: Any) -> Stream:
+    return Stream(what, horizon, **{**CLAIM, **options})
 
 
-@pytest.mark.parametrize(("what", "horizon", "band"), CASES, ids=NAMES)
-def test_without_its_noise_the_output_is_the_filter(what: Filter, horizon: int | None, band: int | None) -> None:
-    one = stream(what, horizon, band)
+@pytest.mark.parametrize(("what", "horizon"), CASES, ids=NAMES)
+def test_without_its_noise_the_output_is_the_filter(what: Filter, horizon: int | None) -> None:
+    made = stream(what, horizon)
     x = np.random.default_rng(1).integers(-1000, 1000, size=(2, 150))
     x[1] = 0
-    runs = [one.simulate(row, rng=np.random.default_rng(3)).values for row in x]
+    runs = [made.simulate(row, rng=np.random.default_rng(3)).values for row in x]
     np.testing.assert_allclose(runs[0] - runs[1], dense(what, 150) @ x[0], atol=2e-8)
 
 
-@pytest.mark.usefixtures("same_words")
-@pytest.mark.parametrize(("what", "horizon", "band"), CASES, ids=NAMES)
-def test_pushing_value_by_value_is_simulating_at_once(what: Filter, horizon: int | None, band: int | None) -> None:
-    one = stream(what, horizon, band)
+@pytest.mark.parametrize(("what", "horizon"), CASES, ids=NAMES)
+def test_pushing_value_by_value_is_simulating_at_once(
+    what: Filter, horizon: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloakwork.series.stream.private_words", simulated_words(np.random.default_rng(5)))
+    made = stream(what, horizon)
     x = np.random.default_rng(1).integers(0, 100, size=200)
-    simulated = one.simulate(x, rng=np.random.default_rng(5))
-    moments = [one.push(int(value)) for value in x[:100]]
-    rest = one.extend(x[100:])
+    simulated = made.simulate(x, rng=np.random.default_rng(5))
+    moments = [made.push(int(value)) for value in x[:100]]
+    rest = made.extend(x[100:])
     np.testing.assert_allclose([moment.value for moment in moments], simulated.values[:100], atol=1e-7)
     np.testing.assert_allclose(rest.values, simulated.values[100:], atol=1e-7)
     np.testing.assert_array_equal(rest.standard_deviation, simulated.standard_deviation[100:])
     assert [moment.time for moment in moments] == list(range(100))
-    assert one.time == 200
+    assert made.time == 200
 
 
-@pytest.mark.usefixtures("same_words")
-def test_an_output_does_not_depend_on_what_comes_later() -> None:
-    x = np.arange(60)
-    first = stream(RunningSum(), 60).simulate(x, rng=np.random.default_rng(1)).values
-    x[40:] = 7
-    second = stream(RunningSum(), 60).simulate(x, rng=np.random.default_rng(1)).values
-    np.testing.assert_allclose(first[:40], second[:40], atol=1e-9)
-    assert np.abs(first[40:] - second[40:]).min() > 1
+@pytest.mark.parametrize(("what", "horizon"), CASES, ids=NAMES)
+def test_the_stated_variances_are_those_of_the_dense_matrices(what: Filter, horizon: int | None) -> None:
+    made, n = stream(what, horizon), 150
+    weights = np.pad(made.cloak.strategy.weights.astype(float), (0, n))[:n]
+    rows = np.linalg.solve(linalg.toeplitz(weights, np.zeros(n)).T, dense(what, n).T).T
+    np.testing.assert_allclose((rows**2).sum(axis=1) * made.noise.variance, made.variances[:n], rtol=1e-7)
 
 
-@pytest.mark.parametrize(("what", "horizon", "band"), CASES, ids=NAMES)
-def test_the_stated_variances_are_those_of_the_dense_matrices(
-    what: Filter, horizon: int | None, band: int | None
-) -> None:
-    one = stream(what, horizon, band)
-    n = 150
-    strategy = linalg.toeplitz(np.pad(one.weights, (0, n))[:n], np.zeros(n))
-    rows = np.linalg.solve(strategy.T, dense(what, n).T).T
-    np.testing.assert_allclose((rows**2).sum(axis=1) * (ratio(one) ** 2 + 1 / 12), one.variances[:n], rtol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("what", "horizon"),
-    [(RunningSum(), 64), (WindowSum(24), 64), (Decay(0.9), 64), (MovingAverage(7), 40)],
-)
+@pytest.mark.parametrize(("what", "horizon"), [(RunningSum(), 64), (WindowSum(24), 64), (MovingAverage(7), 40)])
 def test_the_measured_error_is_within_3_percent(what: Filter, horizon: int) -> None:
-    one = stream(what, horizon)
-    errors = one.simulate(np.zeros((8_000, horizon)), rng=np.random.default_rng(2)).values
-    assert float((errors**2).mean()) == pytest.approx(one.expected_mse, rel=0.03)
-    late = (errors[:, -1] ** 2).mean()
-    assert float(late) == pytest.approx(one.standard_deviation(horizon - 1) ** 2, rel=0.06)
+    made = stream(what, horizon)
+    errors = made.simulate(np.zeros((8_000, horizon)), rng=np.random.default_rng(2)).values
+    assert float((errors**2).mean()) == pytest.approx(made.expected_mse, rel=0.03)
+    assert float((errors[:, -1] ** 2).mean()) == pytest.approx(made.variances[-1], rel=0.06)
 
 
-@pytest.mark.usefixtures("same_words")
 @pytest.mark.parametrize("what", [Decay(0.8), WindowSum(6)])
 def test_an_endless_stream_keeps_its_error(what: Filter) -> None:
-    one = stream(what, None)
-    values = one.extend(np.zeros(30_000)).values
+    made = stream(what, None)
+    values = made.extend(np.zeros(30_000)).values
     for part in np.split(values[10_000:], 2):
-        assert float((part**2).mean()) == pytest.approx(one.expected_mse, rel=0.1)
+        assert float((part**2).mean()) == pytest.approx(made.expected_mse, rel=0.15)
 
 
 @pytest.mark.parametrize(
-    "what",
-    [Decay(0.9), WindowSum(24), MovingAverage(7), Coefficients([1.0, 3.0]), Coefficients([1.0, 2.0, 1.0])],
+    "what", [Decay(0.9), WindowSum(24), MovingAverage(7), Coefficients([1.0, 3.0]), Coefficients([1.0, 2.0, 1.0])]
 )
 def test_in_the_long_run_a_stream_is_as_good_as_the_best_on_a_circle(what: Filter) -> None:
     """Against the integral of |H| over the circle, by another library's quadrature."""
-    taps = what.taps(1 << 14).values
+    taps = what.cut(1 << 14).values
     corners = np.linspace(0, np.pi, 25)[1:-1]
     mean = integrate.quad(
         lambda t: float(abs(np.polyval(taps[::-1], np.exp(1j * t)))), 0, np.pi, points=corners, limit=500
@@ -117,157 +120,176 @@ def test_in_the_long_run_a_stream_is_as_good_as_the_best_on_a_circle(what: Filte
     assert 1 - 1e-6 < stream(what, None).expected_mse / ideal < 1.005
 
 
-def test_a_short_band_costs_more_and_remembers_less() -> None:
-    whole, cut = stream(RunningSum(), 1024), stream(RunningSum(), 1024, 128)
-    assert whole.expected_mse < cut.expected_mse < 1.5 * whole.expected_mse
-    assert cut.band == 128
-    assert cut.memory == 4 * 128
-    assert whole.memory == 4 * 1024
+@pytest.mark.parametrize("what", [RunningSum(), WindowSum(24), Decay(0.9)])
+def test_timely_outputs_cost_no_more_than_those_of_a_circle(what: Filter) -> None:
+    batch = SeriesCloak(what, 512, **CLAIM, mechanism="fourier")
+    assert stream(what, 512).expected_mse <= batch.expected_mse * 1.001
 
 
-def test_streams_have_at_most_the_error_of_the_circular_mechanism() -> None:
-    for what in (RunningSum(), WindowSum(24), Decay(0.9)):
-        one = stream(what, 512)
-        circular = SeriesCloak(what, 512, epsilon=1.0, delta=1e-6, mechanism=Fourier())
-        assert one.expected_mse <= circular.expected_mse * 1.001
-        assert one.batch_mse <= circular.expected_mse
+@pytest.mark.parametrize(("what", "horizon"), CASES, ids=NAMES)
+def test_the_shift_of_all_releases_together_meets_the_guarantee(what: Filter, horizon: int | None) -> None:
+    """A change of three units at any time, by brute force; other neighbours are mixtures of these."""
+    made = stream(what, horizon, contribution=3)
+    weights = np.trim_zeros(made.cloak.strategy.weights.astype(float), "b")
+    n = horizon or 2 * len(weights)
+    columns = linalg.toeplitz(np.pad(weights, (0, n))[:n], np.zeros(n))
+    shift, sigma = 3 * np.linalg.norm(columns, axis=0).max(), made.noise.table.ratio
+    deltas = [
+        pld.from_gaussian_mechanism(
+            factor * sigma, sensitivity=shift, value_discretization_interval=1e-4
+        ).get_delta_for_epsilon(1.0)
+        for factor in (1.0, 0.8)
+    ]
+    assert 0.97e-6 < deltas[0] < 1.01e-6, "neither too little noise nor needlessly much"
+    assert deltas[1] > 5e-6
+    assert made.noise.delta(1.0) <= 1e-6 * (1 + 1e-9)
+
+
+def test_visits_apart_need_less_noise_in_a_stream_as_well() -> None:
+    most = Contribution(28, per_bin=1, apart=12)
+    apart, anywhere = (stream(MovingAverage(24), 672, contribution=each) for each in (most, 28))
+    assert apart.expected_mse < 0.2 * anywhere.expected_mse
+
+
+def test_an_audit_of_the_outputs_finds_nothing_and_half_the_guarantee_false() -> None:
+    made = stream(RunningSum(), 3, delta=1e-2)
+
+    def outputs(database: int, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        x = np.zeros((size, 3))
+        x[:, 1] = database
+        return made.simulate(x, rng=rng).values
+
+    def judged(epsilon: float) -> Verdict:
+        rng = np.random.default_rng(4)
+        return audit(outputs, epsilon=epsilon, delta=1e-2, reports=6_000, rng=rng).verdict
+
+    assert judged(1.0) is not Verdict.VIOLATION
+    assert judged(0.5) is Verdict.VIOLATION
+
+
+def test_noise_is_fresh_for_each_push_and_each_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[bytes] = []
+
+    def noted(count: int) -> NDArray[np.uint64]:
+        words = private_words(count)
+        drawn.append(words.tobytes())
+        return words
+
+    monkeypatch.setattr("cloakwork.series.stream.private_words", noted)
+    values = [[stream(WindowSum(3), 50).push(5).value for _ in range(20)] for _ in range(2)]
+    assert len(drawn) == len(set(drawn)) == 40
+    assert len(set(values[0] + values[1])) > 35
+
+
+def test_streams_that_share_a_guarantee_count_all_their_draws_and_add_up_in_a_budget() -> None:
+    alone, together = (stream(RunningSum(), 50, together=number) for number in (1, 1000))
+    assert together.noise.draws == 1000 * alone.noise.draws
+    assert Budget().series(alone).epsilon(1e-6) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_nothing_is_released_beyond_the_horizon() -> None:
+    made = stream(RunningSum(), 5)
+    made.extend([1, 2, 3])
+    with pytest.raises(BudgetError, match="2 of 5 left"):
+        made.extend([1, 1, 1])
+    made.extend([1, 1])
+    with pytest.raises(BudgetError, match="0 of 5 left"):
+        made.push(0)
+    with pytest.raises(ReadingError, match="up to 5"):
+        made.simulate(np.zeros(6), rng=np.random.default_rng(1))
+
+
+def test_threads_share_one_budget_and_one_history() -> None:
+    made, times = stream(RunningSum(), 400), list[int]()
+
+    def work() -> None:
+        times.extend(made.push(1).time for _ in range(100))
+
+    threads = [Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(times) == list(range(400))
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_stream_cannot_be_copied_or_changed(copied: Any) -> None:
+    made = stream(RunningSum(), 5)
+    with pytest.raises(BudgetError, match="copied"):
+        copied(made)
+    with pytest.raises(AttributeError, match="stream"):
+        made.epsilon = 2.0
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_cannot_go_on_with_a_stream() -> None:
+    made = stream(RunningSum(), 5)
+    assert error_in_fork(lambda: made.push(1)) == "BudgetError"
+    assert made.push(1).time == 0
+
+
+def test_a_stream_that_was_interrupted_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the same values were pushed again, one event would count twice."""
+    made = stream(RunningSum(), 100)
+    made.push(3)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(made.noise), "draw", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            made.extend([1, 2, 3])
+    for again in (lambda: made.push(1), lambda: made.extend([1, 2, 3])):
+        with pytest.raises(BudgetError, match="interrupted"):
+            again()
 
 
 @pytest.mark.parametrize(
-    ("what", "says"),
+    ("what", "horizon", "says"),
     [
-        (RunningSum(), "running-sum"),
-        (PowerDecay(1.0), "power-1"),
-        (WindowSum(100_000), "window-100000"),
-        (Trend(5), "2 values ahead"),
+        (RunningSum(), None, "horizon"),
+        (PowerDecay(1.0), None, "horizon"),
+        (Trend(5), 9, "looks 2 values ahead"),
+        (RunningSum(), 0, "horizon=0"),
+        ("running-sum", 5, "filter"),
     ],
 )
-def test_filters_that_an_endless_stream_cannot_serve_are_refused(what: Filter, says: str) -> None:
+def test_filters_that_a_stream_cannot_serve_are_refused(what: Any, horizon: int | None, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        stream(what, None)
+        stream(what, horizon)
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "says"),
-    [
-        ({"horizon": 0}, InputError, "horizon=0"),
-        ({"band": 0}, InputError, "band=0"),
-        ({"horizon": None, "band": 100_000}, InputError, "65536"),
-        ({"contribution": 1.5}, CalibrationError, r"contribution=1\.5"),
-        ({"epsilon": -1}, CalibrationError, "epsilon=-1"),
-        ({"delta": 0}, CalibrationError, "delta=0"),
-    ],
+    ("value", "says"), [(10**400, "value"), (2**60, "too large"), ([3], "one value"), (2.5, "not")]
 )
-def test_arguments_out_of_range_are_refused(options: dict[str, object], error: type[Exception], says: str) -> None:
-    given: dict[str, object] = {"horizon": 10, "epsilon": 1.0, "delta": 1e-6} | options
-    with pytest.raises(error, match=says):
-        Stream(Decay(0.5), given.pop("horizon"), **given)  # type: ignore[arg-type]
+def test_a_value_that_cannot_be_taken_is_refused_and_spends_nothing(value: Any, says: str) -> None:
+    made = stream(RunningSum(), 100)
+    with pytest.raises(ReadingError, match=says):
+        made.push(value)
+    with pytest.raises(ReadingError):
+        made.extend([[1, 2]])
+    assert made.time == 0
+    wholes: list[Any] = [3, 3.0, np.int16(3), np.array(3), True]
+    assert [made.push(whole).time for whole in wholes] == list(range(5))
 
 
-@pytest.mark.parametrize("value", [31.4159, float("nan"), float("inf"), "none", None, 3e18, 31 << 60])
-def test_a_value_that_cannot_be_taken_is_refused_unseen_and_unspent(value: object) -> None:
-    one = stream(RunningSum(), 10)
-    with pytest.raises(ReadingError) as problem:
-        one.push(value)  # type: ignore[arg-type]
-    assert "31" not in str(problem.value).replace(f"{2.0**61 / np.abs(one.weights).sum():.3g}", "")
-    assert one.time == 0
+def test_an_explanation_adds_what_only_streams_have() -> None:
+    text = str(stream(RunningSum(), 100).explain())
+    assert "later values depend on earlier outputs" in text
+    assert "After a crash" in text
+    moment = stream(WindowSum(1), 5).push(3)
+    assert moment.band(0.5) == pytest.approx(0.6745 * moment.standard_deviation, rel=1e-3)
 
 
-def test_lists_that_cannot_be_taken_are_refused() -> None:
-    one = stream(RunningSum(), 10)
-    for values, says in (
-        ([1.0, 0.5], r"values\[1\]"),
-        ([[1, 2]], r"\(1, 2\)"),
-        ([], "values has shape"),
-        (7, "values has shape"),
-    ):
-        with pytest.raises(ReadingError, match=says):
-            one.extend(values)
-    with pytest.raises(ReadingError, match="11 values"):
-        one.simulate(np.zeros(11), rng=np.random.default_rng(1))
-    with pytest.raises(CalibrationError, match="generator"):
-        one.simulate(np.zeros(10), rng=1)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="time=10"):
-        one.standard_deviation(10)
-    assert one.time == 0
-
-
-def test_whole_floats_and_numpy_numbers_are_whole() -> None:
-    one = stream(RunningSum(), 10)
-    for value in (3.0, np.float64(3), np.int32(3), -3, True):
-        one.push(value)  # type: ignore[arg-type]
-    assert one.time == 5
-
-
-def test_an_explanation_shows_stream_and_batch_together() -> None:
-    one = stream(RunningSum(), 1024, 64)
-    text = str(one.explain())
-    for number in (math.sqrt(one.expected_mse), math.sqrt(one.batch_mse), math.sqrt(one.variances[-1])):
-        assert f"{number:.4g}" in text
-    assert f"{one.expected_mse / one.batch_mse:.3g} times" in text
-    assert "cost nothing" in str(stream(Decay(0.9), None).explain())
-    assert repr(one) == "Stream(running-sum, horizon=1024, epsilon=1, delta=1e-06, time=0)"
-
-
-def test_the_band_of_a_moment_is_that_of_the_normal_law() -> None:
-    moment = stream(RunningSum(), 4).push(2)
-    assert moment.band() == pytest.approx(1.959964 * moment.standard_deviation, rel=1e-6)
-    with pytest.raises(InputError, match=r"confidence=1\.5"):
-        moment.band(1.5)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(-50, 50), min_size=1, max_size=12).filter(lambda w: w[0] != 0))
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-20, 20), min_size=1, max_size=6))
 def test_weights_forget_when_all_their_zeros_are_beyond_the_circle(weights: list[int]) -> None:
-    zeros = np.abs(np.roots(weights[::-1]))
-    closest = float(np.min(np.abs(zeros - 1), initial=1.0))
-    if closest > 0.05:
-        assert forgets(np.array(weights)) == bool((zeros > 1).all())
-    elif closest < 1e-9:
-        assert not forgets(np.array(weights))
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(-50, 50), min_size=1, max_size=12).filter(any))
-def test_minimum_phase_keeps_all_sizes_and_moves_zeros_out(values: list[int]) -> None:
-    given_, found = np.array(values, dtype=float), minimum_phase(np.array(values, dtype=float))
-    angles = np.exp(1j * np.linspace(0, np.pi, 50))
-    before, after = (np.abs(np.polyval(one[::-1], angles)) for one in (given_, found))
-    np.testing.assert_allclose(after, before, atol=0.02 * before.max())
-    assert (np.abs(np.roots(found[::-1])) > 0.95).all()
-
-
-def test_a_strategy_for_streams_refuses_what_is_not_one_filter_looking_back() -> None:
-    for mechanism in (SquareRoot(), SquareRoot(5)):
-        with pytest.raises(InputError, match="causal"):
-            SeriesCloak(Trend(5), 100, epsilon=1.0, delta=1e-6, mechanism=mechanism)
-    with pytest.raises(InputError, match=r"damping=1\.5"):
-        SquareRoot(5, 1.5)
-
-
-@pytest.mark.parametrize("reach", [1, 2, 7])
-def test_a_history_is_the_last_numbers_newest_first(reach: int) -> None:
-    history = History(reach, np.int64)
-    for number in range(100):
-        history.add(number)
-        assert history.recent.tolist() == list(range(number, max(number - reach, -1), -1))
-    assert history.size == 2 * reach
-
-
-@pytest.mark.parametrize(
-    ("values", "horizon", "expected"),
-    [
-        ([1.0, 1.0, 1.0], 3, 1.0),
-        ([1.0, 1.0, 1.0], 4, None),
-        ([2.0, 1.0, 0.5], 3, 0.5),
-        ([2.0, 1.0, 0.6], 3, None),
-        ([0.0, 1.0, 0.5], 3, None),
-        ([1.0], 1, 1.0),
-        ([1.0], 2, None),
-        (0.5 ** np.arange(61.0), None, 0.5),
-    ],
-)
-def test_a_filter_with_a_constant_ratio_is_known(
-    values: list[float] | FloatArray, horizon: int | None, expected: float | None
-) -> None:
-    assert constant_ratio(np.asarray(values), horizon) == expected
+    if not weights[0]:
+        return
+    roots = np.roots(np.trim_zeros(weights, "b")[::-1])
+    nearest = np.abs(np.abs(roots) - 1).min(initial=1.0)
+    if nearest > 1e-2:
+        assert forgets(np.array(weights)) == bool((np.abs(roots) > 1).all())

@@ -34,7 +34,6 @@ _INPUT_OPTIONS = {
 # more options of some commands; those that read a store have one by default
 _OPTIONS_OF = {
     "calibrate": {"--readings": ""},
-    "series": {"--filter": ""},
     **{command: {"--store": _STORE_HINT} for command in ("export", "erase", "token list", "token revoke")},
 }
 # options of every command that take no value
@@ -96,7 +95,7 @@ def missing_input(words: Sequence[str]) -> str | None:
     for word, following in zip(words, [*words, ""][1:], strict=True):
         option, given, value = word.partition("=")
         file = value if given else following
-        if option in options and file and (option != "--filter" or file.endswith(".csv")):  # others are no files
+        if option in options and file:
             inputs.append((file, options[option]))
             named.add(option)
     if "--store" in options and "--store" not in named:

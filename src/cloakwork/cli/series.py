@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from cloakwork.cli.arguments import Json
@@ -15,12 +16,9 @@ from cloakwork.errors import InputError
 from cloakwork.series import (
     HOUR,
     Bins,
-    Coefficients,
-    CountedSeries,
+    Counts,
     Published,
     count_events,
-    describe_coefficients,
-    filter_costs,
     parse_filters,
     read_counts,
     span_text,
@@ -31,10 +29,10 @@ from cloakwork.series import (
 _FORMS = {"out": (".csv", ".parquet"), "plot": (".png", ".svg", ".pdf")}
 _OPTIONS = {"filters": "--filter", "start": "--from", "end": "--to"}  # others have their own names
 _PARAMETER = re.compile(
-    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|rows)=(?=\S)"
+    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|rows|apart)=(?=\S)"
     r"|(most_per_event|most_per_person|series_by)(?:=(?=\S))?)"
 )
-_COST_KEYS = ("name", "root_mean_square_error", "typical_level", "share")
+_MOSTLY_NOISE = 0.8  # of the typical level
 _REMEDIES = {
     "rows": " To take the rows in their order, whatever their times, give --rows instead of --from, --to and --every.",
     "series_by": " Give --series-by to tell several series apart.",
@@ -44,6 +42,7 @@ _GOES_WITH = {  # options that need another one
     "most_per_event": "value",
     "step": "value",
     "most_per_person": "person",
+    "apart": "person",
     "contribution": "counts",
     "rows": "counts",
     "names": "series_by",
@@ -82,15 +81,16 @@ def series(
         typer.Option(
             "--filter",
             metavar="FILTER",
-            help="running-sum, window:24, average:24, decay:0.9, power:1, trend:24, seasonal:24x4 or a CSV file of "
-            "coefficients; widths are in bins, window:1 is each bin as it is. Repeat for more: they share the claim.",
+            help="running-sum, window:24, average:24, decay:0.9, power:1, trend:24, seasonal:24x4 or any taps, "
+            "such as taps:0.5,0.25; widths are in bins, window:1 is each bin as it is. Repeat for more: they share the "
+            "guarantee.",
         ),
     ] = None,
     fullest: Annotated[
         bool, typer.Option("--fullest", help="Instead, name the series with nearly the largest sum; no delta.")
     ] = False,
     epsilon: Annotated[float, typer.Option(help="Privacy loss, smaller hides more; each run spends it anew.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="About the probability that the claim fails; spent anew.")] = 1e-6,
+    delta: Annotated[float, typer.Option(help="About the probability that the guarantee fails; spent anew.")] = 1e-6,
     time: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Times, ISO 8601 or Unix; default: one called time, timestamp or date."),
@@ -120,11 +120,15 @@ def series(
     most_per_person: Annotated[
         float | None, typer.Option(metavar="K", help="With --person: how many events (or how much value) of one count.")
     ] = None,
+    apart: Annotated[
+        str | None,
+        typer.Option(metavar="SPAN", help="With --person: a person counts once within this time, for less noise."),
+    ] = None,
     counts: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The file has one row for each bin: whole numbers to publish.")
     ] = None,
     contribution: Annotated[
-        float | None, typer.Option(metavar="K", help="With --counts: how much one event or person adds; default 1.")
+        int | None, typer.Option(metavar="K", help="With --counts: how much one event or person adds; default 1.")
     ] = None,
     rows: Annotated[
         int | None,
@@ -151,19 +155,21 @@ def series(
 
     For example: cloakwork series visits.csv --filter average:24 --from 2026-10-01 --to 2026-11-01 --plot visits.png
     """
-    bound = "contribution"
+    level = "user" if person else "event"
+    bound = "contribution" if counts is not None else "most_per_person" if person else "most_per_event" if value else ""
     try:
         _check_options(context)
         made = () if fullest else parse_filters(filters or ())
         listed = [] if names is None else [name.strip() for name in names.split(",")]
-        added = 1.0 if contribution is None else contribution
+        added = 1 if contribution is None else contribution
         if counts is not None and rows is not None:
             counted = read_counts(source, counts, rows, contribution=added)
         else:
+            width = HOUR if every is None else parse_span("--every", every)
             bins = Bins.between(
                 parse_moment("--from", start or ""),
                 parse_moment("--to", end or ""),
-                every=HOUR if every is None else parse_span("--every", every),
+                every=width,
                 series=max(len(listed), 1),
             )
             size = source.stat().st_size if source.is_file() else bins.end - bins.start
@@ -189,30 +195,30 @@ def series(
                         step=step,
                         person=person,
                         most_per_person=most_per_person,
+                        apart=None if apart is None else _bins_apart(apart, width),
                         series_by=series_by,
                         names=listed,
                         progress=progress,
                     )
-        bound = counted.bound
         if fullest:
-            _note_input(counted, time, counts, person)
-            _say_fullest(counted, counted.fullest(epsilon), epsilon, json=json)
+            chosen = counted.fullest(epsilon)
+            _note_input(counted)
+            _say_fullest(counted, chosen, epsilon, json=json)
             return
         old = [path for path in (out, plot) if path is not None and path.is_file()]
         with busy("publishing"):
-            cloak = counted.series.cloak(made, epsilon=epsilon, delta=delta)
-            published = cloak.release(counted.series.values)
+            published = counted.cloak(made, epsilon=epsilon, delta=delta).release(counted.values)
             _write(counted, published, out, plot, compare=compare)
     except InputError as problem:
         raise _in_options(problem, bound) from None
-    for text, used in zip(filters or (), made, strict=True):
-        if isinstance(used, Coefficients):
-            note(f"{text}: {describe_coefficients(used)}")
-    _note_input(counted, time, counts, person)
+    _note_input(counted)
     if json:
-        as_json(_summary(counted, published, out, plot))
+        as_json(_summary(counted, published, level, out, plot))
     else:
-        _say_summary(counted, published, counts)
+        advice = "--contribution is how much one event or person may add." if counts is not None else ""
+        if not person and counts is None:
+            advice = "To hide everything that one person did, give --person."
+        _say_summary(counted, published, advice)
     note("wrote " + " and ".join(f"over {path}" if path in old else str(path) for path in (out, plot) if path))
 
 
@@ -231,9 +237,8 @@ def _check_options(context: typer.Context) -> None:
             raise InputError(f"{_option(name)}: {text}")
     if "rows" not in given and not {"start", "end"} <= given:
         raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
-    inputs = (options["source"], *(Path(text) for text in options["filters"] or () if text.lower().endswith(".csv")))
     for path in (options["out"], options["plot"] or options["out"]):
-        refuse_input(path, *inputs)
+        refuse_input(path, options["source"])
 
 
 def _given(context: typer.Context) -> set[str]:
@@ -246,16 +251,27 @@ def _given(context: typer.Context) -> set[str]:
     return given
 
 
+def _bins_apart(apart: str, width: int) -> int:
+    """The number of bins between two visits of a person that count."""
+    span = parse_span("--apart", apart)
+    if span % width:
+        raise InputError(f"--apart {apart}: give a whole number of bins of {span_text(width)}.")
+    return span // width
+
+
 def _in_options(problem: InputError, bound: str) -> InputError:
     """The same error in terms of options; `bound` is the parameter behind the contribution."""
-    text = _PARAMETER.sub(
-        lambda match: _option(match[1] or match[2], bound) + " " * match[0].endswith("="), str(problem)
-    )
+    text = _options_in(str(problem), bound)
     parameter: Any = problem.values.get("parameter", ())
     named = [_option(name, bound) for name in ((parameter,) if isinstance(parameter, str) else parameter)]
     missing = ", ".join(option for option in named if option not in text)
     text = f"{missing}: {text}" if missing else text
     return InputError(text + _REMEDIES.get(str(problem.values.get("remedy")), ""), **problem.values)
+
+
+def _options_in(text: str, bound: str = "contribution") -> str:
+    """The text with options in place of parameters."""
+    return _PARAMETER.sub(lambda match: _option(match[1] or match[2], bound) + " " * match[0].endswith("="), text)
 
 
 def _option(parameter: str, bound: str = "contribution") -> str:
@@ -264,35 +280,27 @@ def _option(parameter: str, bound: str = "contribution") -> str:
     return _OPTIONS.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
-def _note_input(counted: CountedSeries, time: str | None, counts: str | None, person: str | None) -> None:
-    """Note how the command was understood, and how limits changed the data."""
-    column, unused = counted.time_column, counted.unused_counts
-    if column is not None and time is None and (counts is not None or column.lower() not in {"time", "timestamp"}):
-        note(f"times are taken from column {column}: give --time for another column.")
-    if unused is not None:
-        ready = f"if it holds counts, one row for each bin, give --counts {unused}; " if person is None else ""
-        note(
-            f"each row counts as one event, and column {unused} is not used: {ready}to add up its values, give --value "
-            f"{unused}."
-        )
+def _note_input(counted: Counts) -> None:
+    """Note how the file was understood, and how limits changed the data."""
+    for text in counted.notes:
+        note(_options_in(text))
     note_secretly(counted.remarks)
 
 
-def _write(counted: CountedSeries, published: Published, out: Path, plot: Path | None, *, compare: bool) -> None:
+def _write(counted: Counts, published: Published, out: Path, plot: Path | None, *, compare: bool) -> None:
     """Write all files, or none."""
     with ExitStack() as stack:
-        part = stack.enter_context(part_of(out))
-        write_published(counted, published, part, out.suffix)
+        write_published(counted, published, stack.enter_context(part_of(out)), out.suffix)
         if plot is not None:
-            from cloakwork.series import draw_series  # noqa: PLC0415 - Matplotlib is slow to load
+            from cloakwork.series import write_picture  # noqa: PLC0415 - Matplotlib is slow to load
 
             picture = stack.enter_context(part_of(plot))
             if compare and picture != plot.resolve():
                 os.close(os.open(picture, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # readable by its owner only
-            draw_series(picture, plot.suffix.lower(), counted, published, compare=compare)
+            write_picture(counted, published, picture, plot.suffix.lower(), compare=compare)
 
 
-def _say_fullest(counted: CountedSeries, name: str, epsilon: float, *, json: bool) -> None:
+def _say_fullest(counted: Counts, name: str, epsilon: float, *, json: bool) -> None:
     if json:
         as_json({"source": counted.title, "fullest": name, "of": list(counted.names), "epsilon": epsilon, "delta": 0.0})
         return
@@ -301,7 +309,19 @@ def _say_fullest(counted: CountedSeries, name: str, epsilon: float, *, json: boo
     say(f"spent: epsilon {epsilon:g}, delta 0. Publishing more about the same data spends more.")
 
 
-def _say_summary(counted: CountedSeries, published: Published, counts: str | None) -> None:
+def _costs(published: Published) -> list[dict[str, Any]]:
+    """The error of each filter beside the mean size of its published values, both public."""
+    cloak = published.cloak
+    roots = np.sqrt(cloak.expected_mses).tolist()
+    levels = np.abs(published.values).mean(axis=(1, 2)).tolist()
+    shares = [root / level if level else None for root, level in zip(roots, levels, strict=True)]
+    return [
+        {"name": made.name, "root_mean_square_error": root, "typical_level": level, "share": share}
+        for made, root, level, share in zip(cloak.filters, roots, levels, shares, strict=True)
+    ]
+
+
+def _say_summary(counted: Counts, published: Published, advice: str) -> None:
     cloak, bins = published.cloak, counted.bins
     each = f" for each of {len(counted.names):,} series" if len(counted.names) > 1 else ""
     if bins is None:
@@ -309,19 +329,17 @@ def _say_summary(counted: CountedSeries, published: Published, counts: str | Non
     else:
         length = f"{cloak.n:,} bin{'' if cloak.n == 1 else 's'} of {span_text(bins.every)}"
         say(f"{counted.title}: {length}{each}, from {utc_text(bins.start)} to {utc_text(bins.end)}")
-    advice = " To hide everything that one person did, give --person." if counted.level == "event" else ""
-    if counts is not None:
-        advice = " --contribution is how much one event or person may add."
-    say(f"{counted.hides}{advice}")
-    for cost in filter_costs(published):
-        remedy = ": use longer bins (--every), a wider filter or a larger --epsilon" if cost.mostly_noise else ""
-        say(f"  {cost.name}: {cost}{remedy}")
+    say(f"{counted.hides} {advice}".strip())
+    for cost in _costs(published):
+        level = "about as large as the values: use longer bins (--every), a wider filter or a larger --epsilon"
+        if cost["share"] is not None and cost["share"] < _MOSTLY_NOISE:
+            level = f"{100 * cost['share']:.2g} % of the typical level"
+        say(f"  {cost['name']}: off by {cost['root_mean_square_error']:.3g} (root mean square), {level}")
     say(f"spent: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}. Publishing more about the same data spends more.")
 
 
-def _summary(counted: CountedSeries, published: Published, out: Path, plot: Path | None) -> dict[str, object]:
-    cloak, bins, explained = published.cloak, counted.bins, published.explain()
-    costs = [(cost.name, cost.error, cost.typical, cost.share) for cost in filter_costs(published)]
+def _summary(counted: Counts, published: Published, level: str, out: Path, plot: Path | None) -> dict[str, object]:
+    cloak, bins, explained = published.cloak, counted.bins, published.cloak.explain()
     return {
         "source": counted.title,
         "from": None if bins is None else utc_text(bins.start),
@@ -329,16 +347,14 @@ def _summary(counted: CountedSeries, published: Published, out: Path, plot: Path
         "every_seconds": None if bins is None else bins.every / 1000,
         "bins": cloak.n,
         "series": list(counted.names),
-        "level": counted.level,
+        "level": level,
         "hides": counted.hides,
-        "contribution": cloak.contribution,
-        "step": None if cloak.whole else cloak.step,
+        "contribution": cloak.contribution.total * cloak.step,
+        "step": cloak.step,
         "epsilon": cloak.epsilon,
         "delta": cloak.delta,
-        "filters": [dict(zip(_COST_KEYS, cost, strict=True)) for cost in costs],
+        "filters": _costs(published),
         "expected_mse": cloak.expected_mse,
-        "rounding_cost": cloak.rounding_cost,
-        "papers_mse": cloak.papers_mse,
         "out": str(out),
         "plot": None if plot is None else str(plot),
         "explanation": {

@@ -36,8 +36,11 @@ class GaussianRelease(Protocol):
 class SeriesRelease(Protocol):
     """A cloak that releases a whole series, a stream or tables at its claim."""
 
-    epsilon: float
-    delta: float
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def delta(self) -> float: ...
 
     @property
     def noise(self) -> object: ...
@@ -92,7 +95,7 @@ class Budget:
 
     def series(self, cloak: SeriesRelease, *, times: int = 1) -> "Budget":
         """Add releases of a series, a stream or marginals: exactly for Gaussian noise, otherwise by their claim."""
-        instance_of("cloak", cloak, SeriesRelease, "a SeriesCloak, a Stream or a MarginalsCloak")  # type: ignore[type-abstract]
+        instance_of("cloak", cloak, SeriesRelease, "a SeriesCloak, a Stream or Marginals")  # type: ignore[type-abstract]
         if not isinstance(cloak.noise, GaussianRelease):
             return self.claim(cloak.epsilon, cloak.delta, times=times)
         return replace(self, mu2=self.mu2 + count("times", times) * cloak.noise.mu**2)

@@ -1,233 +1,298 @@
-"""Strategies: the filters with whole coefficients that are released in place of a series.
+"""Strategies: the filter of whole numbers that is released in place of a series.
 
 A series of whole numbers x is released as w * x + noise, where the strategy w is a public filter of whole numbers:
-exact arithmetic, an exact sensitivity ||w||_2 per unit, and noise that is independent from entry to entry. All answers
-follow from that release alone, so floating point in them does not affect privacy.
+exact arithmetic, an exact sensitivity, and noise that is independent from entry to entry. All outputs follow from that
+release alone, so floating point in them does not affect privacy.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Literal
 
 import numpy as np
-from scipy import fft, signal
+from scipy import fft
 
-from cloakwork._checks import FloatArray, IntArray, frozen
+from cloakwork._checks import FloatArray, IntArray, count, describe_argument, frozen
 from cloakwork.errors import InputError
-from cloakwork.series.convolution import convolve_whole, inverse, product, wrapped
-from cloakwork.series.filters import Taps
+from cloakwork.series.convolution import convolve_whole, inverse, product, square_root, wrapped
+from cloakwork.series.filters import Filter
 
-_NEGLIGIBLE = 1e-13  # of the largest coefficient: the rounding error of a Fourier transform
-_FEWEST_BITS, _MOST_BITS = 10, 30  # of the norm of a strategy
+MechanismName = Literal["least", "fourier", "square-root"]
+"""`fourier` is the best on a circle, `square-root` works as data arrives, `least` takes the one with less error."""
+
+_NEGLIGIBLE = 1e-13  # of the largest Fourier coefficient: the rounding error of a transform
+_FLOOR = 1e-6  # of the mean magnitude: frequencies of lower weight are released with this one
+_BITS = range(10, 31, 2)  # of the norm of a strategy
 _ROUNDING_COST = 1e-3  # bits are added until whole coefficients cost less than this
+_LONG = 1 << 16  # where both mechanisms differ by at most 3 % and Fourier is quicker
+_FINENESS, _FEWEST_POINTS, _MOST_POINTS = 64, 1 << 12, 1 << 22  # of grids on the unit circle
+_SMALLEST_SIZE = 1e-9  # of the largest magnitude; smaller ones are raised to it
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """How much one protected event or person may change, in steps of the values.
+
+    `total` bounds the sum over all bins and series. With `per_bin`, no bin changes by more than that, and bins that
+    change are at least `apart` bins from each other, in whatever series they are.
+
+    >>> from cloakwork.series import RunningSum, SeriesCloak
+    >>> visits = (Contribution(3), Contribution(3, per_bin=1, apart=12))  # without and with half a day between visits
+    >>> cloaks = [SeriesCloak(RunningSum(), 72, epsilon=1.0, delta=1e-6, contribution=each) for each in visits]
+    >>> round((cloaks[1].expected_mse / cloaks[0].expected_mse) ** 0.5, 2)
+    0.66
+    """
+
+    total: int
+    per_bin: int | None = None
+    apart: int = 1
+
+    def __post_init__(self) -> None:
+        count("total", self.total)
+        count("apart", self.apart)
+        if self.per_bin is not None:
+            count("per_bin", self.per_bin)
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """The outputs to publish of a series of `n` values: one output series for each of the `taps`.
+class Strategy:
+    """Whole weights w, and the kernels that turn the release r = w * x + noise into the outputs.
 
-    If `circular`, the first value follows the last; otherwise the series is 0 before its start and after its end.
+    Parameters
+    ----------
+    weights
+        w, shape (up to length,).
+    kernels
+        g, shape (filters, length): output f is g_f * r, times `scales`.
+    scales
+        Shape (filters, n): 1, except near the ends of averages.
+    circular
+        Whether both convolutions are circular, with the period `length`. Otherwise they are causal: entry t of the
+        release depends on values up to time t alone.
     """
 
-    n: int
-    taps: tuple[Taps, ...]
-    circular: bool = False
-
-    @cached_property
-    def period(self) -> int:
-        """A length at which circular outputs of the padded series equal the linear ones."""
-        if self.circular:
-            return self.n
-        ahead = max(max(-taps.first, 0) for taps in self.taps)
-        back = max(max(taps.first + len(taps.values) - 1, 0) for taps in self.taps)
-        return int(fft.next_fast_len(self.n + min(ahead, self.n - 1) + min(back, self.n - 1), real=True))
-
-    @cached_property
-    def spectra(self) -> FloatArray:
-        """The Fourier coefficients of each filter on the padded circle, shape (filters, period // 2 + 1), complex."""
-        kernels = np.zeros((len(self.taps), self.period))
-        for kernel, taps in zip(kernels, self.taps, strict=True):
-            lags = taps.first + np.arange(len(taps.values))
-            met = np.full(len(lags), True) if self.circular else np.abs(lags) < self.n
-            np.add.at(kernel, lags[met] % self.period, taps.values[met])
-        return np.asarray(fft.rfft(kernels, axis=1))
-
-    @cached_property
-    def magnitude(self) -> FloatArray:
-        """The weight of each frequency, shape (period // 2 + 1,): the norm of its coefficients in all filters."""
-        size = np.sqrt((np.abs(self.spectra) ** 2).sum(axis=0))
-        size[size <= _NEGLIGIBLE * size.max()] = 0.0
-        return np.asarray(size)
-
-    @cached_property
-    def scales(self) -> FloatArray:
-        """Factors of the outputs, shape (filters, n); not 1 only near the ends of averages."""
-        if self.circular:
-            return np.ones((len(self.taps), self.n))
-        return np.stack([taps.scale(self.n) for taps in self.taps])
-
-
-class Strategy(Protocol):
-    """A filter of whole numbers to release, and the way from the release to the outputs."""
+    weights: IntArray
+    kernels: FloatArray
+    scales: FloatArray
+    circular: bool
 
     @property
-    def weights(self) -> IntArray:
-        """The coefficients of the filter."""
+    def n(self) -> int:
+        """The number of values of each series."""
+        return int(self.scales.shape[1])
 
     @property
     def length(self) -> int:
-        """Number of entries released for each series."""
+        """The number of entries that are released for each series."""
+        return int(self.kernels.shape[1])
 
-    @property
+    @cached_property
     def variances(self) -> FloatArray:
-        """Variance of each output for noise of variance 1, shape (filters, n)."""
+        """The variance of each output for noise of variance 1, shape (filters, n)."""
+        squares = self.kernels**2
+        sums = squares.sum(axis=1, keepdims=True) if self.circular else np.cumsum(squares, axis=1)
+        return frozen(np.asarray(sums * self.scales**2))
 
-    @property
-    def ideal(self) -> float:
-        """The mean of variances times ||weights||^2 for coefficients of unlimited precision."""
-
-    def applied(self, steps: IntArray) -> IntArray:
-        """The filtered series without noise, shape (k, n) in, (k, length) out."""
+    def apply(self, values: IntArray) -> IntArray:
+        """Return w * x exactly, shape (k, n) in, (k, length) out."""
+        whole = convolve_whole(self.weights, values)
+        return wrapped(whole, self.length) if self.circular else whole[:, : self.length]
 
     def outputs(self, released: FloatArray) -> FloatArray:
-        """All outputs, shape (k, length) in, (filters, k, n) out."""
+        """Return all outputs of a release, shape (k, length) in, (filters, k, n) out."""
+        size = self.length if self.circular else fft.next_fast_len(2 * self.length, real=True)
+        spectra = fft.rfft(self.kernels, size)[:, None] * fft.rfft(released, size)
+        return np.asarray(fft.irfft(spectra, size)[..., : self.n] * self.scales[:, None])
+
+    def sensitivity(self, contribution: Contribution) -> float:
+        """Return how far one event or person moves the release, in the Euclidean norm, rounded up.
+
+        Notes
+        -----
+        A change of one unit moves the release by a shifted w. Changes of `total` units are mixtures of `total` such
+        moves in one place: total ||w||_2. If a person changes k bins, each by at most p and at least b apart, then
+        the squared length is at most p^2 (k R_0 + 2 sum over d < k of (k - d) R_{d b}), where R_m is the largest inner
+        product of two shifts of w that are m or more apart (compare Choquette-Choo, McMahan, Rush and Thakurta).
+        """
+        anywhere = contribution.total * norm_above(self.weights) * (1 + 1e-15)
+        if contribution.per_bin is None or contribution.per_bin >= contribution.total:
+            return anywhere
+        bins = -(-contribution.total // contribution.per_bin)
+        between = np.arange(min(bins, -(-self.n // contribution.apart)))  # an endless stream has more bins than n
+        pairs = self._products[contribution.apart * between] * (bins - between) * np.where(between > 0, 2.0, 1.0)
+        return min(anywhere, contribution.per_bin * math.sqrt(float(pairs.sum())) * (1 + 1e-9))
+
+    @cached_property
+    def _products(self) -> FloatArray:
+        """R_m for m < n. Weights count as positive where a shift may lose some of them at the end of the series."""
+        size = self.length if self.circular else fft.next_fast_len(2 * self.length, real=True)
+        weights = self.weights.astype(np.float64)
+        spectrum = fft.rfft(weights if self.circular else np.abs(weights), size)
+        products = np.abs(fft.irfft(np.abs(spectrum) ** 2, size)[: self.n]) + 1e-12 * float(weights @ weights)
+        return np.asarray(np.maximum.accumulate(products[::-1])[::-1])
+
+
+def factor(
+    filters: Sequence[Filter],
+    n: int,
+    *,
+    circular: bool = False,
+    mechanism: MechanismName = "least",
+    contribution: Contribution | None = None,
+) -> Strategy:
+    """Choose what to release of a series of `n` values, so that the outputs of all filters have the least error.
+
+    The choice depends on the filters and on the shape of the contribution, never on data. Several filters share one
+    release, which minimises the sum of their mean squared errors.
+    """
+    if mechanism not in ("least", "fourier", "square-root"):
+        raise InputError(f'mechanism={describe_argument(mechanism)}: give "fourier" or "square-root", or leave it out.')
+    for each in filters if circular else ():
+        if (each.reach or 0) > n:
+            raise InputError(f"{each.name} reaches {each.reach} values, more than once around a circle of {n}.", n=n)
+    unit = contribution or Contribution(1)
+    cut = [each.cut(n) for each in filters]
+    back_only = not circular and all(each.first >= 0 for each in cut)
+    if mechanism == "square-root" and not back_only:
+        raise InputError('mechanism="square-root" serves filters that look back only: use "fourier" for others.')
+    drafts = []
+    if mechanism != "square-root":
+        drafts.append(fourier_strategy(cut, n, circular=circular))
+    if mechanism == "square-root" or (mechanism == "least" and back_only and n <= _LONG):
+        # a root of `apart` coefficients makes the moves of one person orthogonal, so shorter roots than n may be better
+        shorter = set() if unit.per_bin is None else {(unit.apart << k) // 4 for k in range(n.bit_length() + 2)}
+        drafts += [causal_strategy(cut, n, band=band) for band in sorted({n, *(b for b in shorter if 0 < b < n)})]
+    costs = [error(draft, unit) for draft in drafts]
+    best = int(np.argmin(costs))
+    if not np.isfinite(costs[best]):
+        raise InputError('the taps of this filter are out of bounds for "square-root": use "fourier".')
+    return drafts[best]
+
+
+def error(strategy: Strategy, contribution: Contribution) -> float:
+    """Return the mean squared error of all outputs with noise as large as the sensitivity; infinite if undefined."""
+    variance = float(strategy.variances.mean())
+    return variance * strategy.sensitivity(contribution) ** 2 if np.isfinite(variance) else math.inf
+
+
+def fourier_strategy(filters: Sequence[Filter], n: int, *, circular: bool) -> Strategy:
+    """Return the best strategy on a circle; unless `circular`, the series is padded with zeros to one.
+
+    Notes
+    -----
+    With Fourier coefficients H of a filter, weights of spectrum W have the norm ||w||^2 = (1/N) sum |W|^2, and the
+    output has the variance (1/N) sum |H / W|^2. By Cauchy and Schwarz the product is least for |W|^2 = |H|, where it is
+    ((1/N) sum |H|)^2: in the unitary coefficients h^ of Fawaz, Muthukrishnan and Nikolov, ||h^||_1^2 / N. For several
+    filters |H|^2 is the sum over them. Frequencies that no filter uses are not released.
+    """
+    period = n
+    if not circular:
+        ahead = max(0, *(-each.first for each in filters))
+        back = max(0, *(each.first + len(each.values) - 1 for each in filters))
+        period = int(fft.next_fast_len(n + ahead + back, real=True))
+    placed = np.zeros((len(filters), period))
+    for row, each in zip(placed, filters, strict=True):
+        np.add.at(row, (each.first + np.arange(len(each.values))) % period, each.values)
+    spectra = fft.rfft(placed)
+    scales = np.ones((len(filters), n)) if circular else np.stack([each.scale(n) for each in filters])
+    shares = np.sqrt((scales**2).mean(axis=1))  # of each filter in the sum of mean squared errors
+    size = np.linalg.norm(np.abs(spectra) * shares[:, None], axis=0)
+    used = size > _NEGLIGIBLE * size.max()
+    root = np.sqrt(np.where(used, np.maximum(size, _FLOOR * size[used].sum() / len(size)), 0.0))
+    frequencies = np.arange(len(size))
+    twice = np.where((frequencies > 0) & (2 * frequencies < period), 2.0, 1.0)  # each stands for its negative as well
+    worth = (twice * size**2)[used] / (period * len(filters))
+
+    def cost(weights: FloatArray) -> float:
+        with np.errstate(divide="ignore"):
+            variance = (worth / np.abs(fft.rfft(weights)[used]) ** 2).sum()
+        return float(variance * (weights @ weights))
+
+    weights = _rounded(fft.irfft(root, period), cost)
+    spectrum = np.where(used, fft.rfft(weights.astype(np.float64)), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kernels = fft.irfft(np.where(used, spectra / spectrum, 0.0), period)
+    return Strategy(frozen(weights), frozen(kernels), scales, circular=True)
+
+
+def causal_strategy(filters: Sequence[Filter], n: int, *, band: int, damping: float = 1.0) -> Strategy:
+    """Return a strategy for filters that look back only: a causal square root.
+
+    `band` keeps only this number of coefficients of the root, so a value is remembered that long. `damping` multiplies
+    coefficient k by damping^k, which moves zeros away from the unit circle.
+
+    Notes
+    -----
+    Any w with w_0 > 0 can serve: the outputs (h / w) * r follow from the release by a recursion. In the long run the
+    error is ||w||^2 sum ||h / w||^2, at least (mean |H|)^2 over the unit circle, with equality for |W|^2 = |H|, where
+    |H|^2 is summed over the filters. The square root of h as a power series is such a w if h has no zeros within the
+    circle. Otherwise it grows without bound, and the root of the function with the same |H| and no such zeros takes
+    its place. The lower triangular Toeplitz matrix of one filter is then the product of two others (Henzinger,
+    Upadhyay and Upadhyay).
+    """
+    taps = [np.concatenate([np.zeros(each.first), each.values]) for each in filters]
+    scales = np.stack([each.scale(n) for each in filters])
+    falling = [bool((each[1:] <= each[:-1]).all()) and each[-1] >= 0 for each in taps]  # no zeros (Enestrom, Kakeya)
+    roots = [square_root(each, band) for each in taps if each[0] > 0]
+    if len(filters) > 1 or not falling[0]:
+        shares = np.sqrt((scales**2).mean(axis=1))
+        roots.append(
+            square_root(_minimum_phase([each * share for each, share in zip(taps, shares, strict=True)]), band)
+        )
+
+    def kernels(weights: FloatArray) -> FloatArray:
+        if not weights[0]:
+            return np.full((len(taps), n), np.nan)
+        over = inverse(weights, n)
+        return np.stack([product(each, over, n) for each in taps])
+
+    def cost(weights: FloatArray) -> float:
+        variance = float((np.cumsum(kernels(weights) ** 2, axis=1) * scales**2).mean())
+        return variance * float(weights @ weights) if np.isfinite(variance) else math.inf
+
+    best = min((root * damping ** np.arange(band) for root in roots), key=cost)
+    weights = _rounded(best, cost)
+    return Strategy(frozen(weights), frozen(kernels(weights.astype(np.float64))), scales, circular=False)
 
 
 def norm_above(weights: IntArray) -> float:
-    """||weights||_2, rounded up: how far one unit moves the release."""
-    small = float((weights.astype(np.float64) ** 2).sum()) < 2.0**62
-    square = int(weights @ weights) if small else sum(int(weight) ** 2 for weight in weights)
+    """Return ||weights||_2, rounded up: how far one unit moves the release."""
+    fits = float((weights.astype(np.float64) ** 2).sum()) < 2.0**62
+    square = int(weights @ weights) if fits else sum(int(weight) ** 2 for weight in weights)
     return float(np.nextafter(float(math.isqrt(square << 64) + 1) * 2.0**-32, np.inf))
 
 
-def rounding_cost(strategy: Strategy) -> float:
-    """The increase of the mean squared error due to whole coefficients, as a fraction."""
-    return float(strategy.variances.mean()) * norm_above(strategy.weights) ** 2 / strategy.ideal - 1.0
-
-
-def ideal_cost(task: Task) -> float:
-    """The mean over all outputs of variance times ||weights||^2 for the best weights on a circle, unrounded."""
-    used = task.magnitude > 0
-    twice = multiplicity(task.period)[used]
-    mean = float((task.magnitude[used] * twice).sum()) / task.period
-    each = (np.abs(task.spectra[:, used]) ** 2 / task.magnitude[used] * twice).sum(axis=1) / task.period
-    return float((each * (task.scales**2).mean(axis=1)).mean()) * mean
-
-
-def spectral_shape(task: Task) -> float:
-    """specLB(h) = max over K of K^2 |h^_(K)|^2 / (N log2(N)^2), with the unitary coefficients from large to small.
-
-    Notes
-    -----
-    The mean squared error of any private convolution is at least this times an unknown constant, for small epsilon and
-    delta (Fawaz, Muthukrishnan and Nikolov, Theorem 2): it serves to compare filters, never as a bound.
-    """
-    n = task.period
-    if n == 1:
-        return float(task.magnitude[0] ** 2)
-    sizes = np.sort(np.repeat(task.magnitude, multiplicity(n).astype(int)))[::-1]
-    places = np.arange(1, n + 1)
-    return float((places**2 * sizes**2 / n).max() / (n * math.log2(n) ** 2))
-
-
-def finest(root: FloatArray, make: Callable[[IntArray], Strategy]) -> Strategy:
-    """The strategy with coefficients proportional to `root`, rounded to as few bits as cost next to nothing."""
+def _rounded(root: FloatArray, cost: Callable[[FloatArray], float]) -> IntArray:
+    """Round weights proportional to `root` to as few bits as cost next to nothing."""
     norm = float(np.linalg.norm(root))
     if not (np.isfinite(norm) and norm > 0):
-        raise InputError("this filter has no such strategy: its coefficients are out of bounds. Use Fourier().")
-    for bits in range(_FEWEST_BITS, _MOST_BITS + 1, 2):
-        strategy = make(np.rint(root * (2.0**bits / norm)).astype(np.int64))
-        cost = rounding_cost(strategy)
-        if cost <= _ROUNDING_COST:
+        raise InputError('the taps of this filter are out of bounds for "square-root": use "fourier".')
+    ideal = cost(root / norm)
+    for bits in _BITS:
+        weights = np.rint(root * (2.0**bits / norm))
+        if cost(weights) <= (1 + _ROUNDING_COST) * ideal:
             break
-    if not np.isfinite(cost):
-        raise InputError("this filter has no such strategy that whole numbers can hold. Use Fourier().")
-    return strategy
+    return weights.astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class CircularStrategy:
-    """A strategy on a circle; the series is padded to its length.
+def _minimum_phase(taps: Sequence[FloatArray]) -> FloatArray:
+    """Return the series with the magnitude of all filters together at each frequency and no zeros within the circle.
 
     Notes
     -----
-    With spectra H_f of the filters and W of the weights, output f has the spectrum H_f / W times that of the release,
-    hence the variance (1/N) sum |H_f / W|^2 for noise of variance 1. Frequencies that no filter uses are left out.
+    The logarithm of such a function has no negative frequencies on the circle; its real part is log |H|.
     """
-
-    task: Task
-    weights: IntArray
-    variances: FloatArray = field(init=False)
-    _gains: FloatArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        spectrum = fft.rfft(self.weights.astype(np.float64))
-        used = (self.task.magnitude > 0) & (spectrum != 0)
-        if (used != (self.task.magnitude > 0)).any():
-            used[:] = False
-        gains = np.zeros_like(self.task.spectra)
-        np.divide(self.task.spectra, spectrum, out=gains, where=used)
-        twice = multiplicity(self.task.period)
-        each = (np.abs(gains) ** 2 * twice).sum(axis=1) / self.task.period if used.any() else np.inf
-        object.__setattr__(self, "_gains", gains)
-        object.__setattr__(self, "weights", frozen(self.weights))
-        object.__setattr__(self, "variances", frozen(np.reshape(each, (-1, 1)) * self.task.scales**2))
-
-    @property
-    def length(self) -> int:
-        return self.task.period
-
-    @property
-    def ideal(self) -> float:
-        return ideal_cost(self.task)
-
-    def applied(self, steps: IntArray) -> IntArray:
-        return wrapped(convolve_whole(self.weights, steps), self.task.period)
-
-    def outputs(self, released: FloatArray) -> FloatArray:
-        spectra = fft.rfft(released, axis=-1)
-        outputs = fft.irfft(self._gains[:, None, :] * spectra, self.task.period, axis=-1)
-        return np.asarray(outputs[..., : self.task.n] * self.task.scales[:, None, :])
+    length = max(map(len, taps))
+    size = grid_points(length)
+    sizes = np.linalg.norm([np.abs(fft.rfft(each, size)) for each in taps], axis=0)
+    logs = fft.irfft(np.log(np.maximum(sizes, _SMALLEST_SIZE * sizes.max())), size)
+    logs[1 : size // 2] *= 2
+    logs[size // 2 + 1 :] = 0.0
+    return np.asarray(fft.irfft(np.exp(fft.rfft(logs)), size)[:length])
 
 
-@dataclass(frozen=True, eq=False)
-class CausalStrategy:
-    """A causal strategy for one causal filter: it can be released as data arrives."""
-
-    task: Task
-    weights: IntArray
-    ideal: float
-    variances: FloatArray = field(init=False)
-    _answer: FloatArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        taps = self.task.taps[0]
-        answer = np.full(self.task.n, np.nan)
-        if self.weights[0]:
-            answer = product(taps.values, inverse(self.weights.astype(np.float64), self.task.n), self.task.n)
-        each = np.cumsum(answer**2)
-        object.__setattr__(self, "_answer", frozen(answer))
-        object.__setattr__(self, "weights", frozen(self.weights))
-        object.__setattr__(self, "variances", frozen((each * self.task.scales[0] ** 2)[None, :]))
-
-    @property
-    def length(self) -> int:
-        return self.task.n
-
-    def applied(self, steps: IntArray) -> IntArray:
-        return convolve_whole(self.weights, steps)[..., : self.task.n]
-
-    def outputs(self, released: FloatArray) -> FloatArray:
-        outputs = signal.fftconvolve(released, self._answer[None], axes=1)[:, : self.task.n]
-        return np.asarray(outputs * self.task.scales[0])[None]
-
-
-def multiplicity(period: int) -> FloatArray:
-    """The number of the `period` frequencies that each of the `period // 2 + 1` stored ones represents."""
-    twice = np.full(period // 2 + 1, 2.0)
-    twice[0] = 1.0
-    if period % 2 == 0:
-        twice[-1] = 1.0
-    return twice
+def grid_points(length: int) -> int:
+    """Return the number of points on the unit circle on which a polynomial of this length is examined."""
+    return min(max(_FINENESS << max(length - 1, 1).bit_length(), _FEWEST_POINTS), _MOST_POINTS)

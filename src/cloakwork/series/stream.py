@@ -1,28 +1,29 @@
 """Streams: private outputs of a filter while the data arrives (continual observation)."""
 
-import math
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property
-from threading import Event, Lock
+from dataclasses import dataclass, replace
+from threading import Lock
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import fft
 
-from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frames, frozen, numbers
-from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
-from cloakwork.privacy import Explanation, Immutable, Ledger, check_claim, private_words, simulated_words
-from cloakwork.series.causal_filter import Recursion, causal_mechanism, causal_taps, settled_length
-from cloakwork.series.convolution import convolve_whole, inverse, product
-from cloakwork.series.filters import Filter, check_filter
-from cloakwork.series.release_noise import MOST_RELEASED, ReleaseClaim, band_factor, odds_text
-from cloakwork.series.series_cloak import SeriesCloak
-from cloakwork.series.strategies import Strategy, Task
+from cloakwork._checks import FloatArray, IntArray, array_or_none, count
+from cloakwork._compile import compiled
+from cloakwork.errors import BudgetError, InputError, ReadingError
+from cloakwork.privacy import Explanation, Immutable, Ledger, private_words
+from cloakwork.series.filters import Filter, check_filters
+from cloakwork.series.release_noise import ReleaseNoise, band
+from cloakwork.series.series_cloak import Published, SeriesCloak, in_steps
+from cloakwork.series.strategies import Contribution, Strategy, causal_strategy, factor, grid_points
 
 _ENDLESS = 1 << 62
+_LONGEST_REACH = 1 << 16  # of a filter without a horizon
+_SHORTEST, _LONGEST = 1 << 12, 1 << 17  # values after which an endless stream counts as settled
+_DAMPINGS = (1.0, *(1 - 2.0**-k for k in range(12, 3, -1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +35,8 @@ class Moment:
     standard_deviation: float
 
     def band(self, confidence: float = 0.95) -> float:
-        """The error that the value stays within with this confidence."""
-        return float(self.standard_deviation * band_factor(confidence))
-
-
-@dataclass(frozen=True, eq=False)
-class Outputs:
-    """Successive outputs of a stream: values of shape (n,) or (runs, n), and their standard deviations, (n,)."""
-
-    values: FloatArray
-    standard_deviation: FloatArray
-
-    def __post_init__(self) -> None:
-        frozen(self.values)
-        frozen(self.standard_deviation)
+        """Return the error that the value stays within with this confidence."""
+        return float(band(self.standard_deviation, confidence))
 
 
 @final
@@ -60,36 +49,27 @@ class Stream(Immutable):
         What to publish: any filter that does not look ahead.
     horizon
         The largest number of values. None for an endless stream, which needs a filter that forgets: windows, averages,
-        `Decay`, any coefficients with a bounded error; not running sums, nor slow powers.
+        `Decay`, any taps with a bounded error; not running sums, nor slow powers.
     epsilon, delta
-        The claim, for everything that the stream ever publishes.
+        The guarantee, for everything that the stream ever publishes.
     contribution
-        How much one protected event or person may change in all, over all times: a whole number, like the values.
-    band
-        Keep only this number of coefficients of the strategy: less memory, more error. Without a horizon there is a
-        default.
+        How much one protected event or person may change in all, over all times: a whole number, like the values, or a
+        `Contribution`.
     together
-        The number of streams, made alike, that share one claim. `contribution` then bounds the Euclidean norm of what
-        one event or person changes in all of them.
+        The number of streams, made alike, that share one guarantee. `contribution` then bounds the Euclidean norm of
+        what one event or person changes in all of them.
 
     Notes
     -----
-    At time t the stream releases the whole number r_t = w_0 x_t + w_1 x_{t-1} + ... + n_t: w is the square root of the
-    filter as a power series, in whole numbers (`SquareRoot`), and n_t is fresh rounded Gaussian noise. A change of one
-    unit moves all releases together by at most ||w||_2, however long the stream is. So one (epsilon, delta) covers all
-    of it, and the output (h / w) * r is post-processing.
-
-    The claim also holds for adaptive inputs, where values depend on earlier outputs: r_t uses values up to time t only,
-    so, given the past, two neighbouring histories differ in r_t by a shift of the mean alone, and the squares of all
-    shifts add up to at most ||w||^2 contribution^2, however they are chosen. This needs a lower triangular strategy and
-    Gaussian noise (Denisov, McMahan, Rush, Smith and Thakurta).
-
-    In the long run a stream is as accurate as a batch: |W|^2 = |H| on the unit circle, so the error of a filter that
-    forgets tends to that of the best mechanism on a circle, `Fourier`.
+    At time t the stream releases the whole number r_t = w_0 x_t + w_1 x_{t-1} + ... + n_t: w is the causal square root
+    of the filter in whole numbers, and n_t is fresh rounded Gaussian noise. The output (h / w) * r is post-processing.
+    The guarantee also holds if values depend on earlier outputs, because r_t uses values up to time t alone and the
+    noise is Gaussian (Denisov, McMahan, Rush, Smith and Thakurta). In the long run, a filter that forgets is published
+    as accurately as by the best mechanism on a circle.
 
     A stream lives in the memory of one process. It cannot be stored, copied or shared with a fork: the copy would draw
-    other noise for the same values. After a crash or an interrupted push it cannot continue: start a new stream with
-    its own budget, and count both against everyone whose values were in the first.
+    other noise for the same values. After a crash or an interrupted push, start a new stream with its own budget, and
+    count both for everyone whose values were in the first.
 
     Examples
     --------
@@ -109,31 +89,38 @@ class Stream(Immutable):
         *,
         epsilon: float,
         delta: float,
-        contribution: int = 1,
-        band: int | None = None,
+        contribution: int | Contribution = 1,
         together: int = 1,
     ) -> None:
-        check_claim(epsilon, delta)
-        self.filter = check_filter(filter)
+        [self.filter] = check_filters(filter)
         self.horizon = None if horizon is None else count("horizon", horizon)
-        self.epsilon, self.delta = float(epsilon), float(delta)
-        self.contribution = count("contribution", contribution, error=CalibrationError)
-        self.together = count("together", together)
-        taps = causal_taps(filter, self.horizon)
-        self.settled = self.horizon if self.horizon is not None else settled_length(taps, band)
-        self.task = Task(self.settled, (taps,))
-        self.mechanism = causal_mechanism(filter, self.task, band, self.horizon)
-        self.strategy: Strategy = self.mechanism.strategy(self.task)
-        self.weights: IntArray = frozen(np.trim_zeros(self.strategy.weights, "b"))
-        # At least as many draws as neighbours can differ in. A unit of change affects as many releases as there are
-        # weights; without a horizon, all others have the same law for both neighbours, errors of the tables included.
-        series = together if self.horizon is not None else together * self.contribution
-        claim = ReleaseClaim(self.epsilon, self.delta, self.contribution, series)
-        self.noise = self.mechanism.noise(self.strategy, claim)
-        self._scale = self.task.scales[0]
-        self._weight = float(np.abs(self.weights).sum())
-        self._recursion = Recursion(self.weights, taps.values, self.horizon)
-        self._lock, self._open = Lock(), Event()
+        cut = self.filter.cut(_LONGEST_REACH if self.horizon is None else self.horizon)
+        if cut.first < 0:
+            raise InputError(
+                f"{self.filter.name} looks {-cut.first} values ahead, which a stream cannot. Publish the whole series "
+                "at its end, with publish().",
+                ahead=-cut.first,
+            )
+        most = in_steps(contribution, 1.0)
+        if self.horizon is None:
+            strategy = _endless_strategy(cut)
+        else:
+            strategy = factor([self.filter], self.horizon, mechanism="square-root", contribution=most)
+        # At least as many draws as neighbours can differ in. Without a horizon, a unit of change affects as many
+        # releases as there are weights; all others have the same distribution for both neighbours.
+        self.cloak = SeriesCloak(
+            filter,
+            strategy.n,
+            epsilon=epsilon,
+            delta=delta,
+            contribution=most,
+            series=count("together", together) * (1 if self.horizon is not None else most.total),
+            strategy=strategy,
+        )
+        self.epsilon, self.delta = self.cloak.epsilon, self.cloak.delta
+        self._recursion = _Recursion(strategy.weights, np.concatenate([np.zeros(cut.first), cut.values]))
+        self._deviations = np.sqrt(self.variances)
+        self._lock, self._open = Lock(), list[bool]()
         self._ledger = Ledger(
             _ENDLESS if self.horizon is None else self.horizon,
             unit="values",
@@ -145,116 +132,63 @@ class Stream(Immutable):
 
     @property
     def time(self) -> int:
-        """Number of values so far."""
+        """The number of values so far."""
         return self._ledger.spent
 
     @property
-    def band(self) -> int:
-        """Number of values that each release depends on."""
-        return len(self.weights)
+    def noise(self) -> ReleaseNoise:
+        """The noise of each released number; a `Budget` adds it up with other releases."""
+        return self.cloak.noise
 
     @property
-    def memory(self) -> int:
-        """The most numbers that the stream keeps, of eight bytes each."""
-        return self._recursion.memory
-
-    @cached_property
     def variances(self) -> FloatArray:
-        """Variance of the output at each time, shape (horizon,); without a horizon, until it has settled."""
-        return frozen(np.asarray(self.strategy.variances[0] * self.noise.variance))
+        """The variance of the output at each time, until the horizon or until the error no longer changes."""
+        return np.asarray(self.cloak.variances[0])
 
     @property
     def expected_mse(self) -> float:
-        """Mean squared error over the horizon; without one, in the long run."""
+        """The mean squared error over the horizon; without one, in the long run."""
         return float(self.variances.mean() if self.horizon is not None else self.variances[-1])
 
-    @cached_property
-    def batch_mse(self) -> float:
-        """The mean squared error of publishing the whole series at its end, with a `SeriesCloak` at the same claim.
-
-        Without a horizon, the error of the last value of a series as long as the stream needs to settle.
-        """
-        cloak = SeriesCloak(
-            self.filter, self.settled, epsilon=self.epsilon, delta=self.delta, contribution=self.contribution
-        )
-        return cloak.expected_mse if self.horizon is not None else float(cloak.variances[0, -1])
-
-    def standard_deviation(self, time: int) -> float:
-        """Standard deviation of the output at a time, counted from 0."""
-        if isinstance(time, bool) or not isinstance(time, int | np.integer) or time < 0 or not self._reaches(time):
-            allowed = "from 0 on" if self.horizon is None else f"from 0 to {self.horizon - 1}"
-            raise InputError(f"time={time!r}: give a whole number {allowed}.", time=time)
-        return math.sqrt(self.variances[min(time, self.settled - 1)])
-
     def push(self, value: float) -> Moment:
-        """Take the next true value, a whole number, and publish the output at its time.
+        """Take the next true value, a whole number, and publish the output at its time."""
+        start, [output], [deviation] = self._released(self._step(value))
+        return Moment(start, float(output), float(deviation))
 
-        Values beyond the horizon are refused before anything is released.
-        """
-        step = self._step(value)
-        with self._spending(1):
-            noise = int(self.noise.draw(1, private_words)[0])
-            return self._moment(self.time - 1, self._recursion.next(step, noise))
-
-    def extend(self, values: ArrayLike) -> Outputs:
+    def extend(self, values: ArrayLike) -> Published:
         """Push several values, shape (k,), one after the other, and publish their outputs."""
-        steps = self._steps("values", values)
+        steps = self.cloak.steps("values", values)
         if steps.ndim != 1:
             raise ReadingError(f"values has shape {steps.shape}: give one list of values.", shape=steps.shape)
-        with self._spending(len(steps)) as start:
-            noise = self.noise.draw(len(steps), private_words)
-            pairs = zip(steps.tolist(), noise.tolist(), strict=True)
-            moments = [self._moment(start + k, self._recursion.next(*pair)) for k, pair in enumerate(pairs)]
-        return Outputs(
-            np.array([moment.value for moment in moments]),
-            np.array([moment.standard_deviation for moment in moments]),
-        )
+        _, outputs, deviations = self._released(steps)
+        return Published(outputs, deviations, self.cloak)
 
-    def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Outputs:
+    def simulate(self, x: ArrayLike, *, rng: np.random.Generator) -> Published:
         """Simulate a fresh stream for values of shape (n,), or several of shape (runs, n).
 
         The outputs have the same distribution as those of `push`. They are reproducible, hence not private; this spends
         nothing.
         """
-        steps = self._steps("x", x)
-        n = steps.shape[-1]
-        if not self._reaches(n - 1):
-            raise ReadingError(f"x has {n} values: the horizon is {self.horizon}.", n=n, horizon=self.horizon)
-        noise = self.noise.draw(steps.size, simulated_words(rng)).reshape(-1, n)
-        released = (convolve_whole(self.weights, np.atleast_2d(steps))[:, :n] + noise).astype(np.float64)
-        answer = product(self.task.taps[0].values, inverse(self.weights.astype(np.float64), n), n)
-        scale = self._scale[np.minimum(np.arange(n), self.settled - 1)]
-        values = np.stack([product(answer, row, n) for row in released]) * scale
-        return Outputs(values.reshape(steps.shape), np.array([self.standard_deviation(time) for time in range(n)]))
+        steps = self.cloak.steps("x", x)
+        n, most = steps.shape[-1], self.cloak.n
+        if steps.ndim > 2 or n > most:
+            raise ReadingError(f"x has shape {steps.shape}: give up to {most} values a run.", shape=steps.shape)
+        whole = np.pad(steps, [(0, 0)] * (steps.ndim - 1) + [(0, most - n)])
+        published = self.cloak.simulate(whole, rng=rng)
+        return Published(published.values[..., :n].copy(), published.standard_deviation[:n].copy(), self.cloak)
 
     def explain(self) -> Explanation:
-        """Explain what is hidden, what is not, what it costs compared with a batch, and why."""
-        ratio = self.expected_mse / self.batch_mse
-        price = f"have {ratio:.3g} times the mean squared error" if ratio > 1.005 else "cost nothing"
-        span = "in the long run" if self.horizon is None else f"over {self.horizon:,} values"
-        hidden = (
-            "Someone who sees every output, from the first to the last, can hardly tell whether the values changed by "
-            f"up to {self.contribution}, all times together: {odds_text(self.epsilon, self.delta)}.",
-            "This also holds if later values depend on earlier outputs.",
+        """Explain what is hidden, what is not, what it costs and why."""
+        known = self.cloak.explain()
+        return replace(
+            known,
+            hidden=(*known.hidden, "This also holds if later values depend on earlier outputs."),
+            not_hidden=(
+                *known.not_hidden,
+                "The times of values are public: push at a fixed rate, zeros included.",
+                "After a crash a new stream begins, with its own budget: both count for everyone in the first.",
+            ),
         )
-        not_hidden = (
-            "The times and the number of values are public: push at a fixed rate, zeros included.",
-            f"A change of k times {self.contribution} is hidden with k mu only: someone who comes back day after day "
-            "is hidden only as far as all their values together stay within the contribution.",
-            "After a crash a new stream begins, with its own budget: both count for everyone who was in the first.",
-        )
-        cost = (
-            f"Outputs are off by {math.sqrt(self.expected_mse):.4g} (root mean square) {span}; published together at "
-            f"the end, they would be off by {math.sqrt(self.batch_mse):.4g}: timely outputs {price}.",
-            f"The first output is off by {math.sqrt(self.variances[0]):.4g}, the last by "
-            f"{math.sqrt(self.variances[-1]):.4g}.",
-        )
-        drivers = (
-            f"{type(self.mechanism).__name__}: one whole number is released for each value, computed from the last "
-            f"{self.band:,}, with its own noise; outputs follow from these.",
-            f"The stream keeps up to {self.memory:,} numbers of the past.",
-        )
-        return Explanation(hidden, not_hidden, cost, drivers)
 
     def __repr__(self) -> str:
         return (
@@ -265,6 +199,24 @@ class Stream(Immutable):
     def __reduce__(self) -> str:
         raise BudgetError("a stream cannot be copied or stored: the copy would draw other noise for the same values.")
 
+    def _step(self, value: float) -> IntArray:
+        """Return one value as an array of whole steps; Python's whole numbers take the quick way."""
+        with suppress(TypeError):
+            step = operator.index(value)  # type: ignore[arg-type]
+            if abs(step) < self.cloak.largest_step:
+                return np.array([step])
+        array = array_or_none(value)
+        if array is None or array.ndim:
+            raise ReadingError("push takes one value: use extend for several.")
+        return self.cloak.steps("value", [value])
+
+    def _released(self, steps: IntArray) -> tuple[int, FloatArray, FloatArray]:
+        """Return the outputs with their deviations, and the time of the first: another thread may push meanwhile."""
+        with self._spending(len(steps)) as start:
+            outputs = self._recursion.outputs(steps, self.noise.draw(len(steps), private_words))
+        places = np.minimum(np.arange(start, start + len(steps)), self.cloak.n - 1)  # beyond that nothing changes
+        return start, outputs * self.cloak.strategy.scales[0, places], self._deviations[places]
+
     @contextmanager
     def _spending(self, number: int) -> Iterator[int]:
         """Spend `number` values of the budget. An interruption before the release ends the stream.
@@ -272,53 +224,105 @@ class Stream(Immutable):
         Otherwise values that are pushed again would count twice.
         """
         with self._lock:
-            if self._open.is_set():
+            if self._open:
                 raise BudgetError("this stream was interrupted while it took a value: start a new one.")
             start = self.time
             self._ledger.spend(number)
-            self._open.set()
+            self._open.append(True)
             yield start
             self._open.clear()
 
-    def _reaches(self, time: int) -> bool:
-        return self.horizon is None or time < self.horizon
 
-    def _moment(self, time: int, output: float) -> Moment:
-        place = min(time, self.settled - 1)
-        return Moment(time, output * float(self._scale[place]), math.sqrt(self.variances[place]))
+class _Recursion:
+    """Releases r = w * x + noise as x arrives, and computes (h / w) * r.
 
-    def _step(self, value: float) -> int:
-        step: int | None = None
-        with suppress(TypeError):
-            step = operator.index(value)  # type: ignore[arg-type]
-        if step is None:  # others may be whole too, such as 3.0
-            array = array_or_none(value)
-            if array is None or array.ndim:
-                raise ReadingError("push takes one value: use extend for several.")
-            return int(self._steps("value", [value])[0])
-        if abs(step) >= MOST_RELEASED / self._weight:
-            raise self._too_large()
-        return step
+    Notes
+    -----
+    z = r / w is z_t = (r_t - sum over k > 0 of w_k z_{t-k}) / w_0, an estimate of x_t. The output is h * z.
+    """
 
-    def _steps(self, name: str, values: object) -> IntArray:
-        array = numbers(name, values, error=ReadingError)
-        if array.ndim not in (1, 2) or not array.size:
-            raise ReadingError(f"{name} has shape {array.shape}: give a list of at least one value.", shape=array.shape)
-        steps = frames(name, array, array.shape[-1], error=ReadingError)
-        far = np.argwhere(steps != np.rint(steps))
-        if len(far):
-            place = int(far[0][-1])
-            raise ReadingError(
-                f"{name}[{place}] is not a whole number ({len(far)} such entries): a stream takes whole numbers. Use a "
-                "smaller unit, also for the contribution.",
-                place=place,
-            )
-        if np.abs(steps).max() * self._weight >= MOST_RELEASED:
-            raise self._too_large()
-        return steps.astype(np.int64)
+    def __init__(self, weights: IntArray, taps: FloatArray) -> None:
+        self._weights, self._taps = np.trim_zeros(weights, "b"), taps
+        self._divisor = self._weights.astype(np.float64)
+        # the last numbers: each is there twice, so that the last few are always next to each other
+        self._inputs = np.zeros(2 * len(self._weights), dtype=np.int64)
+        self._estimates = np.zeros(2 * max(len(self._weights), len(taps)))
+        self._time = np.zeros(1, dtype=np.int64)
 
-    def _too_large(self) -> ReadingError:
-        return ReadingError(
-            f"a value is too large: this stream takes up to {MOST_RELEASED / self._weight:.3g}. Use a larger unit.",
-            most=MOST_RELEASED / self._weight,
+    def outputs(self, steps: IntArray, noise: IntArray) -> FloatArray:
+        """Take the next values of x and their noise, and return the next outputs."""
+        return _outputs(
+            steps, noise, self._weights, self._divisor, self._taps, self._inputs, self._estimates, self._time
         )
+
+
+@compiled
+def _outputs(
+    steps: IntArray,
+    noise: IntArray,
+    weights: IntArray,
+    divisor: FloatArray,
+    taps: FloatArray,
+    inputs: IntArray,
+    estimates: FloatArray,
+    time: IntArray,
+) -> FloatArray:
+    outputs = np.empty(len(steps))
+    for i in range(len(steps)):
+        known = time[0] + 1
+        last = time[0] % len(weights) + len(weights)
+        inputs[last] = inputs[last - len(weights)] = steps[i]
+        released = noise[i]
+        for k in range(min(known, len(weights))):
+            released += weights[k] * inputs[last - k]
+        size = len(estimates) // 2
+        last = time[0] % size + size
+        rest = 0.0
+        for k in range(1, min(known, len(weights))):
+            rest += divisor[k] * estimates[last - k]
+        estimates[last] = estimates[last - size] = (released - rest) / divisor[0]
+        total = 0.0
+        for k in range(min(known, len(taps))):
+            total += taps[k] * estimates[last - k]
+        outputs[i] = total
+        time[0] += 1
+    return outputs
+
+
+def _endless_strategy(filter: Filter) -> Strategy:  # noqa: A002 - it is one
+    """Return a strategy that forgets, so that errors stay bounded for ever."""
+    reach = filter.first + len(filter.values)
+    if reach >= _LONGEST_REACH:
+        raise InputError(
+            f"{filter.name} looks back without end, or nearly: its error or its memory would grow for ever. Give a "
+            "horizon, or a filter that forgets, such as Decay(0.99) or WindowSum(168).",
+            filter=filter.name,
+        )
+    n = min(max(1 << (4 * reach - 1).bit_length(), _SHORTEST), _LONGEST)
+    for damping in _DAMPINGS:
+        strategy = causal_strategy([filter], n, band=n // 4, damping=damping)
+        if np.isfinite(strategy.variances).all() and forgets(strategy.weights):
+            return strategy
+    raise InputError(
+        f"{filter.name}: in a stream without a horizon, errors of this filter would grow or fade too slowly. Give one.",
+        filter=filter.name,
+    )
+
+
+def forgets(weights: IntArray) -> bool:
+    """Return whether all zeros of w_0 + w_1 z + ... lie outside the unit circle, so that dividing by it forgets.
+
+    Notes
+    -----
+    The number of zeros within is the winding number of W(e^{i t}) around 0 (the argument principle). The grid is so
+    fine that W cannot wind around 0 between two points: from the nearest one it changes by at most sum k |w_k| times
+    half their distance. If that is not certain, the answer is no.
+    """
+    whole = np.trim_zeros(weights, "b").astype(np.float64)
+    size = grid_points(len(whole))
+    circle = fft.fft(whole, size)
+    unseen = np.pi / size * float((np.arange(len(whole)) * np.abs(whole)).sum())
+    if not np.abs(circle).min() > unseen * (1 + 1e-6):
+        return False
+    turned = np.angle(np.roll(circle, -1) / circle).sum()
+    return round(float(turned) / (2 * np.pi)) == 0

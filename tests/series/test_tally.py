@@ -1,9 +1,9 @@
-"""From events to counts: what one event, person or visit can change is bounded, exactly."""
+"""From events to counts: what one event or person can change is bounded, exactly."""
 
 import math
 from collections import Counter
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cloakwork.errors import CalibrationError, CloakworkError, InputError, ReadingError
 from cloakwork.readings import TextColumn
-from cloakwork.series import Bins, BoundedSeries, Fourier, RunningSum, SeriesCloak, WindowSum, tally
-from cloakwork.series.bounded_series import default_step
+from cloakwork.series import Bins, Contribution, Counts, RunningSum, WindowSum, tally
+from cloakwork.series.counts import default_step
 
 BINS = Bins(start=1000, every=10, n=7)
 TIMES = st.integers(990, 1080)  # some are before the first bin and after the last
@@ -33,8 +33,12 @@ def columns(events: list[tuple[int, int, int, float]]) -> dict[str, Any]:
     }
 
 
-def in_steps(series: BoundedSeries) -> Any:
-    return np.rint(series.values / (series.step or 1.0)).astype(np.int64)
+TWO = ("a", "b")
+OVER = "events above the limit of their person"
+
+
+def in_steps(counts: Counts) -> Any:
+    return np.rint(counts.values / counts.step).astype(np.int64)
 
 
 def test_bins_hold_the_moments_from_their_start_until_before_their_end() -> None:
@@ -62,12 +66,12 @@ def test_bins_that_make_no_sense_are_refused(bins: Any, said: str) -> None:
 @given(EVENTS)
 def test_counts_are_what_counting_one_by_one_gives(events: list[tuple[int, int, int, float]]) -> None:
     given = columns(events)
-    found = tally(given["times"], BINS, series=given["series"], names=2)
+    found = tally(given["times"], BINS, series=given["series"], names=TWO)
     by_hand = Counter((s, (t - 1000) // 10) for t, _, s, _ in events if 1000 <= t < 1070 and 0 <= s < 2)
     assert found.values.tolist() == [[by_hand[s, b] for b in range(7)] for s in range(2)]
-    assert found.losses.outside == sum(not 1000 <= t < 1070 for t, *_ in events)
-    assert found.losses.other_names == sum(1000 <= t < 1070 and not 0 <= s < 2 for t, _, s, _ in events)
-    assert (found.contribution, found.step, found.touched) == (1, None, None)
+    assert found.losses["events outside the period"] == sum(not 1000 <= t < 1070 for t, *_ in events)
+    assert found.losses["events of other series"] == sum(1000 <= t < 1070 and not 0 <= s < 2 for t, _, s, _ in events)
+    assert (found.contribution, found.step) == (Contribution(1), 1.0)
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)
@@ -82,7 +86,7 @@ def test_values_are_clipped_and_rounded_one_by_one_and_their_sums_are_exact(
         if 1000 <= time < 1070:
             sums[(time - 1000) // 10] += Fraction(round(min(max(value, 0.0), 12.5) / 0.25)) / 4
     assert [Fraction(value) for value in found.values[0].tolist()] == sums
-    assert (found.contribution, found.step, found.touched) == (12.5, 0.25, 0)
+    assert (found.contribution, found.step) == (Contribution(50), 0.25)
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)
@@ -92,14 +96,15 @@ def test_one_event_more_changes_no_more_than_the_contribution(
 ) -> None:
     where = data.draw(st.integers(0, len(events)))
     event = data.draw(st.tuples(TIMES, st.integers(0, 4), st.integers(-1, 2), st.floats(-3, 30)))
-    for bound in ({}, {"most_per_event": 7.3, "step": 0.1}):
+    bounds: list[dict[str, Any]] = [{}, {"most_per_event": 7.3, "step": 0.1}]
+    for bound in bounds:
         found = []
         for rows in (events, [*events[:where], event, *events[where:]]):
             given = columns(rows)
             values = given["values"] if bound else None
-            found.append(tally(given["times"], BINS, values=values, series=given["series"], names=2, **bound))
+            found.append(tally(given["times"], BINS, values=values, series=given["series"], names=TWO, **bound))
         change = in_steps(found[1]) - in_steps(found[0])
-        units = found[0].cloak(WindowSum(1), epsilon=1, delta=1e-6).units
+        units = found[0].cloak(WindowSum(1), epsilon=1, delta=1e-6).contribution.total
         assert units == (73 if bound else 1)
         assert np.abs(change).sum() <= units
         assert (change >= 0).all()
@@ -127,7 +132,7 @@ def test_all_that_one_person_did_changes_no_more_than_the_limit(
                     given["times"],
                     BINS,
                     series=given["series"],
-                    names=2,
+                    names=TWO,
                     persons=given["persons"],
                     most_per_person=most,
                     **bound,
@@ -138,16 +143,18 @@ def test_all_that_one_person_did_changes_no_more_than_the_limit(
         counting = [(s, t) for t, _, s, v in own if 0 <= s < 2 and 1000 <= t < 1070]
         assert (change >= 0).all()
         assert change.sum() <= limit
-        assert found[0].cloak(WindowSum(1), epsilon=1, delta=1e-6).units == limit
+        assert found[0].cloak(WindowSum(1), epsilon=1, delta=1e-6).contribution == Contribution(limit)
         if not by_value:
             assert change.sum() == min(len(counting), most)  # no less is taken than may be
 
 
 def test_a_limit_holds_over_all_series_and_times_together() -> None:
     times = np.repeat(BINS.times, 3)
-    found = tally(times, BINS, persons=["a"] * 21, most_per_person=4, series=np.tile([0, 1, 2], 7), names=3)
+    found = tally(
+        times, BINS, persons=["a"] * 21, most_per_person=4, series=np.tile([0, 1, 2], 7), names=("a", "b", "c")
+    )
     assert found.values.sum() == 4
-    assert found.losses.over_limit == 17
+    assert found.losses[OVER] == 17
 
 
 def test_an_event_that_reaches_the_limit_counts_in_part() -> None:
@@ -155,7 +162,7 @@ def test_an_event_that_reaches_the_limit_counts_in_part() -> None:
         [1000, 1010], BINS, values=[3.0, 3.0], persons=["a", "a"], most_per_person=5.0, most_per_event=4.0, step=1.0
     )
     assert sorted(found.values[0].tolist())[-2:] == [2.0, 3.0]
-    assert found.losses.over_limit == 1
+    assert found.losses[OVER] == 1
 
 
 def test_limits_do_not_make_a_series_fade(rng: np.random.Generator) -> None:
@@ -261,9 +268,52 @@ def test_the_step_is_a_power_of_ten_and_a_thousandth_or_less(most: float, step: 
 
 def test_a_cloak_of_events_covers_the_contribution_and_no_more() -> None:
     found = tally([1000], BINS, values=[1e9], most_per_event=50.0)
-    cloak = found.cloak(RunningSum(), epsilon=1.0, delta=1e-6, mechanism=Fourier())
-    assert (cloak.units, cloak.step, cloak.contribution, cloak.n, cloak.series) == (5000, 0.01, 50.0, 7, 1)
+    cloak = found.cloak(RunningSum(), epsilon=1.0, delta=1e-6)
+    assert (cloak.contribution, cloak.step, cloak.n, cloak.series) == (Contribution(5000), 0.01, 7, 1)
     assert cloak.release(found.values).values.shape == (1, 7)
+    assert found.lowered == pytest.approx(1.0)
+
+
+VISITS = st.lists(TIMES, max_size=20)
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(EVENTS, VISITS, st.integers(1, 4), st.integers(1, 3), st.data())
+def test_visits_of_one_person_that_count_are_apart(
+    others: list[tuple[int, int, int, float]], own: list[int], most: int, apart: int, data: st.DataObject
+) -> None:
+    """In all series together, and whatever the others do."""
+    mixed = [(time, person, series) for time, person, series, _ in others]
+    for time in own:
+        mixed.insert(data.draw(st.integers(0, len(mixed))), (time, 9, data.draw(st.integers(0, 1))))
+    found = []
+    for rows in (mixed, [row for row in mixed if row[1] != 9]):
+        times, persons, series = (np.array([row[k] for row in rows], dtype=np.int64) for k in range(3))
+        options: dict[str, Any] = {"persons": persons, "most_per_person": most, "apart": apart}
+        found.append(tally(times, BINS, **options, series=series, names=TWO))
+    change = (in_steps(found[0]) - in_steps(found[1])).sum(axis=0)
+    assert found[0].contribution == Contribution(most, per_bin=1, apart=apart)
+    assert ((change == 0) | (change == 1)).all()
+    assert change.sum() <= most
+    assert (np.diff(np.flatnonzero(change)) >= apart).all()
+
+
+@pytest.mark.parametrize(("apart", "lost"), [(24, 0.37), (18, 0.06), (12, 0.0)])
+def test_half_a_day_between_visits_loses_hardly_any_daily_visit(apart: int, lost: float) -> None:
+    """Two hundred people come every day at one o'clock, with a standard deviation of three hours."""
+    rng, bins = np.random.default_rng(1), Bins(0, 3_600_000, 28 * 24)
+    times = (rng.normal(13.0, 3.0, (200, 28)) + 24 * np.arange(28)) * 3_600_000
+    persons = np.repeat(np.arange(200), 28)
+    kept = tally(times.ravel().astype(np.int64), bins, persons=persons, most_per_person=28, apart=apart)
+    assert kept.losses[OVER] / persons.size == pytest.approx(lost, abs=0.015)
+
+
+def test_the_fullest_series_is_named_and_one_series_is_no_choice() -> None:
+    many = tally(np.repeat(BINS.times, 99), BINS, series=np.ones(693, dtype=np.int64), names=TWO)
+    assert many.fullest(5.0) == "b"
+    assert "nothing counts in a" in " ".join(many.remarks)
+    with pytest.raises(InputError, match="one series"):
+        tally([1000], BINS).fullest(1.0)
 
 
 def test_no_events_at_all_are_a_series_of_zeros() -> None:
@@ -297,6 +347,8 @@ def test_no_events_at_all_are_a_series_of_zeros() -> None:
         ({"values": [1.0], "most_per_event": 1e300}, CalibrationError, "1e-30 to 1e"),
         ({"values": [1.0], "most_per_event": 1e-290}, CalibrationError, "1e-30 to 1e"),
         ({"persons": ["a"], "most_per_person": 1e19}, InputError, "1,099,511,627,776"),
+        ({"apart": 2}, InputError, "apart=2 without persons"),
+        ({"persons": ["a"], "most_per_person": 1, "apart": 0}, InputError, "apart=0"),
         ({"persons": ["a"], "most_per_person": 10**30}, InputError, "1,099,511,627,776"),
         ({"series": [0, 1]}, InputError, "series has shape"),
         ({"series": [0.5]}, InputError, "series"),
@@ -305,29 +357,6 @@ def test_no_events_at_all_are_a_series_of_zeros() -> None:
 def test_bounds_that_make_no_sense_are_refused(bounds: dict[str, Any], error: type[CloakworkError], said: str) -> None:
     with pytest.raises(error, match=said):
         tally([1000], BINS, **bounds)
-
-
-@pytest.mark.parametrize(("contribution", "step"), [(1e300, None), (1.0, 1e-300), (1.0, 1e300), (1e300, 1e-300)])
-def test_a_contribution_or_a_step_that_floats_cannot_square_is_refused(contribution: float, step: float | None) -> None:
-    series = BoundedSeries(np.zeros((1, 8)), contribution, step=step)
-    with pytest.raises(CalibrationError, match="1e-40"):
-        series.cloak(WindowSum(1), epsilon=1, delta=1e-6)
-
-
-@pytest.mark.parametrize(("step", "touched"), [(None, None), (0.01, 0), (0.01, 8)])
-def test_a_contribution_that_no_noise_hides_is_refused_with_the_most_that_can_be(
-    step: float | None, touched: int | None
-) -> None:
-    def cloak(contribution: float) -> SeriesCloak:
-        series = BoundedSeries(np.zeros((1, 8)), contribution, step=step, touched=touched)
-        return series.cloak(WindowSum(1), epsilon=1, delta=1e-6)
-
-    with pytest.raises(CalibrationError, match="contribution=") as caught:
-        cloak(1e12)
-    most = math.floor(cast("float", caught.value.most))
-    assert cloak(most).contribution == most
-    with pytest.raises(CalibrationError):
-        cloak(math.ceil(1.001 * most))
 
 
 def test_no_message_holds_a_value() -> None:
