@@ -9,13 +9,15 @@ from cloakwork.auditing.device_claim import HALF_NOISE, STRONG_SHIFT, DeviceClai
 from cloakwork.auditing.device_source import DeviceListener, DeviceSource, Recording
 from cloakwork.auditing.page import AuditReport, Subject
 from cloakwork.auditing.program import ProgramSource
-from cloakwork.auditing.testers import KnownPair, KnownPure, QueryPlan, RandomPrivacy, UnknownPair, plan_queries
+from cloakwork.auditing.query_plan import Answer, Pair, QueryPlan, binned, unnoticed_mass
+from cloakwork.auditing.testers import KnownPair, KnownPure, RandomPrivacy, UnknownPair, plan_queries
 
 __all__ = [
     "ANNOUNCED",
     "FEWEST_REPORTS",
     "HALF_NOISE",
     "STRONG_SHIFT",
+    "Answer",
     "Audit",
     "AuditReport",
     "DeviceClaim",
@@ -23,6 +25,7 @@ __all__ = [
     "DeviceSource",
     "KnownPair",
     "KnownPure",
+    "Pair",
     "PrivacyCurve",
     "ProgramSource",
     "QueryPlan",
@@ -33,6 +36,8 @@ __all__ = [
     "Verdict",
     "Witness",
     "audit",
+    "binned",
     "device_claim",
     "plan_queries",
+    "unnoticed_mass",
 ]
