@@ -8,7 +8,6 @@ readings by so much that the likelihood ratio, on average, reaches the years bet
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib.resources import files
 from math import isnan, nan
 
 import numpy as np
@@ -19,7 +18,8 @@ from cloakwork.accuracy import simulated_day
 from cloakwork.demo import Household
 from cloakwork.physics import FloorPlan
 from cloakwork.recovery import Fault, FaultDetector, Tracker
-from cloakwork.site import Site, parse_site
+from cloakwork.site import Site
+from scripts.plain_flat import plain_flat
 
 YEAR_S = 365.25 * 86_400
 BEFORE = 60  # frames without the fault
@@ -38,7 +38,7 @@ class Flat:
 
     @classmethod
     def example(cls) -> "Flat":
-        site = parse_site(files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8"))
+        site = plain_flat()
         return cls(site, site.cloak().sigmas)
 
     @property

@@ -13,10 +13,11 @@ from rich.table import Table
 
 from cloakwork.collect import CollectedSite
 from cloakwork.collect.attack import Span
-from cloakwork.demo import Household, load_flat
+from cloakwork.demo import Household
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
 from cloakwork.site import freeze
+from scripts.plain_flat import plain_flat
 
 SEEDS = (5, 6, 7)  # of the noise of each day
 SURE = 0.9
@@ -48,7 +49,7 @@ def run() -> tuple[Table, bool]:
 
 def one_day(seed: int) -> dict[Span, list[tuple[int, bool]]]:
     """The sure marks of each span through a day: at which minute, and whether a person is in the vicinity."""
-    site = load_flat()
+    site = plain_flat()
     watched = CollectedSite(site, freeze(site, site.cloak()))
     frames, people = demo_day(watched, DAY, seed)
     asked = {span: list(_asked(watched, frames, people, span)) for span in ASKED}

@@ -11,7 +11,6 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -28,6 +27,7 @@ from cloakwork.recovery import Tracked, Tracker
 from cloakwork.recovery.drifting_offsets import KalmanStep
 from cloakwork.recovery.path_steps import predict
 from cloakwork.site import Site, parse_site
+from scripts.plain_flat import plain_flat, plain_flat_text
 
 HOUR, DAY = 3600.0, 86400.0
 SWING = 4.0  # degrees from the coldest to the warmest
@@ -45,14 +45,10 @@ VIEWS = ("live", "settled")
 PARTICLES = 4000
 
 
-def _example() -> str:
-    return files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
-
-
 @cache
 def flat() -> tuple[Site, FloorPlan, Cloak]:
-    """The site of `cloakwork init`, its physics and its cloak."""
-    site = parse_site(_example())
+    """The plain flat, its physics and its cloak."""
+    site = plain_flat()
     physics = site.physics
     assert isinstance(physics, FloorPlan)
     return site, physics, site.cloak()
@@ -61,7 +57,7 @@ def flat() -> tuple[Site, FloorPlan, Cloak]:
 @cache
 def aware() -> tuple[Site, Cloak]:
     """The same site with the drift of its comments, and its cloak: the same claim, with noise that knows the drift."""
-    text = _example()
+    text = plain_flat_text()
     begin = text.index("# [drift]")
     end = text.index("\n\n", begin)
     stated = "\n".join(line.removeprefix("# ") for line in text[begin:end].splitlines())

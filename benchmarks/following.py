@@ -7,7 +7,6 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from cloakwork.demo import Household
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.privacy import Cloak
 from cloakwork.site import Site, freeze, load_site, plan_beside
+from scripts.plain_flat import plain_flat_text
 from tests.broker import running_broker
 
 SECONDS = 60
@@ -45,7 +45,7 @@ def run() -> tuple[Table, bool]:
 def measure(folder: Path) -> tuple[int, int, float]:
     """Frames that were recovered and settled while the real program ran, and the processor time it took a second."""
     path, url = folder / "site.toml", str(folder / "store.db")
-    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+    text = plain_flat_text()
     text = text.replace('name = "flat"', 'name = "hall"').replace('window = "10min"', 'window = "9s"\nperiod = "1s"')
     path.write_text(text.replace('stay = "20min"', 'stay = "5min"'), encoding="utf-8")
     site = load_site(path)

@@ -6,7 +6,6 @@ the sharper one of (4, 1e-5). The states are those that the collector stores.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import islice
 from multiprocessing import get_context
 
@@ -21,6 +20,7 @@ from cloakwork.demo import SEATS
 from cloakwork.physics import sources
 from cloakwork.readings import Frame, FrameTracker
 from cloakwork.site import freeze, parse_site
+from scripts.plain_flat import plain_flat_text
 
 HOURS, LEAVINGS = 20, 100
 HOUR_SEEDS, LEAVING_SEEDS = 50_000, 51_000  # not those with which the rule was found
@@ -73,7 +73,7 @@ class RoomWatch:
     epsilon: float
 
     def __post_init__(self) -> None:
-        text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
+        text = plain_flat_text()
         site = parse_site(text.replace("\nepsilon = 2.0", f"\nepsilon = {self.epsilon}"))
         assert site.spec.privacy.epsilon == self.epsilon
         self._watched = CollectedSite(site, freeze(site, site.cloak()))

@@ -1,13 +1,12 @@
 """Writes the table of assumptions into docs/security.md: `python -m scripts.assumptions`.
 
-For the site of `cloakwork init` with the step of its hardware, each row makes one assumption of the claim wrong by a
+For the flat of `cloakwork init` in an ideal world, each row makes one assumption of the claim wrong by a
 factor of two, keeps the planned noise, and computes the (epsilon, delta) that a window then has.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from cloakwork.physics import Family, Timing
 from cloakwork.privacy import Cloak, Profile
 from cloakwork.privacy.own_noise import OwnNoise
 from cloakwork.site import Site, parse_site
+from scripts.plain_flat import plain_flat_text
 
 PAGE = Path(__file__).parent.parent / "docs" / "security.md"
 STEP, OWN_NOISE = 0.0625, 0.04  # degrees, of a usual thermometer
@@ -33,9 +33,8 @@ class Assumption(NamedTuple):
 
 
 def example_site() -> Site:
-    """The site of `cloakwork init`, with equal noise."""
-    text = resources.files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
-    return parse_site(text.replace('design = "least-error"', 'design = "equal"'))
+    """The plain flat, with equal noise."""
+    return parse_site(plain_flat_text().replace('design = "least-error"', 'design = "equal"'))
 
 
 def stepped(site: Site, **hardware: float) -> Cloak:

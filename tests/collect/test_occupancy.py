@@ -1,7 +1,6 @@
 """How likely someone is in a zone: against what was simulated, and by rules that must always hold."""
 
 from dataclasses import replace
-from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from cloakwork.collect.storage import ZoneState
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
 from cloakwork.recovery import Fit, Source, Status, Tracked
 from cloakwork.site import Site, parse_site
+from scripts.plain_flat import plain_flat_text
 from tests.collect.small_sites import FLAT, GRAPH, LINE, MANY, flat_site, make, moment, values
 
 FRAMES = 150
@@ -180,8 +180,7 @@ def test_odds_agree_with_how_often_someone_was_there(epsilon: float, of_chance: 
 
 def test_a_zone_holds_someone_who_sits_still_and_notices_who_leaves() -> None:
     """At (4, 1e-5) over ten minutes, a reading a minute: an hour in one place, then gone to another room."""
-    example = resources.files("cloakwork.site").joinpath("example.toml").read_text()
-    site = parse_site(example.replace("epsilon = 2.0 ", "epsilon = 4.0 "))
+    site = parse_site(plain_flat_text().replace("epsilon = 2.0 ", "epsilon = 4.0 "))
     cloak, physics, rng = site.cloak(), site.physics, np.random.default_rng(0)
     noticed = []
     for run in range(3):

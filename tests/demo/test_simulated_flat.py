@@ -8,6 +8,7 @@ from cloakwork.errors import InputError
 from cloakwork.physics import sources
 from cloakwork.site import parse_site
 from papers.walks import Movement, staying
+from scripts.plain_flat import plain_flat
 from tests.demo.small import SMALL
 
 BEGAN = 1_700_000_000_000
@@ -25,7 +26,7 @@ class Hands:
 
 
 def test_a_sensor_measures_what_the_model_says_of_now() -> None:
-    site, clock = load_flat(), Hands()
+    site, clock = plain_flat(), Hands()
     world = SimulatedFlat(site, STEPS, BEGAN, clock)
     for moment, people in ((0, STEPS.frames[0]), (1000, STEPS.frames[1]), (2000, STEPS.frames[0])):
         clock.now = BEGAN + moment
@@ -50,7 +51,7 @@ def test_readings_follow_with_the_lag_of_the_flat() -> None:
 @pytest.mark.parametrize("way", [(0.02, 0.0), (0.0, -0.02), (0.014, 0.014)])
 def test_a_small_step_stays_within_the_claim(way: tuple[float, float]) -> None:
     """Someone steps to the side, away from walls but also across the border of a cell."""
-    site, clock, cloak = load_flat(), Hands(), load_flat().cloak()
+    site, clock, cloak = plain_flat(), Hands(), plain_flat().cloak()
     x = np.random.default_rng(2).uniform((0.1, 0.1), (9.9, 7.9), size=(300, 2))
     x = x[(np.abs(x[:, 0] - 6) > 0.3) & ((x[:, 0] < 6) | (np.abs(x[:, 1] - 4) > 0.3))]
     x = np.concatenate([x, [(2.99, 1.99), (3.0, 2.0), (1.24, 1.1)]])

@@ -4,8 +4,9 @@ import mpmath as mp
 import pytest
 
 from cloakwork.privacy import Cloak, Profile
-from cloakwork.site import Site, load_site
+from cloakwork.site import Site
 from scripts.assumptions import PAGE, Assumption, assumptions, example_site, stepped, table, written
+from scripts.plain_flat import plain_flat
 from tests.attacks.test_calibration import true_delta
 
 
@@ -67,7 +68,7 @@ def test_the_step_of_a_usual_thermometer_costs_little_with_its_own_noise(site: S
 
 
 def test_a_plan_without_the_step_of_its_hardware_has_the_delta_that_the_pages_state() -> None:
-    cloak = load_site("src/cloakwork/site/example.toml").cloak()
+    cloak = plain_flat().cloak()
     frame = cloak.allowance.cost(cloak.sigmas, cloak.steps + 0.0625)
     delta = Profile(frame).times(cloak.readings_per_window).delta(cloak.epsilon)
     for page in ("devices.md", "mechanism.md"):

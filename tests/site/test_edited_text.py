@@ -25,7 +25,6 @@ def test_only_the_changed_lines_change() -> None:
     assert [line.split("#")[0].strip() for line in added] == [
         "baseline = 20.25",
         "reach = 1.75",
-        "[physics.tolerance]",
         "diffusion = 0.1",
         "gain = 0.02",
         "strength = 4.5",

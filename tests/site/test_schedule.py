@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from cloakwork.errors import SiteError
 from cloakwork.physics import Timing
-from cloakwork.site import Schedule, clock_ms, load_site, make_schedule, parse_site
+from cloakwork.site import Schedule, clock_ms, make_schedule, parse_site
 from cloakwork.site.schedule import CLOCK_RATE
+from scripts.plain_flat import plain_flat
 
 SITE = """name = "corridor"
 sensors = 2
@@ -217,6 +218,6 @@ def test_a_unit_that_means_nothing_is_refused(unit: str) -> None:
 def test_people_on_a_floor_plan_walk_and_pulses_stay() -> None:
     assert parse_site(SITE.format(top="", privacy="")).timing == Timing(0.3, 0.0)
     assert parse_site(SITE.format(top="", privacy='speed = "any"')).timing == Timing(0.3, "any")
-    flat = load_site("src/cloakwork/site/example.toml")
+    flat = plain_flat()
     assert flat.timing == Timing(0.02, 1.5)
     assert flat.cloak().family.timing == flat.timing

@@ -19,6 +19,7 @@ from cloakwork.demo import (
     Staff,
     load_flat,
     load_office,
+    sensors_of,
     this_morning,
     usual_port,
 )
@@ -93,6 +94,7 @@ def _live(demonstration: Demonstration, *, browser: bool) -> None:
     note(f"planning the noise of {sensors}, and starting a device for each, a broker and a collector ...")
     with demonstration as show:
         say(f"The map: {show.invite()}")
+        note(sensors_of(show.site))
         note(f"that address works once, within ten minutes; later, sign in at {show.service.url}/ with {show.secret}")
         note(
             f"time runs {show.clock.speed:g} times faster there: a reading a minute is one in "

@@ -1,5 +1,6 @@
 """One picture of the demonstration: a morning in the flat, and what an analyst learns of it from noisy readings."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from cloakwork._checks import FloatArray, rounded_up
 from cloakwork.accuracy import bayes_risk
 from cloakwork.cli.draw import INK, cross, floor, save, vicinity
 from cloakwork.cli.output import say, table
-from cloakwork.demo import FURNITURE, Household, Position, SimulatedFlat, open_path
+from cloakwork.demo import FURNITURE, Household, Position, SimulatedFlat, open_path, sensors_of
 from cloakwork.physics import FloorPlan
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
@@ -59,19 +60,15 @@ class Morning:
         period, everyone = self.site.period_ms, np.ones(self.flat.sensors, dtype=np.bool_)
         tracker = FrameTracker(self.site, self.cloak, lag=self.cloak.readings_per_window)
         first = -(-world.began // period) * period
+        times = range(first, world.began + MINUTES * 60_000, period)
+        frames = self.cloak.to_steps(self.cloak.simulate([world.readings(time) for time in times], rng=rng))
         live: list[FrameRecovery] = []
         settled: dict[int, FrameRecovery] = {}
-        people = []
-        for time in range(first, world.began + MINUTES * 60_000, period):
-            people.append(world.people(time))
-            steps = self.cloak.to_steps(self.cloak.simulate(world.readings(time), rng=rng))
+        for time, steps in zip(times, frames, strict=True):
             live.append(tracker.step(Frame(time, steps, everyone)))
             settled |= {found.time: found for found in tracker.settled}
             progress(len(live))
-        return [
-            MorningFrame(found.time, there, found, settled.get(found.time))
-            for there, found in zip(people, live, strict=True)
-        ]
+        return [MorningFrame(found.time, world.people(found.time), found, settled.get(found.time)) for found in live]
 
     def rooms_right(self, views: Sequence[tuple[tuple[Position, ...], FrameRecovery]]) -> float:
         """The share of people for whom a source is found in their room, one source for each."""
@@ -111,7 +108,8 @@ def _report(morning: Morning) -> None:
 def _explain(morning: Morning) -> None:
     cloak, claim = morning.cloak, morning.site.spec.privacy
     say(
-        f"What this means: each of {morning.flat.sensors} sensors adds noise to its own reading before sending it. Its "
+        f"{sensors_of(morning.site)} What this means: each of {morning.flat.sensors} sensors adds noise to its own "
+        "reading before sending it. Its "
         f"standard deviation is from {cloak.sigmas.min():.2f} degrees for the most useful sensors up to "
         f"{cloak.sigmas.max():.0f} for those that would reveal too much; one person warms the sensor above by "
         f"{morning.flat.matrix.max():.2f}. An observer who sees all {claim.readings_per_window} readings of all "
@@ -131,7 +129,8 @@ def _explain(morning: Morning) -> None:
 
 
 def _right(cloak: Cloak, readings: int) -> str:
-    return rounded_up(100 * bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=readings).right_place, 2)
+    worth = math.ceil(cloak.stay_worth(readings))
+    return rounded_up(100 * bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=worth).right_place, 2)
 
 
 def _draw(path: Path, morning: Morning) -> None:

@@ -6,6 +6,7 @@ from cloakwork.demo.demonstration import (
     SimulatedFlat,
     load_flat,
     load_office,
+    sensors_of,
     this_morning,
     usual_port,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "load_flat",
     "load_office",
     "open_path",
+    "sensors_of",
     "this_morning",
     "usual_port",
 ]

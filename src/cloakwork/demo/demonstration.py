@@ -137,6 +137,15 @@ def load_office() -> tuple[Site, ...]:
     return tuple(parse_site(text.replace("office-floor", name), name=f"{name}.toml") for name in names)
 
 
+def sensors_of(site: Site) -> str:
+    """Say which part the sensors of a demonstration stand for, and how they read."""
+    steps, noise = (0.0 if values is None else float(values.max()) for values in (site.resolutions, site.own_noises))
+    return (
+        f"The sensors stand for the Sensirion SHT31 in a case: steps of {steps:g} {site.unit}, a noise floor of "
+        f"{noise:g} {site.unit}, and readings that follow people with a lag of {site.physics.lag / 60:g} minutes."
+    )
+
+
 class Demonstration:
     """The running demonstration, as a context manager; leaving it removes all its data.
 

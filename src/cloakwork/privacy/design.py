@@ -31,6 +31,7 @@ ENOUGH, ROUGHLY = 1e-3, 1e-2  # relative gap at which a search stops, and one fo
 FAINTEST = 1e-4  # weight of a sensor that is not needed, as a fraction of the weight it could have alone
 FLOOR_COST = 0.01  # fraction of the budget that all such sensors together may take
 BLIND = 1e-6  # a sensor whose slope is below this fraction of the largest is blind
+MOST_STEPS = DEVICE_TABLES.ratio / 32  # of noise: draws of the offsets for long stays, in 256ths of a step, need tables
 TABLES_PER_OCTAVE = 8  # noise tables for given steps, which keep sensors from sharing one table
 MOST_SLOPES = 3_000_000  # places times axes times sensors; beyond, the search samples the places
 MOST_BOUNDS = 4_000_000  # moves times sensors to begin with; beyond, the search starts with the steepest moves
@@ -216,7 +217,7 @@ def sensors_that_see(largest: FloatArray) -> IntArray:
 def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
     """Nearly the same noise with few distinct ratios of sigma to step, so that few tables serve all sensors."""
     ratios = 2.0 ** (np.rint(TABLES_PER_OCTAVE * np.log2(sigma / step)) / TABLES_PER_OCTAVE)
-    return np.asarray(step * np.minimum(ratios, max(DEVICE_TABLES.ratio / 2, float(ratios.min()))))
+    return np.asarray(step * np.minimum(ratios, max(MOST_STEPS, float(ratios.min()))))
 
 
 def report(

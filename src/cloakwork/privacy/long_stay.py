@@ -291,6 +291,8 @@ class StayCost:
             return None
         share, carry = best
         draws = self._ratios(Information(share, carry / 2**CARRY_BITS, renew))
+        if draws.max() > DEVICE_TABLES.ratio:
+            return None  # another bound may need smaller offsets
         return SlowNoise(carry, renew, frozen(np.array([table_ratio(ratio) for ratio in draws])))
 
     def _least_share(self, fade: float, renew: int, readings: int, allowed: float) -> float | None:
@@ -338,7 +340,8 @@ def _least(costs: tuple[StayCost, ...], stay: Stay, allowed: float) -> SlowNoise
         f"The steps of hardware and sending, in the worst case, alone give mu={steps:.3g}. Give a resolution at least "
         f"{finer} times finer, an own_noise of half a step or more if the sensors have it, or leave stay out."
         if finer > 1
-        else "Its ends alone tell more. Give a larger epsilon or a shorter stay."
+        else "Its ends alone tell more, or its offsets are too large for the noise tables. Give a larger epsilon or a "
+        "shorter stay."
     )
     raise CalibrationError(
         f"no offset hides a stay of {stay.readings:,} frames at epsilon={stay.epsilon:g}, "

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy import Habits, SimulatedDay, simulated_day
-from cloakwork.physics import FloorPlan, Graph, Physics, follow
+from cloakwork.physics import FloorPlan, Graph, Nuisance, Physics, follow
 from cloakwork.recovery import PointSources, Tracked, Tracker
 from cloakwork.site.build import USUAL_COUNT
 from cloakwork.site.installation import Site
@@ -97,8 +97,16 @@ def _around(mean: float) -> tuple[float, float]:
     return mean / 4, 7 * mean / 4
 
 
-def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: int, seed: int = 0) -> Followed:
-    """Simulate people and noisy readings, follow them, and compare.
+def follow_simulated(
+    site: Site,
+    sigmas: FloatArray,
+    habits: Habits,
+    *,
+    frames: int,
+    seed: int = 0,
+    offsets: Nuisance | None = None,
+) -> Followed:
+    """Simulate people and noisy readings, follow them, and compare; `offsets` are those that hide long stays.
 
     The people and the standardised noise depend on the seed alone, so that two settings differ by less than their
     errors suggest.
@@ -124,8 +132,11 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
         readings = readings + own * np.random.default_rng([seed, 2]).standard_normal(readings.shape)
         readings = np.rint(readings / site.resolutions) * site.resolutions
     readings = readings + sigmas * np.random.default_rng([seed, 1]).standard_normal(readings.shape)
-    if site.drift is not None:
-        readings = readings + site.drift.on(physics).simulate(times, np.random.default_rng([seed, 3]))
+    wandering = None if site.drift is None else site.drift.on(physics)
+    if offsets is not None:
+        wandering = offsets.joined(wandering)
+    if wandering is not None:
+        readings = readings + wandering.simulate(times, np.random.default_rng([seed, 3]))
     lag = min(site.spec.privacy.readings_per_window, LONGEST_LAG, frames - 1)
     tracker = Tracker(
         physics,
@@ -136,7 +147,7 @@ def follow_simulated(site: Site, sigmas: FloatArray, habits: Habits, *, frames: 
         seed=seed,
         lag=lag,
         chains=site.chains,
-        drift=site.drift,
+        drift=wandering,
     )
     live: list[Tracked] = []
     settled: list[Tracked] = []

@@ -19,9 +19,9 @@ from scipy.cluster import vq
 from cloakwork._checks import FloatArray, count, positive
 from cloakwork._files import KeptResults
 from cloakwork.accuracy import Habits
-from cloakwork.errors import ClusterError, InputError
+from cloakwork.errors import CalibrationError, ClusterError, InputError
 from cloakwork.parallel import Cluster, versions
-from cloakwork.physics import Graph, Matrix
+from cloakwork.physics import Graph, Matrix, Nuisance
 from cloakwork.site.installation import Site
 from cloakwork.site.schema import SensorSpec
 from cloakwork.site.tracking_quality import (
@@ -194,8 +194,9 @@ def tradeoff(
 
     Notes
     -----
-    Only the noise and the time between two readings matter for following people. Noise is in proportion to
-    alpha sqrt(readings) / mu, so settings with the same noise, to 5 %, share one simulation: that with the most noise.
+    Only the noise and the time between two readings matter for following people, and the offsets that hide stays, which
+    follow from them. Noise is in proportion to alpha sqrt(readings) / mu, so settings with the same noise, to 5 %,
+    share one simulation: that with the most noise.
 
     >>> from cloakwork.site import parse_site
     >>> site = parse_site('''
@@ -217,10 +218,12 @@ def tradeoff(
         raise InputError(f"frames={frames}: give at least {FEWEST_FRAMES}.", frames=frames)
     count("workers", workers)
     grid = _grid(site, alpha, epsilon, readings, sensors, resolution)
-    planned = [_Planned.of(site, setting) for setting in grid]
+    planned = list(_possible(site, grid, asked=any(map(len, (alpha, epsilon, readings, sensors, resolution)))))
     trials = _trials(planned)
     kinds = (False, True) if habits_of(site, walking=True) else (False,)
-    jobs = [_Job(plan.site, plan.sigmas, walking, frames, seed) for plan, *_ in trials for walking in kinds]
+    jobs = [
+        _Job(plan.site, plan.sigmas, plan.offsets, walking, frames, seed) for plan, *_ in trials for walking in kinds
+    ]
     results = _run(jobs, workers, scheduler, kept, progress)
     rows: list[TradeoffRow] = []
     for number, trial in enumerate(trials):
@@ -230,6 +233,17 @@ def tradeoff(
     rows.sort(key=lambda row: (-row.strength, row.setting.alpha, row.setting.readings, row.setting.sensors))
     window = site.spec.privacy.window
     return Tradeoff(tuple(rows), ZoneNumbers.of(site).kind, window, len(jobs), frames)
+
+
+def _possible(site: Site, grid: Sequence[Setting], *, asked: bool) -> Iterator["_Planned"]:
+    """Plan the settings; those that nobody asked for are left out where they rule out the site's claim for stays."""
+    own = site.spec.privacy.epsilon, site.spec.privacy.readings_per_window
+    for setting in grid:
+        try:
+            yield _Planned.of(site, setting)
+        except CalibrationError:
+            if asked or site.stay is None or (setting.epsilon, setting.readings) == own:
+                raise
 
 
 def _grid(
@@ -321,13 +335,14 @@ class _Planned:
     setting: Setting
     site: Site
     sigmas: FloatArray
+    offsets: Nuisance | None
     mu: float
 
     @classmethod
     def of(cls, site: Site, setting: Setting) -> "_Planned":
         changed = _with(site, setting)
         cloak = changed.cloak()
-        return cls(setting, changed, cloak.sigmas, cloak.profile.mu)
+        return cls(setting, changed, cloak.sigmas, cloak.offsets, cloak.profile.mu)
 
     @property
     def noise(self) -> float:
@@ -359,19 +374,23 @@ class _Job:
 
     site: Site
     sigmas: FloatArray
+    offsets: Nuisance | None
     walking: bool
     frames: int
     seed: int
 
     def run(self) -> Followed:
         habits = habits_of(self.site, walking=self.walking) or Habits()
-        return follow_simulated(self.site, self.sigmas, habits, frames=self.frames, seed=self.seed)
+        return follow_simulated(
+            self.site, self.sigmas, habits, frames=self.frames, seed=self.seed, offsets=self.offsets
+        )
 
     @property
     def digest(self) -> str:
         """A name that another simulation, or another version, does not have."""
         site = (self.site.digest, self.site.spec.model_dump_json())
-        about = (versions(), site, self.sigmas.tolist(), self.walking, self.frames, self.seed)
+        slow = None if self.offsets is None else (self.offsets.deviations.tolist(), self.offsets.over.tolist())
+        about = (versions(), site, self.sigmas.tolist(), slow, self.walking, self.frames, self.seed)
         return sha256(repr(about).encode()).hexdigest()
 
 
