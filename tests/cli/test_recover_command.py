@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 
-from cloakwork.readings.csv_lines import iso_ms
+from cloakwork.readings import iso_ms
 from cloakwork.site import load_plan
 from tests.cli.conftest import Run
 

@@ -11,7 +11,7 @@ import pytest
 from cloakwork.cli import recover
 from cloakwork.cli.draw import FreeWays
 from cloakwork.physics import Rooms
-from cloakwork.readings.csv_lines import iso_ms
+from cloakwork.readings import iso_ms
 from tests.cli.conftest import Run
 
 SITE = """name = "office"

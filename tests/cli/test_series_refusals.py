@@ -86,7 +86,8 @@ def test_bad_input_is_refused_by_option_and_nothing_is_lost(run: Run, here: Path
     (here / "unclosed.csv").write_text('t,"n\n1,2\n')
     (here / "odd.csv").write_text('n,m\n1,"2\n')
     (here / "broken.parquet").write_bytes(b"PAR1 and no more")
-    for name in ("site.toml", "a.xlsx", "published.csv"):
+    (here / "a.xlsx").write_bytes(b"PK\3\4\x14\0\6\0\b\0")
+    for name in ("site.toml", "published.csv"):
         (here / name).write_text("precious")
     before = {path.name: path.read_bytes() for path in here.iterdir()}
     for words, named in BAD_INPUTS:

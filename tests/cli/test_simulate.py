@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cloakwork.physics import sources
-from cloakwork.readings import ReadingsFile
-from cloakwork.readings.csv_lines import iso_ms
+from cloakwork.readings import ReadingsFile, iso_ms
 from cloakwork.site import load_plan, load_site
 from tests.cli.conftest import Run
 from tests.device.test_bits import SITE as BITS

@@ -18,8 +18,7 @@ from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, RecoveredSource, RecoveredTrack, Role, open_store
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
-from cloakwork.readings import READING_COLUMNS, ReadingScale
-from cloakwork.readings.csv_lines import iso_ms
+from cloakwork.readings import READING_COLUMNS, ReadingScale, iso_ms
 from cloakwork.sensor.keystream import COUNTER_BITS
 from tests.cli.conftest import Run
 from tests.collect.small_sites import make, moment, readings

@@ -15,8 +15,7 @@ from cloakwork.collect.collected_site import CollectedSite, load_collected_site,
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import FAILED, Reading, Result
 from cloakwork.errors import PlanError, ReadingError, SiteError
-from cloakwork.readings import Frame, frame_recovery, partial_cloak
-from cloakwork.readings.csv_lines import iso_ms
+from cloakwork.readings import Frame, frame_recovery, iso_ms, partial_cloak
 from cloakwork.recovery import Recovery, recover
 from tests.collect.small_sites import GRAPH, LINE, MANY, as_file, make, moment, readings, site_file, values
 

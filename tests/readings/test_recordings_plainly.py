@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cloakwork.errors import InputError
-from cloakwork.readings import Recordings, ReportForm, audit_recordings, printable, read_recordings
+from cloakwork.readings import Recordings, ReportForm, printable, read_recordings, row_batches
 
 WHOLE = ["1", "2", "-4", "+3", "007", " 5 ", "0"]
 DECIMAL = ["1.5", "-0.0", "0.0", "1e3", "1.50", "nan", "-inf", "0.1000000000000000055511151231257827", "1e999"]
@@ -184,7 +184,7 @@ def read(folder: Path, case: Case, columns: Sequence[str] = ()) -> Recordings:
 def test_recordings_are_read_as_plainly_as_possible_however_many_rows_are_taken_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, *, readings: bool
 ) -> None:
-    monkeypatch.setattr(audit_recordings, "_BLOCK", block)
+    monkeypatch.setattr(row_batches, "_BLOCK", block)
     lots, read_well = random.Random(f"{block} {readings}"), 0
     for _ in range(150):
         case = drawn_texts(lots, readings=readings)
@@ -248,7 +248,7 @@ def test_a_broken_line_is_refused_after_errors_in_rows_before_it_and_before_thos
 
 def test_rows_are_counted_on_after_a_blank_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for block in (1, 512):
-        monkeypatch.setattr(audit_recordings, "_BLOCK", block)
+        monkeypatch.setattr(row_batches, "_BLOCK", block)
         with pytest.raises(InputError, match="decimal comma") as problem:
             read(tmp_path, Case(('"a;b";c\n1;2\n0,5;2\n', "v\n1\n"), ";", 1000, None), columns=["a;b"])
         assert problem.value.values["row"] == 3
@@ -256,10 +256,10 @@ def test_rows_are_counted_on_after_a_blank_one(tmp_path: Path, monkeypatch: pyte
 
 def test_progress_is_told_by_bytes_of_both_files(tmp_path: Path) -> None:
     paths = tmp_path / "a.csv", tmp_path / "b.csv"
-    for path, size in zip(paths, (5000, 3000), strict=True):
+    for path, size in zip(paths, (100_000, 60_000), strict=True):
         path.write_text("v\n" + "1.5\n" * size)
     told: list[tuple[int, int]] = []
     read_recordings(paths, progress=lambda done, total: told.append((done, total)))
-    assert {total for _, total in told} == {4 * 8000 + 4}
+    assert {total for _, total in told} == {4 * 160_000 + 4}
     done = [part for part, _ in told]
-    assert (done[-1], len(set(done)) > 4, sorted(done)) == (4 * 8000 + 4, True, done)
+    assert (done[-1], len(set(done)) > 4, sorted(done)) == (4 * 160_000 + 4, True, done)

@@ -1,27 +1,27 @@
 """Unveiling: the trusted party removes the noise from a file of readings, with the keys."""
 
 import secrets
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import KeyFileError, ReadingError
 from cloakwork.keys.evidence import KeyCheck, KeyVerdict
 from cloakwork.keys.key_ring import DeviceKind, Generation, KeyRing, wire_site
 from cloakwork.privacy import Keystream
-from cloakwork.readings import ALARM, Problems, ReadingRow, ReadingsFile
+from cloakwork.readings import ALARM, Problems, ReadingRows, ReadingsFile
 from cloakwork.sensor import keystream, wire
 from cloakwork.site import FrozenPlan, SensorNoise
 
 BATCH = 1 << 16
-_PAGE_BITS = 8
+_PAGE = 256  # counters of one stream whose fingerprints are next to each other
 _NOTHING, _CONFLICT, _USED, _FIRST_PRINT = range(4)
+_SENSOR = 1 << 34  # above every generation of a sequence number
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,10 @@ class TrueRows:
 class _KeyStream:
     """All readings under one key."""
 
-    number: int
     sensor: str
     site: str
     generation: Generation
+    made: SensorNoise
 
     @property
     def name(self) -> str:
@@ -52,13 +52,15 @@ class _KeyStream:
         """The noise by sequence number; kept, because deriving the keys of late epochs takes long."""
         return Keystream(self.generation.key, self.site, self.sensor, self.generation.number)
 
-    def refusal(self, time: int, plan: str) -> str | None:
-        """The reason why a reading of this time cannot be unveiled under a plan, None if it can."""
-        if self.generation.plan != plan:
-            return f"made under another plan, {self.generation.plan[:12]}: give that plan"
-        if self.generation.revoked is not None and (time == 0 or time > 1000 * self.generation.revoked):
-            return "from after the device was revoked"
-        return None
+    def true(self, sent: IntArray, seqs: IntArray, check: KeyCheck) -> IntArray:
+        """Subtract the noise."""
+        made, noise = self.made, self.noise.noise(self.made.table, seqs)
+        if made.slow is not None and self.generation.kind is not DeviceKind.BENCH:
+            sent = sent - self.noise.offsets(made.slow, seqs, after=len(made.table.levels))
+        if made.values:
+            return np.asarray((sent - noise) % made.values)
+        check.add(self.name, sent, noise, made.table.ratio)
+        return np.asarray(sent - noise)
 
 
 class Unveiling:
@@ -76,7 +78,7 @@ class Unveiling:
     keys
         The keys of the site, or of one of its sensors.
     skip
-        Rows to pass over, of those that can be unveiled: an earlier run has written them, and its `check` goes on.
+        Rows to pass over, of those that can be unveiled: an earlier run has written them, and its `check` resumes.
     progress
         Called now and then with the amount done, of `size`.
 
@@ -92,7 +94,7 @@ class Unveiling:
         keys: KeyRing,
         *,
         skip: int = 0,
-        progress: Callable[[int], None] | None = None,
+        progress: Callable[[int], None] = lambda _: None,
     ) -> None:
         if keys.site != plan.site:
             raise KeyFileError(
@@ -100,21 +102,27 @@ class Unveiling:
                 site=keys.site,
                 expected=plan.site,
             )
-        ids = plan.ids
-        self._survey, self._file = (ReadingsFile(source, ids, plan=plan.id) for _ in range(2))
+        self._ids = plan.ids
+        self._survey, self._file = (ReadingsFile(source, plan.ids, plan=plan.id) for _ in range(2))
         file = self._file.path
         if file.exists() and not file.is_file() and not file.is_dir():
             raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.", path=str(file))
-        self._plan = plan
-        self.skipped = skip
-        self._progress = progress or (lambda _: None)
-        self._keyed = [sensor in keys.sensors for sensor in ids]
-        self._streams: dict[tuple[int, int], _KeyStream] = {}
-        for k, sensor in enumerate(ids):
-            for generation in keys.devices.get(sensor, ()):
-                site = wire_site(keys.site, generation.kind)
-                self._streams[k, generation.number] = _KeyStream(len(self._streams), sensor, site, generation)
-        self._noises: dict[str, SensorNoise] = {}
+        self.skipped, self._progress = skip, progress
+        self._keyed = [sensor in keys.sensors for sensor in plan.ids]
+        streams: dict[int, _KeyStream] = {}
+        for k, sensor in enumerate(plan.ids):
+            generations = sorted(keys.devices.get(sensor, ()), key=lambda known: known.number)
+            if generations:
+                noise = plan.noise(sensor)
+                streams |= {
+                    k * _SENSOR + known.number: _KeyStream(sensor, wire_site(keys.site, known.kind), known, noise)
+                    for known in generations
+                }
+        self._streams = list(streams.values())
+        self._codes = np.array(list(streams), dtype=np.int64)
+        revoked = [known.generation.revoked for known in self._streams]
+        self._until = np.array([2**62 if moment is None else 1000 * moment for moment in revoked])
+        self._planned = np.array([known.generation.plan == plan.digest for known in self._streams], dtype=bool)
         self.check = KeyCheck()
         self.unveiled: Counter[str] = Counter()
         self.alarms: Counter[str] = Counter()
@@ -144,75 +152,80 @@ class Unveiling:
         return self.check.verdict()
 
     def __iter__(self) -> Iterator[TrueRows]:
-        values = _SeenValues()
-        for row in self._counted(self._survey):
-            stream = self._stream(row)
-            if isinstance(stream, _KeyStream):
-                values.note(stream.number, row)
-        good = islice(self._good(values), self.skipped, None)
-        while batch := list(islice(good, BATCH)):
-            yield self._unveil(batch)
+        prints = _Fingerprints()
+        for rows in self._counted(self._survey):
+            streams, refused = self._stream_of(rows)
+            prints.note(streams[~refused], rows.at(~refused))
+        left, waiting = self.skipped, [np.zeros((4, 0), dtype=np.int64)]
+        for rows in self._counted(self._file):
+            found = self._good(rows, prints)
+            left, found = max(0, left - found.shape[1]), found[:, left:]
+            waiting.append(found)
+            while sum(part.shape[1] for part in waiting) >= BATCH:
+                together = np.concatenate(waiting, axis=1)
+                waiting = [together[:, BATCH:]]
+                yield self._unveil(*together[:, :BATCH])
+        if (together := np.concatenate(waiting, axis=1)).size:
+            yield self._unveil(*together)
         if not self.unveiled and not self.skipped:
             raise self._file.no_readings()
 
-    def _good(self, values: "_SeenValues") -> Iterator[tuple[_KeyStream, ReadingRow]]:
-        """Rows that can be unveiled; counts the others."""
-        for row in self._counted(self._file):
-            stream = self._stream(row)
-            if isinstance(stream, str):
-                self.problems.add(row.number, stream)
-            elif (reason := values.refusal(stream.number, row)) is None:
-                yield stream, row
-            else:
-                self.problems.add(row.number, reason)
-                if reason == ALARM:
-                    self.alarms[stream.sensor] += 1
-
-    def _counted(self, rows: ReadingsFile) -> Iterator[ReadingRow]:
-        for count, row in enumerate(rows.readings()):
-            yield row
-            if count % BATCH == 0:
-                self._progress(self.bytes_read)
+    def _counted(self, file: ReadingsFile) -> Iterator[ReadingRows]:
+        for rows in file.readings():
+            yield rows
+            self._progress(self.bytes_read)
         self._progress(self.bytes_read)
 
-    def _stream(self, row: ReadingRow) -> _KeyStream | str:
-        """Return the stream that a row belongs to, or why the row cannot be unveiled."""
-        if abs(row.value) > wire.LARGEST:
-            return "value is larger than any that a device sends"
-        stream = self._streams.get((row.sensor, keystream.split(row.seq)[0]))
-        if stream is None:
-            return "unknown generation" if self._keyed[row.sensor] else "no key for this sensor"
-        return stream.refusal(row.time, self._plan.digest) or stream
+    def _stream_of(self, rows: ReadingRows) -> tuple[IntArray, NDArray[np.bool_]]:
+        """The number of the stream of each row, and whether the row cannot be unveiled."""
+        if not self._streams:
+            return np.zeros_like(rows.seq), np.ones(len(rows.seq), dtype=bool)
+        codes = rows.sensor * _SENSOR + (rows.seq >> keystream.COUNTER_BITS)
+        streams = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+        refused = (self._codes[streams] != codes) | ~self._planned[streams] | (np.abs(rows.steps) > wire.LARGEST)
+        return streams, refused | (rows.time > self._until[streams]) | (
+            (rows.time == 0) & (self._until[streams] < 2**62)
+        )
 
-    def _unveil(self, batch: list[tuple[_KeyStream, ReadingRow]]) -> TrueRows:
-        """Subtract the noise, stream by stream."""
-        numbers = np.array([stream.number for stream, _ in batch])
-        seqs = np.array([row.seq for _, row in batch], dtype=np.int64)
-        sent = np.array([row.value for _, row in batch], dtype=np.int64)
-        true = np.empty_like(sent)
-        order = np.argsort(numbers, kind="stable")
-        for members in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-            stream = batch[members[0]][0]
-            made = self._noise(stream.sensor)
-            noise = stream.noise.noise(made.table, seqs[members])
-            if made.slow is not None and stream.generation.kind is not DeviceKind.BENCH:
-                sent[members] -= stream.noise.offsets(made.slow, seqs[members], after=len(made.table.levels))
-            if made.values:
-                true[members] = (sent[members] - noise) % made.values
+    def _good(self, rows: ReadingRows, prints: "_Fingerprints") -> IntArray:
+        """Stream, time, sequence number and steps of the rows that can be unveiled; counts the others."""
+        streams, refused = self._stream_of(rows)
+        again, conflict, changed = prints.refusals(streams, rows, ~refused)
+        for k in np.flatnonzero(refused | again | conflict | changed).tolist():
+            if refused[k]:
+                reason = self._refusal(streams[k], rows, k)
             else:
-                true[members] = sent[members] - noise
-                self.check.add(stream.name, sent[members], noise, made.table.ratio)
+                reason = "the same reading again" if again[k] else ALARM
+                reason = "new or changed while the file was read" if changed[k] else reason
+            self.problems.add(int(rows.number[k]), reason)
+            if reason == ALARM:
+                self.alarms[self._ids[rows.sensor[k]]] += 1
+        good = ~(refused | again | conflict | changed)
+        return np.stack([streams[good], rows.time[good], rows.seq[good], rows.steps[good]])
+
+    def _refusal(self, number: int, rows: ReadingRows, k: int) -> str:
+        """The reason why a row cannot be unveiled."""
+        if abs(rows.steps[k]) > wire.LARGEST:
+            return "value is larger than any that a device sends"
+        code = rows.sensor[k] * _SENSOR + (rows.seq[k] >> keystream.COUNTER_BITS)
+        if not self._streams or self._codes[number] != code:
+            return "unknown generation" if self._keyed[rows.sensor[k]] else "no key for this sensor"
+        if not self._planned[number]:
+            return f"made under another plan, {self._streams[number].generation.plan[:12]}: give that plan"
+        return "from after the device was revoked"
+
+    def _unveil(self, streams: IntArray, times: IntArray, seqs: IntArray, sent: IntArray) -> TrueRows:
+        """Subtract the noise, stream by stream."""
+        true = np.empty_like(sent)
+        order = np.argsort(streams, kind="stable")
+        for members in np.split(order, np.flatnonzero(np.diff(streams[order])) + 1):
+            stream = self._streams[streams[members[0]]]
+            true[members] = stream.true(sent[members], seqs[members], self.check)
             self.unveiled[stream.sensor] += len(members)
-        times = np.array([row.time for _, row in batch], dtype=np.int64)
-        return TrueRows(times, [stream.sensor for stream, _ in batch], seqs, true)
-
-    def _noise(self, sensor: str) -> SensorNoise:
-        if sensor not in self._noises:
-            self._noises[sensor] = self._plan.noise(sensor)
-        return self._noises[sensor]
+        return TrueRows(times, [self._streams[number].sensor for number in streams], seqs, true)
 
 
-class _SeenValues:
+class _Fingerprints:
     """A four-byte fingerprint of the value of each sequence number: noted in the first pass, compared in the second.
 
     The fingerprint is a random multiple of the value, so two values collide with probability 2^-31, even if an
@@ -220,34 +233,41 @@ class _SeenValues:
     """
 
     def __init__(self) -> None:
-        self._factor = secrets.randbits(64) | 1
-        self._pages: dict[tuple[int, int], array[int]] = {}
+        self._factor = np.uint64(secrets.randbits(64) | 1)
+        self._pages: dict[int, int] = {}
+        self._prints = np.zeros(_PAGE, dtype=np.uint32)
 
-    def note(self, stream: int, row: ReadingRow) -> None:
-        page, place = self._place(stream, row.seq)
-        fingerprint = self._fingerprint(row.value)
-        page[place] = fingerprint if page[place] in {_NOTHING, fingerprint} else _CONFLICT
+    def note(self, streams: IntArray, rows: ReadingRows) -> None:
+        """Remember values; two of one number are a conflict."""
+        places, prints = self._places(streams, rows.seq), self._of(rows.steps)
+        new = self._prints[places] == _NOTHING
+        self._prints[places[new]] = prints[new]
+        self._prints[places[self._prints[places] != prints]] = _CONFLICT
 
-    def refusal(self, stream: int, row: ReadingRow) -> str | None:
-        """The reason why a row must not be used, None if it may; no row may be used twice."""
-        page, place = self._place(stream, row.seq)
-        noted = page[place]
-        if noted == _CONFLICT:
-            return ALARM
-        if noted == _USED:
-            return "the same reading again"
-        if noted != self._fingerprint(row.value):
-            return "new or changed while the file was read"
-        page[place] = _USED
-        return None
+    def refusals(
+        self, streams: IntArray, rows: ReadingRows, which: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Of some rows, those that were used before, those in conflict, and those that are not as they were noted."""
+        again, conflict, changed = (np.zeros(len(which), dtype=bool) for _ in range(3))
+        places, prints = self._places(streams[which], rows.seq[which]), self._of(rows.steps[which])
+        noted = self._prints[places]
+        same = np.flatnonzero(noted == prints)
+        first = np.zeros(len(places), dtype=bool)
+        first[same[np.unique(places[same], return_index=True)[1]]] = True
+        self._prints[places[first]] = _USED
+        conflict[which] = noted == _CONFLICT
+        again[which] = (noted == _USED) | ((noted == prints) & ~first)
+        changed[which] = ~(first | again[which] | conflict[which])
+        return again, conflict, changed
 
-    def _place(self, stream: int, seq: int) -> tuple["array[int]", int]:
-        counter = keystream.split(seq)[1]
-        key = (stream, counter >> _PAGE_BITS)
-        page = self._pages.get(key)
-        if page is None:
-            page = self._pages[key] = array("I", bytes(4 << _PAGE_BITS))
-        return page, counter & ((1 << _PAGE_BITS) - 1)
+    def _places(self, streams: IntArray, seqs: IntArray) -> IntArray:
+        pages, which = np.unique(streams << 28 | (seqs & keystream.LARGEST_COUNTER) // _PAGE, return_inverse=True)
+        numbers = np.array([self._pages.setdefault(page, len(self._pages)) for page in pages.tolist()], dtype=np.int64)
+        if len(self._prints) < _PAGE * len(self._pages):
+            self._prints = np.concatenate([self._prints, np.zeros(_PAGE * len(self._pages), dtype=np.uint32)])
+        return np.asarray(numbers[which] * _PAGE + seqs % _PAGE)
 
-    def _fingerprint(self, value: int) -> int:
-        return max(_FIRST_PRINT, (value * self._factor >> 32) & 0xFFFFFFFF)
+    def _of(self, values: IntArray) -> NDArray[np.uint32]:
+        with np.errstate(over="ignore"):
+            prints = (values.astype(np.uint64) * self._factor >> np.uint64(32)).astype(np.uint32)
+        return np.maximum(prints, np.uint32(_FIRST_PRINT))

@@ -11,7 +11,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import Drift, Matrix, Nuisance, Physics
 from cloakwork.privacy import Cloak
-from cloakwork.readings.readings_file import Frame
+from cloakwork.readings.frame import Frame
 from cloakwork.recovery import (
     Fit,
     FloorTracker,

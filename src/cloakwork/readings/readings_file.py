@@ -1,78 +1,49 @@
 """Readings in files of any form, or in tables: streamed by row or by frame, whatever their size."""
 
-import csv
-import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heapreplace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import ReadingError
-from cloakwork.readings.converted_rows import as_source, path_of
-from cloakwork.readings.csv_lines import BROKEN_LINE, CsvLines, Header, iso_ms, lines_of, split_cells
+from cloakwork.readings.frame import ALARM, HEADER, OTHER_PLAN, PLAN, Frame, Problems
+from cloakwork.readings.sources import as_source, path_of, size_of
 from cloakwork.sensor.wire import ReplayCheck
 
-HEADER = ("time", "sensor", "seq", "steps")  # columns that readings need, wherever they stand
-PLAN = "plan"
-ALARM = "alarm: one seq with two values"
-OTHER_PLAN = "made under another plan: give that plan,"
+if TYPE_CHECKING:
+    from cloakwork.readings.row_batches import RowBatch
+
+TOO_LATE = "too late: this frame or a later one was finished already"
+SECOND = "a second reading of one sensor at one time; the first is kept"
 REMEMBERED = 256  # sequence numbers of each sensor among which two values of one are noticed
 OPEN_FRAMES = 64  # frames that may be incomplete at once; a row for an older one is too late
-SHOWN_PROBLEMS = 20
-LARGEST = 2**62
-_BLOCK = 1 << 13  # bytes in memory at once
-_WHOLE = re.compile(r"[+-]?[0-9]{1,19}|[0-9]{20}").fullmatch
+_UNKNOWN = -1
+_FAULTS = (
+    "unknown sensor",
+    OTHER_PLAN,
+    "time is neither ISO 8601 nor Unix milliseconds, from 1970 on",
+    "seq is not a whole number in range",
+    "steps is not a whole number in range",
+    "seq is negative",
+)
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """The readings of one moment: steps of each sensor, and which are `present`: they reported a measurement.
+class ReadingRows(NamedTuple):
+    """Some readings: the line of each in the file, Unix milliseconds, index of the sensor, sequence number, steps."""
 
-    `aside` are sensors that reported and are not present, because their devices say that they cannot measure.
-    """
-
-    time: int
+    number: IntArray
+    time: IntArray
+    sensor: IntArray
+    seq: IntArray
     steps: IntArray
-    present: NDArray[np.bool_]
-    aside: tuple[int, ...] = ()
 
-    @property
-    def reported(self) -> int:
-        """Number of sensors that reported."""
-        return int(self.present.sum()) + len(self.aside)
-
-
-@dataclass
-class Problems:
-    """Rows that were left out, counted by reason; the first of them are kept with their row number."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    shown: list[str] = field(default_factory=list)
-
-    def add(self, row: int, reason: str, detail: str = "") -> None:
-        """Count one bad row."""
-        self.counts[reason] += 1
-        if len(self.shown) < SHOWN_PROBLEMS:
-            self.shown.append(f"row {row}: {reason}{detail}")
-
-    @property
-    def total(self) -> int:
-        """Number of rows left out."""
-        return sum(self.counts.values())
-
-
-class ReadingRow(NamedTuple):
-    """One reading: its line in the file, Unix milliseconds, index of the sensor, sequence number, steps."""
-
-    number: int
-    time: int
-    sensor: int
-    seq: int
-    value: int
+    def at(self, which: NDArray[np.bool_]) -> "ReadingRows":
+        """Return some of the readings."""
+        return ReadingRows(*(column[which] for column in self))
 
 
 class ReadingsFile:
@@ -105,78 +76,40 @@ class ReadingsFile:
         self.bytes_read = 0
         self._index = {name: k for k, name in enumerate(sensor_ids)}
         self._plan = plan
-        self._last_time = "", 0
 
     @property
     def size(self) -> int:
         """Size of the file in bytes; 0 for a table."""
-        if self._source is not self.path:
-            return 0
-        try:
-            if self.path.is_dir():
-                raise ReadingError(f"{self.path}: a folder. Name the files in it.", path=str(self.path))
-            return self.path.stat().st_size
-        except OSError as problem:
-            raise ReadingError(f"{self.path}: {problem.strerror}.") from None
+        return size_of(self._source)
 
     def __iter__(self) -> Iterator[Frame]:
-        sensors = len(self._index)
-        checks = [ReplayCheck(REMEMBERED) for _ in range(sensors)]
-        open_frames: dict[int, Frame] = {}
+        checks = [ReplayCheck(REMEMBERED) for _ in range(len(self._index))]
+        open_frames: dict[int, dict[int, int]] = {}
         finished = -1
-        for row in self.readings():
-            if checks[row.sensor].check(row.seq, row.value) == "alarm":
-                self.problems.add(row.number, ALARM)
-                continue
-            if row.time <= finished:
-                self.problems.add(row.number, "too late: this frame or a later one was finished already")
-                continue
-            if row.time not in open_frames:
-                open_frames[row.time] = Frame(row.time, np.zeros(sensors, np.int64), np.zeros(sensors, bool))
-            frame = open_frames[row.time]
-            if frame.present[row.sensor]:
-                self.problems.add(row.number, "a second reading of one sensor at one time; the first is kept")
-            else:
-                frame.steps[row.sensor], frame.present[row.sensor] = row.value, True
-            if len(open_frames) > OPEN_FRAMES:
-                finished = min(open_frames)
-                yield open_frames.pop(finished)
-        yield from (open_frames[time] for time in sorted(open_frames))
+        for rows in self.readings():
+            for number, time, sensor, seq, steps in zip(*(column.tolist() for column in rows), strict=True):
+                if checks[sensor].check(seq, steps) == "alarm":
+                    self.problems.add(number, ALARM)
+                elif time <= finished:
+                    self.problems.add(number, TOO_LATE)
+                elif sensor in (frame := open_frames.setdefault(time, {})):
+                    self.problems.add(number, SECOND)
+                else:
+                    frame[sensor] = steps
+                    if len(open_frames) > OPEN_FRAMES:
+                        finished = min(open_frames)
+                        yield self._frame(finished, open_frames.pop(finished))
+        for time in sorted(open_frames):
+            yield self._frame(time, open_frames[time])
         if self.rows == self.problems.total:
             raise self.no_readings()
 
-    def readings(self) -> Iterator[ReadingRow]:
-        """The readings in the order of the file."""
-        with CsvLines(self._source, block=_BLOCK) as lines:
-            number = lines.first_row - 1
-            header = self._header(lines)
-            places = [header.names.index(name) for name in HEADER]
-            if PLAN in header.names:
-                places.append(header.names.index(PLAN))
-            for block in lines.blocks:
-                self.bytes_read = lines.bytes_read
-                for line in lines_of(block, errors="replace"):
-                    number += 1
-                    if line.strip() and (row := self._parse(number, line, header, places)) is not None:
-                        yield row
-            self.bytes_read = self.size
+    def readings(self) -> Iterator[ReadingRows]:
+        """The readings in the order of the file, some at a time."""
+        from cloakwork.readings.row_batches import RowReader  # noqa: PLC0415 - Arrow is large, and an optional part
 
-    @property
-    def first_time(self) -> int:
-        """The time of the first frame."""
-        again = ReadingsFile(self._source, tuple(self._index), plan=self._plan)
-        return next(iter(again)).time
-
-    def no_readings(self) -> ReadingError:
-        """The error for a file without a single usable row."""
-        first = f"; {self.problems.shown[0]}." if self.problems.shown else ". Give a file with a row for each reading."
-        return ReadingError(f"{self.path}: no usable reading in {self.rows} rows{first}")
-
-    def _header(self, lines: CsvLines) -> Header:
-        if lines.head.startswith(b"PAR1"):
-            raise ReadingError(f"{self.path}: a Parquet file under another name: give it one that ends in .parquet.")
-        header = lines.header()
-        missing = [name for name in HEADER if header.names.count(name) != 1]
+        reader = RowReader(self._source)
+        missing = [name for name in HEADER if reader.names.count(name) != 1]
         if missing:
             raise ReadingError(
                 f"{self.path}: readings need the columns {','.join(HEADER)}, each once; {','.join(missing)} is not "
@@ -184,49 +117,125 @@ class ReadingsFile:
                 path=str(self.path),
                 missing=missing,
             )
-        return header
+        for batch in reader.batches([*HEADER, PLAN] if PLAN in reader.names else HEADER):
+            self.bytes_read = reader.bytes_read
+            yield self._checked(batch)
+        self.bytes_read = self.size
 
-    def _parse(self, number: int, line: str, header: Header, places: list[int]) -> ReadingRow | None:
-        """One row, or None with the reason among the problems."""
-        self.rows += 1
-        try:
-            cells = split_cells(line, header.delimiter)
-        except csv.Error:
-            self.problems.add(number, BROKEN_LINE)
-            return None
-        if len(cells) != len(header.names):
-            self.problems.add(number, f"{len(cells)} columns instead of {len(header.names)}")
-            return None
-        time, sensor, seq, steps, *plans = [cells[place].strip() for place in places]
-        row, moment = self._index.get(sensor), self._moment(time)
-        if row is None:
-            self.problems.add(number, "unknown sensor", f" {sensor[:64]!r}")
-        elif self._plan is not None and plans and plans[0] not in {"", self._plan}:
-            self.problems.add(number, OTHER_PLAN, f" {plans[0][:12]!r}")
-        elif moment is None:
-            self.problems.add(number, "time is neither ISO 8601 nor Unix milliseconds, from 1970 on")
-        elif not _in_range(seq):
-            self.problems.add(number, "seq is not a whole number in range")
-        elif not _in_range(steps):
-            self.problems.add(number, "steps is not a whole number in range")
-        elif int(seq) < 0:
-            self.problems.add(number, "seq is negative")
-        else:
-            return ReadingRow(number, moment, row, int(seq), int(steps))
-        return None
+    @property
+    def first_time(self) -> int:
+        """The time of the first frame."""
+        return next(iter(ReadingsFile(self._source, tuple(self._index), plan=self._plan))).time
 
-    def _moment(self, text: str) -> int | None:
-        """Unix milliseconds of a time; most rows have that of the row before."""
-        if text != self._last_time[0]:
-            try:
-                time = int(text) if _WHOLE(text) else iso_ms(text)
-            except (ValueError, OverflowError):
-                return None
-            if not 0 <= time < LARGEST:
-                return None
-            self._last_time = text, time
-        return self._last_time[1]
+    def no_readings(self) -> ReadingError:
+        """The error for a file without a single usable row."""
+        first = f"; {self.problems.shown[0]}." if self.problems.shown else ". Give a file with a row for each reading."
+        return ReadingError(f"{self.path}: no usable reading in {self.rows} rows{first}")
+
+    def _frame(self, time: int, readings: dict[int, int]) -> Frame:
+        steps, present = np.zeros(len(self._index), np.int64), np.zeros(len(self._index), bool)
+        sensors = list(readings)
+        steps[sensors], present[sensors] = list(readings.values()), True
+        return Frame(time, steps, present)
+
+    def _checked(self, batch: "RowBatch") -> ReadingRows:
+        """The good rows of a batch; the others are counted as problems."""
+        from cloakwork.readings.columns import (  # noqa: PLC0415 - as above
+            OUT_OF_RANGE,
+            column_texts,
+            column_times,
+            column_whole,
+        )
+
+        time, sensor, seq, steps, *plan = batch.columns
+        names = column_texts(sensor, "sensor")
+        plans = column_texts(plan[0], PLAN) if plan and self._plan is not None else None
+        known = np.array([self._index.get(name, _UNKNOWN) for name in names.labels] or [0], np.int64)[names.codes]
+        rows = ReadingRows(
+            batch.numbers,
+            column_times(time, "time", seconds_below=0),
+            known,
+            column_whole(seq, "seq"),
+            column_whole(steps, "steps"),
+        )
+        others = np.array([label not in {"", self._plan} for label in plans.labels] if plans else [False])
+        faults = (
+            known == _UNKNOWN,
+            others[plans.codes] if plans else np.zeros(len(known), dtype=bool),
+            rows.time < 0,
+            rows.seq == OUT_OF_RANGE,
+            rows.steps == OUT_OF_RANGE,
+            rows.seq < 0,
+        )
+        bad = np.logical_or.reduce(faults)
+        problems: dict[int, tuple[str, str]] = {number: (reason, "") for number, reason in batch.broken.items()}
+        for k in np.flatnonzero(bad).tolist():
+            fault = next(place for place, at in enumerate(faults) if at[k])
+            detail = f" {names.labels[names.codes[k]][:64]!r}" if fault == 0 else ""
+            if fault == 1 and plans is not None:
+                detail = f" {plans.labels[plans.codes[k]][:12]!r}"
+            problems[int(batch.numbers[k])] = _FAULTS[fault], detail
+        self.rows += len(batch.numbers) + len(batch.broken)
+        for number, problem in problems.items():
+            self.problems.add(number, *problem)
+        return rows.at(~bad)
 
 
-def _in_range(cell: str) -> bool:
-    return _WHOLE(cell) is not None and abs(int(cell)) < LARGEST
+class MergedFrames:
+    """The frames of several files of readings in order of time, whichever file has which sensors and times.
+
+    Iterate over it once. `rows` and `problems` are those of all files so far, `bytes_read` their progress.
+    """
+
+    def __init__(self, files: Sequence[ReadingsFile]) -> None:
+        self._files, self._second = files, 0
+        self.size = sum(file.size for file in files)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows read."""
+        return sum(file.rows for file in self._files)
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the files has been read."""
+        return sum(file.bytes_read for file in self._files)
+
+    @property
+    def problems(self) -> Problems:
+        """Rows left out."""
+        total = Problems(Counter({SECOND: self._second}) if self._second else Counter())
+        for file in self._files:
+            total.counts.update(file.problems.counts)
+            total.first += file.problems.first
+        return total
+
+    def __iter__(self) -> Iterator[Frame]:
+        joined: Frame | None = None
+        for frame in self._in_order():
+            if joined is None or joined.time != frame.time:
+                if joined is not None:
+                    yield joined
+                joined = frame
+            else:  # of a sensor in both, the first reading is kept
+                self._second += int((joined.present & frame.present).sum())
+                steps = np.where(joined.present, joined.steps, frame.steps)
+                joined = Frame(frame.time, steps, joined.present | frame.present)
+        if joined is not None:
+            yield joined
+
+    def _in_order(self) -> Iterator[Frame]:
+        """The frames of all files; opens a file only when its first frame is due, as there may be too many to hold."""
+        waiting: list[tuple[int, int, Frame | None, Iterator[Frame]]] = []
+        for number, file in enumerate(self._files):
+            waiting.append((file.first_time, number, None, iter(file)))
+        heapify(waiting)
+        while waiting:
+            _, number, frame, frames = waiting[0]
+            if frame is not None:
+                yield frame
+            following = next(frames, None)
+            if following is None:
+                heappop(waiting)
+            else:
+                heapreplace(waiting, (following.time, number, following, frames))

@@ -4,18 +4,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import reduce
 from hashlib import sha256
-from heapq import heapify, heappop, heappush
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from cloakwork.privacy import Cloak
+from cloakwork.readings.frame import Frame
 from cloakwork.readings.frame_recovery import FrameRecoverer, FrameRecovery, settled_frames
-from cloakwork.readings.readings_file import Frame, Problems, ReadingsFile
 from cloakwork.recovery import EXISTS
 from cloakwork.site import Site
 
@@ -124,59 +120,3 @@ def recovered_rows(found: FrameRecovery, site: Site) -> Iterator[Sequence[Any]]:
         yield (found.time, found.sensors, label, name, *at, *own, same.get(label or 0), *end)
     if none:
         yield (found.time, found.sensors, None, None, *(None for _ in range(axes)), 0.0, None, None, None, *end)
-
-
-class MergedFrames:
-    """The frames of several files of readings in order of time, whichever file has which sensors and times.
-
-    Iterate over it once. `rows` and `problems` are those of all files so far, `bytes_read` their progress.
-    """
-
-    def __init__(self, files: Sequence[ReadingsFile]) -> None:
-        self._files, self._own = files, Problems()
-        self.size = sum(file.size for file in files)
-
-    @property
-    def rows(self) -> int:
-        """Number of rows read."""
-        return sum(file.rows for file in self._files)
-
-    @property
-    def bytes_read(self) -> int:
-        """How much of the files has been read."""
-        return sum(file.bytes_read for file in self._files)
-
-    @property
-    def problems(self) -> Problems:
-        """Rows left out."""
-        total = Problems()
-        for problems in (self._own, *(file.problems for file in self._files)):
-            total.counts.update(problems.counts)
-            total.shown += problems.shown
-        return total
-
-    def __iter__(self) -> Iterator[Frame]:
-        for _, frames in groupby(self._in_order(), key=attrgetter("time")):
-            yield reduce(self._joined, frames)
-
-    def _in_order(self) -> Iterator[Frame]:
-        """The frames of all files; opens a file only when its first frame is due, as there may be too many to hold."""
-        waiting: list[tuple[int, int, Frame | None, Iterator[Frame]]] = []
-        for number, file in enumerate(self._files):
-            waiting.append((file.first_time, number, None, iter(file)))
-        heapify(waiting)
-        while waiting:
-            _, number, frame, frames = heappop(waiting)
-            if frame is not None:
-                yield frame
-            following = next(frames, None)
-            if following is not None:
-                heappush(waiting, (following.time, number, following, frames))
-
-    def _joined(self, first: Frame, second: Frame) -> Frame:
-        """One moment of two files; of a sensor that is in both, the first reading is kept."""
-        again = int((first.present & second.present).sum())
-        if again:
-            self._own.counts["a second reading of one sensor at one time; the first is kept"] += again
-        steps = np.where(first.present, first.steps, second.steps)
-        return Frame(first.time, steps, first.present | second.present)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from typing import Any, Self
 
@@ -14,7 +14,6 @@ from cloakwork.errors import InputError
 from cloakwork.site import BitPlan, Plan
 
 Row = Sequence[Any]
-Write = Callable[[Sequence[Row]], None]
 FORMS = (".csv", ".jsonl", ".parquet", ".arrow")
 READING_COLUMNS: dict[str, type] = {
     "time": datetime,
@@ -26,8 +25,6 @@ READING_COLUMNS: dict[str, type] = {
     "plan": str,
     "unit": str,
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_YEAR_10000 = 253_402_300_800_000
 
 
 @dataclass(frozen=True)
@@ -44,12 +41,12 @@ class ReadingScale:
 
     @classmethod
     def of(cls, plan: Plan | BitPlan, unit: str) -> Self:
-        """The scale of a plan."""
+        """Return the scale of a plan."""
         sigmas = {} if isinstance(plan, BitPlan) else {sensor.id: sensor.sigma for sensor in plan.sensors}
         return cls(plan.id, unit, plan.steps, sigmas)
 
     def row(self, time: int, sensor: str, seq: int, steps: int) -> Row:
-        """The `READING_COLUMNS` of one reading; value and noise are None for a sensor that the plan does not have."""
+        """Return the `READING_COLUMNS` of one reading; value and noise are None for a sensor that no plan has."""
         step, sigma = self.steps.get(sensor), self.sigmas.get(sensor)
         value = None if step is None else steps * step
         return time, sensor, value, steps, sigma, seq, self.plan, "" if sigma is None else self.unit
@@ -58,7 +55,7 @@ class ReadingScale:
 @contextmanager
 def table_writer(
     file: TextIOWrapper, form: str, columns: Mapping[str, type], about: Mapping[str, object] | None = None
-) -> Iterator[Write]:
+) -> Iterator[Callable[[Sequence[Row]], None]]:
     """Write rows to an open file, in one of `FORMS`; yields a function that takes some rows at a time.
 
     Columns of `datetime` hold Unix milliseconds: they become ISO 8601 in UTC, or timestamps with a zone. `about` goes
@@ -67,60 +64,48 @@ def table_writer(
     if form not in FORMS:
         raise InputError(f"{form or 'no ending'}: the name says the form: give one that ends in {', '.join(FORMS)}.")
     if form in {".parquet", ".arrow"}:
-        with _arrow_writer(file, form, columns, about or {}) as write:
-            yield write
-        return
-    times = [place for place, kind in enumerate(columns.values()) if kind is datetime]
-    lines = csv.writer(file, lineterminator="\n")
-    if form == ".csv":
-        lines.writerow(columns)
+        with optional_parts():
+            import pyarrow as pa  # noqa: PLC0415 - large, and not needed for texts
+            import pyarrow.parquet as pq  # noqa: PLC0415
 
-    def write_texts(rows: Sequence[Row]) -> None:
-        texts = [_with_times(row, times) for row in rows]
-        if form == ".csv":
-            lines.writerows(texts)
-        else:
-            file.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in texts)
-
-    yield write_texts
-
-
-@contextmanager
-def _arrow_writer(
-    file: TextIOWrapper, form: str, columns: Mapping[str, type], about: Mapping[str, object]
-) -> Iterator[Write]:
-    with optional_parts():
-        import pyarrow as pa  # noqa: PLC0415 - large, and not needed for texts
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
-    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime: pa.timestamp("ms", "UTC")}
-    metadata = {"cloakwork": json.dumps(about)} if about else None
-    schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()], metadata)
-    binary = file.buffer
-    parquet = form == ".parquet"
-    opened: Any = pq.ParquetWriter(binary, schema, compression="zstd") if parquet else pa.ipc.new_file(binary, schema)
-    with opened as writer:
-        yield lambda rows: writer.write_table(
-            pa.Table.from_arrays(
-                [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)],
-                schema=schema,
+        kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime: pa.timestamp("ms", "UTC")}
+        metadata = {"cloakwork": json.dumps(about)} if about else None
+        schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()], metadata)
+        parquet, binary = form == ".parquet", file.buffer
+        new: Any = pq.ParquetWriter(binary, schema, compression="zstd") if parquet else pa.ipc.new_file(binary, schema)
+        with new as writer:
+            yield lambda rows: writer.write_table(
+                pa.table(
+                    [pa.array(cells, kind) for cells, kind in zip(zip(*rows, strict=True), schema.types, strict=True)],
+                    schema=schema,
+                )
             )
+        return
+    places = [place for place, kind in enumerate(columns.values()) if kind is datetime]
+
+    def texts(rows: Sequence[Row]) -> Iterator[Row]:
+        for row in rows:
+            cells = list(row)
+            for place in places:
+                cells[place] = iso_text(cells[place])
+            yield cells
+
+    if form == ".csv":
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(columns)
+        yield lambda rows: lines.writerows(texts(rows))
+    else:
+        yield lambda rows: file.writelines(
+            json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in texts(rows)
         )
 
 
-def _with_times(row: Row, places: Sequence[int]) -> list[Any]:
-    cells = list(row)
-    for place in places:
-        cells[place] = iso_text(cells[place])
-    return cells
-
-
 def iso_text(time: int) -> str:
-    """A time in Unix milliseconds as ISO 8601 in UTC; as a number where the year has five digits.
+    """Return a time in Unix milliseconds as ISO 8601 in UTC, as a number where the year has five digits.
 
     >>> iso_text(1700000000250)
     '2023-11-14T22:13:20.250Z'
     """
-    if time >= _YEAR_10000:
+    if time >= 253_402_300_800_000:
         return str(time)
-    return (_EPOCH + timedelta(milliseconds=time)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return datetime.fromtimestamp(time // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{time % 1000:03d}Z"
