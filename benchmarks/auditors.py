@@ -15,8 +15,7 @@ from rich.table import Table
 from scipy.stats import beta
 
 from benchmarks.mechanisms import Case, Reports, Rng, literature_cases
-from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.testers import UnknownPair
+from cloakwork.auditing import UnknownPair, Verdict, audit
 
 REPORTS = 200_000
 PILOT = 5_000

@@ -8,12 +8,10 @@ import numpy as np
 from scipy import stats
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair, share_limit
-from cloakwork.auditing.testers.query_plan import most_failures, votes
-from cloakwork.auditing.testers.random_privacy import share_size
+from cloakwork.auditing import KnownPair, KnownPure, Pair, RandomPrivacy, UnknownPair, Verdict, audit
 from papers.experiment import stream
 from papers.queries import Contest, halves, known_contest, pure_contest, seldom, shuffled, strained, unknown_contest
+from papers.query_limits import approximate_limit, most_failures, pure_limit, share_limit, votes
 from papers.query_table import boundary_pair
 from papers.statistics import Slope, fit_slope
 
@@ -100,14 +98,13 @@ class Setting:
 
     def planned(self) -> tuple[int, int]:
         """The cost of our tester, and the lower bound for any test."""
-        made: UnknownPair | KnownPair | KnownPure
+        if self.tester is Cell.PURE:
+            pure = KnownPure(self.stated, EPSILON, self.alpha).plan
+            return pure.per_input, pure_limit(self.stated, epsilon=EPSILON, alpha=self.alpha)
+        limit = approximate_limit(n=self.n, epsilon=EPSILON, delta=DELTA, alpha=self.alpha)
         if self.tester is Cell.UNKNOWN:
-            made = UnknownPair(self.n, EPSILON, DELTA, self.alpha)
-        elif self.tester is Cell.KNOWN:
-            made = KnownPair(self.stated, EPSILON, DELTA, self.alpha)
-        else:
-            made = KnownPure(self.stated, EPSILON, self.alpha)
-        return made.plan.per_input, made.plan.lower
+            return UnknownPair(self.n, EPSILON, DELTA, self.alpha).plan.per_input, limit
+        return KnownPair(self.stated, EPSILON, DELTA, self.alpha).plan.per_input, limit
 
     def search(self, searches: int, runs: int, key: tuple[int, ...]) -> FloatArray:
         contest, start = self.contest, float(self.planned()[1])
@@ -254,11 +251,12 @@ class Share:
 
 def share(slack: float) -> Share:
     """The cost of random privacy at one slack, by exact binomial tails; the thesis' alpha/lambda is half the slack."""
-    wrong, half = slack / 4, slack / 2
+    half = slack / 2
+    tester = RandomPrivacy(UnknownPair(2, EPSILON, DELTA), lambda _: (0, 1), GAMMA, slack)
     printed = math.ceil(math.log(2 / half)) | 1
     return Share(
         slack=slack,
-        pairs=share_size(GAMMA + (1 - GAMMA) * wrong, (GAMMA + slack) * (1 - wrong), 1 / 3).pairs,
+        pairs=tester.size[0],
         corrected=math.log(3) * (8 * GAMMA + 56 * half / 3) / half**2,
         limit=share_limit(gamma=GAMMA, slack=slack),
         printed_votes=printed,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.auditing.testers import Pair
-from cloakwork.auditing.testers.stated_pair import IdentitySize, identity_size
+from cloakwork.auditing import KnownPair, Pair
 
 Sampler = Callable[[float, int, np.random.Generator], FloatArray]
 """Called with (size, runs, rng): the statistic of `runs` tests with `size` queries on each input."""
@@ -52,13 +51,13 @@ def unknown_contest(n: int, epsilon: float, delta: float, alpha: float) -> Conte
 def known_contest(n: int, epsilon: float, delta: float, alpha: float) -> Contest:
     """Algorithm 5: the stated pair, and the pairs alpha away from the claim that are hardest to tell from it."""
     stated = halves(n, epsilon, delta)
-    setting = identity_size(n, alpha / (1 + math.exp(epsilon)), RIGHT)
+    _, floor, _ = KnownPair(stated, epsilon, delta, alpha, RIGHT).setting
     far = (
         halves(n, epsilon, delta, moved=alpha / (1 + math.exp(epsilon))),
         Pair(stated.zero, _tilted(stated.one, -alpha * math.exp(-epsilon))),
         Pair(_tilted(stated.zero, alpha), stated.one),
     )
-    return Contest((_chi_squares(stated, stated, setting),), tuple(_chi_squares(pair, stated, setting) for pair in far))
+    return Contest((_chi_squares(stated, stated, floor),), tuple(_chi_squares(pair, stated, floor) for pair in far))
 
 
 def pure_contest(stated: Pair, alpha: float) -> Contest:
@@ -137,12 +136,12 @@ def _estimates(pair: Pair, epsilon: float) -> Sampler:
     return sample
 
 
-def _chi_squares(pair: Pair, stated: Pair, setting: IdentitySize) -> Sampler:
+def _chi_squares(pair: Pair, stated: Pair, floor: float) -> Sampler:
     def sample(size: float, runs: int, rng: np.random.Generator) -> FloatArray:
         found = []
         for p, q in ((pair.zero, stated.zero), (pair.one, stated.one)):
             counts = rng.poisson(size * p, (runs, pair.n))
-            weights = (q + setting.floor / pair.n) / (1 + setting.floor)
+            weights = (q + floor / pair.n) / (1 + floor)
             found.append((((counts - size * q) ** 2 - counts) / weights).sum(axis=1) / size)
         return np.asarray(np.maximum(*found))
 

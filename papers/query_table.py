@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair
-from cloakwork.auditing.testers.lower_bounds import checked_gap
-from cloakwork.auditing.testers.outcome_pair import checked_epsilon, checked_outcomes
+from cloakwork.auditing import KnownPair, KnownPure, Pair, UnknownPair
+from cloakwork.auditing.query_plan import checked_epsilon, checked_gap, checked_outcomes
 from cloakwork.errors import InputError
+from papers.query_limits import approximate_limit, pure_limit
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ def cost_table(*, n: int, epsilon: float, delta: float, alpha: float, beta: floa
     pure = KnownPure(boundary, epsilon, alpha).plan
     unknown = UnknownPair(n, epsilon, delta, alpha).plan
     known = KnownPair(boundary, epsilon, delta, alpha).plan
+    least_approximate = approximate_limit(n=n, epsilon=epsilon, delta=delta, alpha=alpha)
     unit = (1 + math.exp(2 * epsilon)) / (alpha / 2) ** 2
     rows = (
         CostRow("pure", "no information", math.inf, math.inf, math.inf, math.inf, "unverifiable (Theorem 10.5)"),
@@ -89,7 +90,7 @@ def cost_table(*, n: int, epsilon: float, delta: float, alpha: float, beta: floa
             math.log(n) / ((alpha / 10) ** 2 * least**2),
             3 * math.log(12 * n) / (math.expm1(-alpha / 12) ** 2 * least),
             pure.per_input,
-            pure.lower,
+            pure_limit(boundary, epsilon=epsilon, alpha=alpha),
             "Algorithm 6; the printed proof gives 12 alpha where 10 alpha is stated",
         ),
         CostRow(
@@ -98,7 +99,7 @@ def cost_table(*, n: int, epsilon: float, delta: float, alpha: float, beta: floa
             max(4 * n, 12) * unit,
             max(n, 24) * unit,
             unknown.per_input,
-            unknown.lower,
+            least_approximate,
             "Algorithm 4; as printed it tests one direction only; grows as n^(1-o(1)) at least (Theorem 10.7)",
         ),
         CostRow(
@@ -107,7 +108,7 @@ def cost_table(*, n: int, epsilon: float, delta: float, alpha: float, beta: floa
             None,
             3 * math.sqrt(n) / (alpha / (1 + math.exp(epsilon))) ** 2,
             known.per_input,
-            known.lower,
+            least_approximate,
             "Algorithm 5; printed without a constant; corrected as worked out at n = 256",
         ),
     )

@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 from scipy import stats
 
-from cloakwork.auditing.testers import Pair, random_distance
+from cloakwork.auditing import Pair
 from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
 from papers.experiment import Run, stream
+from papers.query_limits import random_distance
 from papers.statistics import share_error
 
 TRIES, QUICK_TRIES, PROBE_TRIES = 300, 60, 4

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from cloakwork.errors import MissingExtraError
 
 _EXTRAS = {
-    "cli": ("rich", "typer"),
+    "cli": ("paho", "pydantic", "pydantic_core", "rich", "typer"),
     "collect": ("amqtt", "fastapi", "prometheus_client", "sqlalchemy", "sse_starlette", "starlette", "uvicorn"),
     "dask": ("dask", "distributed"),
     "parquet": ("pyarrow",),

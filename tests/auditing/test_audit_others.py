@@ -5,7 +5,7 @@ import pytest
 
 import cloakwork as cw
 from cloakwork.auditing import Verdict
-from cloakwork.auditing.testers import Mechanism
+from cloakwork.auditing.query_plan import Mechanism
 
 SHARES = pytest.mark.parametrize(("share", "verdict"), [(1.0, Verdict.NONE_FOUND), (0.6, Verdict.VIOLATION)])
 FRAMES = 30_000

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork.auditing.testers import Answer, KnownPair, KnownPure, Pair, UnknownPair
+from cloakwork.auditing import Answer, KnownPair, KnownPure, Pair, UnknownPair
 
 Floats = NDArray[np.float64]
 ONE_WAY = Pair([0.1, 0.9], [0.1 * math.e + 0.21, 0.79 - 0.1 * math.e])  # delta 0 forward, 0.21 backward, at epsilon 1

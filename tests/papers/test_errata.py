@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from cloakwork.auditing.testers import Pair
+from cloakwork.auditing import Pair
 from papers import EXPERIMENTS, Agreement, Result
 from papers.errata import Erratum, Part
 from papers.errata.auditing import _balanced, _passes

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import norm
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.testers import KnownPair, KnownPure, Pair, UnknownPair
-from cloakwork.auditing.testers.stated_pair import identity_size, identity_statistic, misfit
+from cloakwork.auditing import KnownPair, KnownPure, Pair, UnknownPair
+from cloakwork.auditing.query_plan import largest_ratio, positive_parts
+from cloakwork.auditing.testers import _identity
 from papers.complexity import (
     COIN,
     DELTA,
@@ -45,7 +46,7 @@ from papers.query_table import cost_table
 def test_pairs_have_exactly_the_delta_that_they_are_for(n: int) -> None:
     assert halves(n, 1.0, 0.05).delta(1.0) == pytest.approx(0.05)
     assert halves(n, 1.0, 0.05, moved=0.1 / (1 + math.e)).delta(1.0) == pytest.approx(0.15)
-    assert brink(n, 1.0, 0.05).deltas(1.0).forward == pytest.approx(0.05)
+    assert brink(n, 1.0, 0.05).deltas(1.0)[0] == pytest.approx(0.05)
     assert brink(n, 1.0, 0.05).delta(1.0) <= 0.05 + 1e-12
     assert lonely(n, 0.15).delta(1.0) == pytest.approx(0.15)
 
@@ -91,8 +92,7 @@ def test_one_hard_pair_decides() -> None:
 def test_estimates_are_those_of_the_tester() -> None:
     rng = np.random.default_rng(1)
     x, y = rng.poisson(20.0, (3, 8)), rng.poisson(10.0, (3, 8))
-    tester = UnknownPair(8, 0.7, 0.05, 0.1)
-    wanted = [tester.estimate(a, b, 100.0).largest for a, b in zip(x, y, strict=True)]
+    wanted = [max(positive_parts(a, b, 0.7)) / 100.0 for a, b in zip(x, y, strict=True)]
     assert estimates(x, y, 100.0, 0.7) == pytest.approx(wanted)
 
 
@@ -103,17 +103,16 @@ def sampled(sampler: Sampler, size: float, seed: int) -> float:
 def test_statistics_with_full_information_are_those_of_the_testers() -> None:
     contest = known_contest(8, 1.0, 0.05, 0.1)
     stated = halves(8, 1.0, 0.05)
-    setting = identity_size(8, 0.1 / (1 + math.e), 2 / 3)
+    _, floor, _ = KnownPair(stated, 1.0, 0.05, 0.1).setting
     rng = np.random.default_rng(3)
     counts = [rng.poisson(500.0 * p, (1, 8))[0] for p in (stated.zero, stated.one)]
-    at_500 = type(setting)(500.0, setting.floor, setting.threshold)
-    wanted = max(identity_statistic(x, q, at_500) for x, q in zip(counts, (stated.zero, stated.one), strict=True))
+    wanted = max(_identity(x, q, 500.0, floor) for x, q in zip(counts, (stated.zero, stated.one), strict=True))
     assert sampled(contest.private[0], 500.0, 3) == pytest.approx(wanted)
 
     pure = seldom(8, 1.0, 1 / 32)
     rng = np.random.default_rng(4)
     tried = [rng.multinomial(500, p, size=1)[0] for p in (pure.zero, pure.one)]
-    wanted = max(misfit(x, q) for x, q in zip(tried, (pure.zero, pure.one), strict=True))
+    wanted = max(largest_ratio(x / 500, q) for x, q in zip(tried, (pure.zero, pure.one), strict=True))
     assert sampled(pure_contest(pure, 0.5).private[0], 500.0, 4) == pytest.approx(wanted)
 
 

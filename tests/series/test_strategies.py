@@ -46,12 +46,16 @@ def test_several_filters_share_one_release(filters: list[str]) -> None:
         np.testing.assert_allclose(variances, (answer.T**2).sum(axis=1), rtol=1e-9)
 
 
+@pytest.mark.parametrize("circular", [False, True])
 @pytest.mark.parametrize("apart", [1, 4, 7])
 @pytest.mark.parametrize("name", TEN)
-def test_the_sensitivity_covers_every_pattern_of_visits(name: str, apart: int) -> None:
-    """All visits of one person, more or less, at least `apart` bins from each other, by brute force."""
+def test_the_sensitivity_covers_every_pattern_of_visits(name: str, apart: int, circular: bool) -> None:
+    """All visits of one person, more or less, at least `apart` bins from each other, by brute force.
+
+    On a circle the first and the last bin are neighbours, and visits in both may count.
+    """
     n, most = 16, Contribution(3, per_bin=1, apart=apart)
-    strategy = factor([TEN[name]], n, contribution=most)
+    strategy = factor([TEN[name]], n, contribution=most, circular=circular)
     matrix = released_matrix(strategy, n).astype(float)
     worst = 0.0
     for visits in itertools.chain.from_iterable(itertools.combinations(range(n), k) for k in (1, 2, 3)):

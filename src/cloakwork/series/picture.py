@@ -102,14 +102,21 @@ def _draw_panel(
             axes.plot(times[drawn], true[place][drawn], color=_INK, linewidth=0.7)
     axes.grid(axis="y")
     axes.margins(x=0.01)
-    low, high = np.quantile(np.concatenate([values - within, values + within]), [0.01, 0.99])  # ends may be far wider
-    axes.set_ylim(low - 0.4 * (high - low) - 1e-9, high + 0.4 * (high - low) + 1e-9)
+    axes.set_ylim(_limits(values, within))
     if len(values) > 1:
         more = f" (and {len(values) - len(lines)} more, not drawn)" if len(values) > len(lines) else ""
         legend = axes.legend([line for line, _ in lines], ["line"] * len(lines), loc="best", fontsize=8, ncols=2)
         for text, (line, name) in zip(legend.get_texts(), lines, strict=True):
             # Matplotlib itself would leave out names that begin with an underscore
             text.set_text(name + more * (line is lines[-1][0]))
+
+
+def _limits(values: FloatArray, within: FloatArray) -> tuple[float, float]:
+    """The range of the vertical axis; it cuts off the ends of a band that is far wider there than elsewhere."""
+    edges = np.concatenate([values - within, values + within], axis=None)
+    low, high = np.quantile(edges, [0.01, 0.99])
+    room = 0.4 * (high - low) + 1e-9
+    return max(low - room, float(edges.min()) - room / 8), min(high + room, float(edges.max()) + room / 8)
 
 
 def _extremes(values: FloatArray) -> Any:

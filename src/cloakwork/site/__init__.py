@@ -1,35 +1,38 @@
 """A site: its site file, model, schedule, zones and frozen plan."""
 
-from cloakwork.site.bit_plan import BitPlan, freeze_bits
-from cloakwork.site.bit_site import BitSite, BitZone
-from cloakwork.site.build import EstimatorChoice
-from cloakwork.site.installation import Site
-from cloakwork.site.plan import Plan, freeze, load_any_plan, load_plan
-from cloakwork.site.plan_parts import (
-    BitsClaim,
-    FrozenPlan,
-    PlannedSensor,
-    PlannedStay,
-    PlannedTable,
-    SensorNoise,
-    SiteClaim,
-    plan_beside,
-)
-from cloakwork.site.sanity import Oddity, oddities
-from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
-from cloakwork.site.schema import Seconds
-from cloakwork.site.site_file import (
-    edited,
-    listed_sensors,
-    load_any_site,
-    load_site,
-    locate,
-    parse_any_site,
-    parse_site,
-)
-from cloakwork.site.tracking_quality import Estimate, Followed, Quality
-from cloakwork.site.tradeoff import FRAMES, Need, Setting, Tradeoff, TradeoffRow, tradeoff
-from cloakwork.site.zones import Zone
+from cloakwork._extras import optional_parts
+
+with optional_parts():  # a site file is checked by pydantic
+    from cloakwork.site.bit_plan import BitPlan, freeze_bits
+    from cloakwork.site.bit_site import BitSite, BitZone
+    from cloakwork.site.build import EstimatorChoice
+    from cloakwork.site.installation import Site
+    from cloakwork.site.plan import Plan, freeze, load_any_plan, load_plan
+    from cloakwork.site.plan_parts import (
+        BitsClaim,
+        FrozenPlan,
+        PlannedSensor,
+        PlannedStay,
+        PlannedTable,
+        SensorNoise,
+        SiteClaim,
+        plan_beside,
+    )
+    from cloakwork.site.sanity import Oddity, oddities
+    from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
+    from cloakwork.site.schema import Seconds
+    from cloakwork.site.site_file import (
+        edited,
+        listed_sensors,
+        load_any_site,
+        load_site,
+        locate,
+        parse_any_site,
+        parse_site,
+    )
+    from cloakwork.site.tracking_quality import Estimate, Followed, Quality
+    from cloakwork.site.tradeoff import FRAMES, Need, Setting, Tradeoff, TradeoffRow, tradeoff
+    from cloakwork.site.zones import Zone
 
 __all__ = [
     "FRAMES",

@@ -1,4 +1,4 @@
-"""What no test can do, shown exactly on small cases; and what a claim costs, said before sampling."""
+"""What no test of privacy can do, shown exactly on small cases; the distance of random privacy, and votes."""
 
 import math
 from itertools import product
@@ -7,28 +7,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cloakwork.auditing.testers import (
-    KnownPair,
-    KnownPure,
-    Pair,
-    UnknownPair,
-    UnverifiableError,
+from cloakwork.auditing import KnownPair, KnownPure, Pair, UnknownPair, unnoticed_mass
+from cloakwork.errors import InputError
+from papers.query_limits import (
     approximate_limit,
     hard_pairs,
-    plan_queries,
     pure_limit,
+    random_distance,
     share_limit,
-    unnoticed_mass,
+    votes,
 )
-from cloakwork.errors import InputError
 from papers.query_table import boundary_pair, cost_table
-from tests.auditing.tester_kit import ONE_WAY, Floats, halves
+from tests.auditing.tester_kit import Floats
 
 
 def samples(pair: Pair, r: int) -> Floats:
     """The distribution of the counts of the first of two outcomes, r answers on each input."""
     k = np.arange(r + 1)
-    return np.outer(*(stats.binom.pmf(k, r, pair.of(d)[0]) for d in (0, 1)))
+    return np.outer(*(stats.binom.pmf(k, r, p[0]) for p in (pair.zero, pair.one)))
 
 
 def apart(first: Pair, second: Pair, r: int) -> float:
@@ -127,40 +123,13 @@ def test_a_leak_just_rare_enough_stays_unseen_too_often(queries: int) -> None:
     assert unnoticed_mass(queries, confidence=0.95) > mass
 
 
-def test_pure_privacy_without_information_is_refused_in_words() -> None:
-    with pytest.raises(UnverifiableError) as caught:
-        plan_queries(n=16, epsilon=1.0, delta=0.0, alpha=0.1)
-    assert "never 'verified'" in str(caught.value)
-    assert "4e-07" in str(caught.value)
-    assert caught.value.values == {"epsilon": 1.0}
-    assert isinstance(caught.value, InputError)
-
-
-def test_the_cheapest_test_is_planned() -> None:
-    few, many = halves(8, 0.0, 0.05), halves(256, 0.0, 0.05)
-    assert plan_queries(n=8, epsilon=1.0, delta=0.05, alpha=0.1) == UnknownPair(8, 1.0, 0.05, 0.1).plan
-    assert plan_queries(stated=many, epsilon=0.0, delta=0.05, alpha=0.3) == KnownPair(many, 0.0, 0.05, 0.3).plan
-    assert plan_queries(stated=few, epsilon=0.0, delta=0.05, alpha=0.5) == UnknownPair(8, 0.0, 0.05, 0.5).plan
-    assert plan_queries(stated=ONE_WAY, epsilon=2.0, delta=0.0, alpha=0.2) == KnownPure(ONE_WAY, 2.0, 0.2).plan
-    assert plan_queries(stated=ONE_WAY, epsilon=1.0, delta=0.1, alpha=0.2).total == 0
-
-
 @pytest.mark.parametrize(("epsilon", "alpha"), [(0.0, 1e-12), (300.0, 1e-12), (300.0, 0.5), (40.0, 0.9)])
 def test_hopeless_costs_are_still_numbers(epsilon: float, alpha: float) -> None:
     uniform = Pair(np.full(4, 0.25), np.full(4, 0.25))
-    for plan in (
-        plan_queries(n=4, epsilon=epsilon, delta=1e-13, alpha=alpha),
-        KnownPair(uniform, epsilon, 1e-13, alpha).plan,
-        plan_queries(stated=uniform, epsilon=epsilon, delta=0.0, alpha=alpha),
-    ):
-        assert 1 <= plan.lower <= plan.per_input <= plan.at_most
-
-
-def test_a_plan_needs_the_outcomes_once() -> None:
-    with pytest.raises(InputError, match="Neither n nor stated"):
-        plan_queries(epsilon=1.0, delta=0.1, alpha=0.1)
-    with pytest.raises(InputError, match="n=3"):
-        plan_queries(n=3, stated=ONE_WAY, epsilon=1.0, delta=0.1, alpha=0.1)
+    least = approximate_limit(n=4, epsilon=epsilon, delta=1e-13, alpha=alpha)
+    assert 1 <= least <= UnknownPair(4, epsilon, 1e-13, alpha).plan.per_input
+    assert 1 <= least <= KnownPair(uniform, epsilon, 1e-13, alpha).plan.per_input
+    assert 1 <= pure_limit(uniform, epsilon=epsilon, alpha=alpha) <= KnownPure(uniform, epsilon, alpha).plan.per_input
 
 
 @pytest.mark.parametrize("n", [2, 16, 256])
@@ -189,3 +158,45 @@ def test_the_table_prints_the_thesis_numbers_at_the_same_gap() -> None:
         cost_table(n=4, epsilon=1.0, delta=0.0, alpha=0.1)
     with pytest.raises(InputError, match=r"beta=0\.5"):
         cost_table(n=4, epsilon=1.0, delta=0.05, alpha=0.1, beta=0.5)
+
+
+def by_grid(excess: list[float], weights: list[float], gamma: float, scale: float) -> float:
+    best = math.inf
+    for x in np.linspace(0, 3, 3001):
+        share = sum(w for e, w in zip(excess, weights, strict=True) if e > x + 1e-12)
+        best = min(best, max(float(x), scale * max(share - gamma, 0)))
+    return best
+
+
+def test_the_random_distance_is_the_best_trade_of_the_two() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        excess = rng.integers(0, 3000, 6) / 1000
+        weights = rng.dirichlet(np.ones(6))
+        gamma, scale = float(rng.uniform(0, 0.5)), float(rng.uniform(0.1, 5))
+        expected = by_grid(excess.tolist(), weights.tolist(), gamma, scale)
+        assert random_distance(excess, weights, gamma=gamma, scale=scale) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_random_distance_is_not_nothing_as_printed() -> None:
+    assert random_distance([math.inf, 0.0], [0.5, 0.5], gamma=0.1, scale=1.0) == pytest.approx(0.4)
+    assert random_distance([math.inf, 0.0], [0.5, 0.5], gamma=0.5, scale=1.0) == 0
+    with pytest.raises(InputError, match="excess"):
+        random_distance([-1.0], [1.0], gamma=0.1, scale=1.0)
+    with pytest.raises(InputError, match="gamma=2"):
+        random_distance([1.0], [1.0], gamma=2, scale=1.0)
+
+
+@pytest.mark.parametrize("chance", [1 / 3, 0.1, 0.45])
+@pytest.mark.parametrize("failure", [0.3, 0.05, 1e-3, 1e-8])
+def test_votes_are_the_least_odd_number_that_do(chance: float, failure: float) -> None:
+    k = votes(chance, failure)
+
+    def wrong(n: int) -> float:
+        return sum(math.comb(n, j) * chance**j * (1 - chance) ** (n - j) for j in range(n // 2 + 1, n + 1))
+
+    assert k % 2 == 1
+    if k < 400:
+        assert wrong(k) <= failure
+        assert k == 1 or wrong(k - 2) > failure
+    assert k <= math.ceil(math.log(1 / failure) / (2 * (0.5 - chance) ** 2)) + 1

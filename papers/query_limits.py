@@ -1,19 +1,22 @@
-"""Lower bounds on the queries of any test, with their constants, and leaks that no test notices."""
+"""What no test of privacy goes below, with constants; the distance of random privacy, and votes among tests."""
 
 import math
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
 
-from cloakwork._checks import FloatArray, count
-from cloakwork.auditing.testers.outcome_pair import (
-    LEAST_GAP,
+from cloakwork._checks import FloatArray, positive
+from cloakwork.auditing.query_plan import (
+    CONFIDENCE,
     Pair,
     checked_confidence,
     checked_epsilon,
+    checked_gap,
     checked_outcomes,
 )
-from cloakwork.auditing.testers.query_plan import CONFIDENCE
 from cloakwork.errors import InputError
 
 GRID = 401
@@ -50,7 +53,8 @@ def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float, con
     e, a = math.exp(checked_epsilon(epsilon)), checked_gap(delta, alpha)
     level = 2 * checked_confidence(confidence) - 1
     pairs = hard_pairs(epsilon=epsilon, delta=delta, alpha=a)
-    apart = sum(float(_apart(pairs.private.of(k), pairs.far.of(k))) for k in (0, 1))
+    private, far = pairs.private, pairs.far
+    apart = float(_apart(private.zero, far.zero) + _apart(private.one, far.one))
     bound = -math.log1p(-(level**2)) / (2 * apart)
     many, s = 2 * ((checked_outcomes(n) - 2) // 2), (1 - delta) * e / (1 + e)
     if many and 2 * a <= s:
@@ -117,39 +121,6 @@ def share_limit(*, gamma: float, slack: float, confidence: float = CONFIDENCE) -
     return whole(-math.log1p(-(level**2)) / (2 * apart))
 
 
-def unnoticed_mass(queries: int, *, confidence: float = CONFIDENCE) -> float:
-    """The probability of a total leak that still passes any test, after so many queries on the input that leaks.
-
-    A mechanism that shows its input outright with this probability has an infinite epsilon. No test that accepts
-    honest mechanisms with the given confidence rejects it with that confidence: why pure privacy cannot be verified
-    without knowing the mechanism.
-
-    Notes
-    -----
-    1 - (2 - 2 confidence)^(1/queries): until the leak is seen the two samples are the same (McMillan, Proposition 10.9
-    and Theorem 10.5; the pair in the proof of the latter is not used).
-
-    Examples
-    --------
-    >>> print(f"{unnoticed_mass(1_000_000):.2g}")
-    4.1e-07
-    """
-    share = 2 - 2 * checked_confidence(confidence)
-    return -math.expm1(math.log(share) / count("queries", queries))
-
-
-def checked_gap(delta: float, alpha: float) -> float:
-    """`alpha` as a float, refused unless 0 <= delta < delta + alpha < 1: delta never exceeds 1."""
-    if not (0 <= delta < 1 and LEAST_GAP <= alpha < 1 and delta + alpha < 1):
-        raise InputError(
-            f"delta={delta!r} with alpha={alpha!r}: give delta from 0 and alpha from {LEAST_GAP:g} so that their sum "
-            "is below 1 (no mechanism has a delta above 1).",
-            delta=delta,
-            alpha=alpha,
-        )
-    return float(alpha)
-
-
 def whole(bound: float) -> int:
     """The least whole number of queries that a bound leaves, rounded so that no error of arithmetic raises it."""
     return max(1, math.ceil(bound * DOWN))
@@ -164,3 +135,48 @@ def _apart(p: FloatArray, moved: FloatArray) -> FloatArray:
     roots = np.sqrt(p) + np.sqrt(moved)
     gaps = ((p - moved) / np.where(roots > 0, roots, 1)) ** 2  # (sqrt p - sqrt moved)^2 without cancellation
     return np.asarray(-np.log1p(-np.minimum(gaps.sum(axis=0) / 2, 1 - 1e-16)))
+
+
+def random_distance(excess: ArrayLike, weights: ArrayLike, *, gamma: float, scale: float) -> float:
+    """The distance of a family of pairs from privacy on all but a share `gamma` of its pairs.
+
+    `excess` is by how much each pair misses the claim (in epsilon, or in delta at the claimed epsilon): 0 if it holds,
+    infinite if nothing helps. `weights` are how likely each pair is to be met; they sum to 1. A missed share is `scale`
+    times worse than a missed parameter (lambda in the thesis).
+
+    Notes
+    -----
+    min over x of max(x, scale (P(excess > x) - gamma)). McMillan's Table 9.2 prints a min in place of this max: then
+    a claim with a huge epsilon and the same gamma is at distance 0 from everything, and nothing is ever far.
+
+    Examples
+    --------
+    >>> random_distance([0.0, 0.5], [0.9, 0.1], gamma=0.05, scale=2.0)
+    0.1
+    """
+    misses, chances = np.asarray(excess, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    if misses.shape != chances.shape or not (misses >= 0).all():
+        raise InputError("excess: give one number, 0 or above, for each weight.", shape=misses.shape)
+    if not 0 <= gamma <= 1:
+        raise InputError(f"gamma={gamma!r}: give a share from 0 to 1.", gamma=gamma)
+    positive("scale", scale)
+    allowed = np.concatenate([[0.0], misses[np.isfinite(misses)]])
+    missed = np.array([chances[misses > x].sum() for x in allowed])
+    share = np.where(missed > gamma + 1e-12, missed - gamma, 0.0)
+    return round(float(np.maximum(allowed, scale * share).min()), 12)
+
+
+def most_failures(repetitions: int, chance: float) -> float:
+    """Probability that at least half of an odd number of tests go wrong, each with this chance."""
+    return float(stats.binom.sf(repetitions // 2, repetitions, chance))
+
+
+def votes(chance: float, failure: float) -> int:
+    """The smallest odd number of tests whose majority goes wrong with at most `failure`, each with `chance` < 1/2.
+
+    Notes
+    -----
+    Exact binomial tail. Hoeffding's inequality gives ln(1/failure) / (2 (1/2 - chance)^2), which is 18 ln(1/failure)
+    at chance 1/3.
+    """
+    return next(number for number in count(1, 2) if most_failures(number, chance) <= failure)
