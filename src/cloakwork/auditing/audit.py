@@ -82,6 +82,12 @@ class Audit:
     All events together raise a false alarm with probability at most 1 - confidence, whenever the audit stopped. Each
     bound holds with this confidence. The band of the `profile` is another test with a confidence of its own: where it
     lies above a claim that the bets did not reject, the verdict takes precedence.
+
+    Examples
+    --------
+    >>> found = audit(lambda database, size, rng: np.full(size, database), epsilon=1.0, rng=np.random.default_rng(1))
+    >>> print(found.verdict, found.epsilon_lower > 1.0)
+    violation True
     """
 
     verdict: Verdict
