@@ -102,9 +102,11 @@ class Event:
         return f"{self.cells.feature.name} is {' or '.join(parts) or 'none of the values so far'}"
 
     def _ranges(self, shown: Callable[[int], str], past: ReportPair) -> Iterator[str]:
-        cuts = self.cells.cuts
+        cuts, seen = self.cells.cuts, self.cells.counts(past.x) + self.cells.counts(past.y)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], self.inside[:-1], [False]]).astype(int)))
         for first, after in edges.reshape(-1, 2):
+            if not seen[first:after].any():
+                continue
             above = f"above {cuts[first - 1]:.6g}" if first else ""
             most = f"at most {cuts[after - 1]:.6g}" if after <= len(cuts) else ""
             yield " and ".join(filter(None, (above, most))) or "a number"

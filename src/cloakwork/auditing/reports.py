@@ -1,4 +1,4 @@
-"""Reports as the auditor sees them: numbers to compare, and codes that tell any two reports apart."""
+"""Reports as the auditor sees them: numbers to compare, and codes that distinguish any two reports."""
 
 import hashlib
 import struct
@@ -96,7 +96,7 @@ class ReportPair(NamedTuple):
 class Reader:
     """Draws reports and reads them, always in the way that the first ones called for.
 
-    `whole` tells whether the first reports were whole numbers or words only, `width` how many entries a report has.
+    `whole` says whether the first reports were whole numbers or words only, `width` how many entries a report has.
     """
 
     def __init__(self, draw: Draw) -> None:

@@ -26,7 +26,6 @@ from .recordings import Recordings as Recordings
 from .recordings import read_recordings as read_recordings
 from .report_values import ReportForm as ReportForm
 from .report_values import ReportReader as ReportReader
-from .report_values import as_float as as_float
 from .report_values import printable as printable
 from .sources import TextColumn as TextColumn
 from .stretches import BURN_IN as BURN_IN
