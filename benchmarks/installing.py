@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "installing.md"
 FOUND = {"reach = 1.0": "reach = 1.6", "footprint = 0.3": "footprint = 0.5", "strength = 3.0": "strength = 5.0"}
 TOLERANCE = "[physics.tolerance]\ndiffusion = 0.08\ngain = 0.15\n\n"  # what a simulated walk of 18 spots left open
 SWING = 2.0  # degrees either way over a day
-OWN_NOISE, STEP = 0.04, 1 / 16
+NOISE_FLOOR, STEP = 0.04, 1 / 16
 LAG = 10  # frames
 FRAMES, SEEDS = 600, 4
 
@@ -43,7 +43,7 @@ def followed(site: Site, cloak: Cloak, truth: FloorPlan, *, frames: int, seed: i
     hours = times[-1] / 3600 + 0.1
     people = simulated_day(site.physics.space, 3, seed=seed, hours=hours, habits=Habits()).places_at(times)
     true = np.array([truth.matrix[:, row[row >= 0]].sum(axis=1) for row in people])
-    true += SWING * np.sin(2 * np.pi * times / 86_400)[:, None] + OWN_NOISE * rng.standard_normal(true.shape)
+    true += SWING * np.sin(2 * np.pi * times / 86_400)[:, None] + NOISE_FLOOR * rng.standard_normal(true.shape)
     sent = np.rint(true / STEP) * STEP + cloak.sigmas * rng.standard_normal(true.shape)
     tracker = site_tracker(site, cloak, lag=LAG)
     live: list[Tracked] = []

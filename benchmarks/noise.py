@@ -8,7 +8,7 @@ import opendp.prelude as dp
 from rich.table import Table
 
 from cloakwork.physics import HeatLine
-from cloakwork.privacy import Cloak, noise_of_frames, noise_table, private_words
+from cloakwork.privacy import Cloak, Hardware, noise_of_frames, noise_table, private_words
 
 GOAL = 1_000_000.0
 SENSORS, FRAMES = 50, 40_000
@@ -18,7 +18,9 @@ RATIOS = (129.0, 3017.0, 2.0**24)
 def run() -> tuple[Table, bool]:
     """The table, and whether the goal is met."""
     line = HeatLine(n=100, m=SENSORS, T=0.05)
-    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=100 * FRAMES, step=0.05)
+    cloak = Cloak(
+        line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=100 * FRAMES, hardware=Hardware(step=0.05)
+    )
     readings = np.random.default_rng(0).normal(size=(FRAMES, SENSORS))
     cloak.release(readings[:10])
     ours = _rate(lambda: cloak.release(readings), readings.size)

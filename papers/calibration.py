@@ -6,7 +6,7 @@ from typing import Any
 
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Physics
-from cloakwork.privacy import Cloak, Profile, check_claim, largest_mu
+from cloakwork.privacy import Cloak, Hardware, Profile, check_claim, largest_mu
 
 
 class Calibration(StrEnum):
@@ -43,4 +43,11 @@ def calibrated(physics: Physics, calibration: Calibration, *, epsilon: float, de
         return exact
     options.pop("design", None)
     larger = largest_mu(epsilon, delta) / paper_mu(epsilon, delta)
-    return Cloak(physics, epsilon=epsilon, delta=delta, sigma=larger * exact.sigmas, step=exact.steps, **options)
+    return Cloak(
+        physics,
+        epsilon=epsilon,
+        delta=delta,
+        sigma=larger * exact.sigmas,
+        hardware=Hardware(step=exact.steps),
+        **options,
+    )

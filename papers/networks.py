@@ -12,7 +12,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Graph
-from cloakwork.privacy import Cloak
+from cloakwork.privacy import Cloak, Hardware
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
 from papers.calibration import Calibration, calibrated
 from papers.experiment import stream
@@ -358,6 +358,6 @@ def reading_of(network: Network, inside: float, between: float, rng: np.random.G
 def coarse_of(network: Network, tau: float, key: tuple[int, ...]) -> Coarse:
     """A late time with the rounding steps of the papers' time."""
     figure, fine = (cloak_of(network, time, EPSILON, Calibration.EXACT) for time in (TAU, tau))
-    coarse = Cloak(fine.physics, epsilon=EPSILON, delta=DELTA, alpha=ALPHA, step=figure.step)
+    coarse = Cloak(fine.physics, epsilon=EPSILON, delta=DELTA, alpha=ALPHA, hardware=Hardware(step=figure.step))
     shares = [best_rules(network, cloak, stream(*key)).right for cloak in (fine, coarse)]
     return Coarse(tau, figure.sensitivity, fine.sensitivity, coarse.sigma / fine.sigma, *shares)

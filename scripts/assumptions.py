@@ -14,12 +14,12 @@ import numpy as np
 
 from cloakwork.physics import Family, Timing
 from cloakwork.privacy import Cloak, Profile
-from cloakwork.privacy.own_noise import OwnNoise
+from cloakwork.privacy.noise_floor import NoiseFloor
 from cloakwork.site import Site, parse_site
 from scripts.plain_flat import plain_flat_text
 
 PAGE = Path(__file__).parent.parent / "docs" / "security.md"
-STEP, OWN_NOISE = 0.0625, 0.04  # degrees, of a usual thermometer
+STEP, NOISE_FLOOR = 0.0625, 0.04  # degrees, of a usual thermometer
 MARKS = "<!-- table of assumptions -->", "<!-- end of the table of assumptions -->"
 
 
@@ -51,8 +51,8 @@ def rough_step(site: Site) -> float:
 
 
 def quiet_sensors(cloak: Cloak, factor: float) -> float:
-    """The mu of a window whose plan rests on own noise, where the sensors have this part of it."""
-    true = OwnNoise(np.full_like(cloak.sigmas, factor * OWN_NOISE), np.full_like(cloak.sigmas, STEP))
+    """The mu of a window whose plan rests on a noise floor, where the sensors have this part of it."""
+    true = NoiseFloor(np.full_like(cloak.sigmas, factor * NOISE_FLOOR), np.full_like(cloak.sigmas, STEP))
     frame = replace(cloak.allowance, own=true).frame_mu(cloak.sigmas)
     return Profile(frame).times(cloak.readings_per_window).mu
 
@@ -77,11 +77,11 @@ def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
     yield Assumption("lateness", f"at most {late:g} s", f"up to {2 * late:g} s", moved(spread + late, speed))
     yield Assumption("speed of sources", f"at most {speed:g} m/s", f"up to {2 * speed:g} m/s", moved(spread, 2 * speed))
     yield Assumption("step of the hardware", f"{STEP:g}", f"{2 * STEP:g}", rough_step(site))
-    yield Assumption("the sensor's own noise", "not stated", "twice or half as large", planned)
-    noisy = stepped(site, own_noise=OWN_NOISE)
+    yield Assumption("the sensor's noise floor", "not stated", "twice or half as large", planned)
+    noisy = stepped(site, noise_floor=NOISE_FLOOR)
     for factor in (0.5, 0.0):
-        true = f"{factor * OWN_NOISE:g}"
-        yield Assumption("the sensor's own noise", f"at least {OWN_NOISE:g}", true, quiet_sensors(noisy, factor))
+        true = f"{factor * NOISE_FLOOR:g}"
+        yield Assumption("the sensor's noise floor", f"at least {NOISE_FLOOR:g}", true, quiet_sensors(noisy, factor))
     for name, factor in (("half", 0.5), ("twice", 2.0)):
         wrong = window(family=replace(family, physics=site.physics.with_spread(factor)))
         yield Assumption("model: diffusion", "as stated, no tolerance", f"{name} as much", wrong)

@@ -1,7 +1,7 @@
 """Writes the table of common parts into docs/devices.md: `python -m scripts.parts`.
 
 Each part has the figures of its data sheet, or none where we did not find one. The plan that results from them is that
-of the site of `cloakwork init` with equal noise and the part's step, own noise and time of measuring.
+of the site of `cloakwork init` with equal noise and the part's step, noise floor and time of measuring.
 """
 
 from math import radians, tan
@@ -18,7 +18,7 @@ BITS = "[bits](bits.md), no plan"
 
 
 class Part(NamedTuple):
-    """A part: its step and own noise in degrees, the angles of its view, and how long one measurement takes in seconds.
+    """A part: its step and noise floor in degrees, the angles of its view, and the seconds that one measurement takes.
 
     None stands for what we did not find; `s` marks figures of a data sheet, `m` measured ones, `a` assumed ones.
     """
@@ -55,7 +55,7 @@ def planned(site: Site, part: Part) -> tuple[str, str]:
     if part.step is None or part.seconds is None:
         return (BITS, "") if part.reads else ("step unknown: check it", "")
     late = max(part.seconds, site.schedule.late_ms / 1000)
-    stated = {"resolution": part.step, "own_noise": part.own, "late": late}
+    stated = {"resolution": part.step, "noise_floor": part.own, "late": late}
     spec = site.spec.model_copy(update={"privacy": site.spec.privacy.model_copy(update=stated)})
     cloak = Site(spec, site.folder).cloak()
     cost = 100 * cloak.resolution_cost
@@ -84,7 +84,7 @@ def table() -> list[str]:
     head = (
         "part",
         "step, °C",
-        "own noise, °C",
+        "noise floor, °C",
         "sees, on the floor",
         "one reading takes",
         "noise of the plan",

@@ -44,11 +44,13 @@ from .physics import Steady as Steady
 from .physics import Timing as Timing
 from .physics import Tolerance as Tolerance
 from .physics import sources as sources
+from .privacy import Assumptions as Assumptions
 from .privacy import Budget as Budget
 from .privacy import Cloak as Cloak
 from .privacy import Design as Design
 from .privacy import DesignReport as DesignReport
 from .privacy import Flip as Flip
+from .privacy import Hardware as Hardware
 from .privacy import LaplaceProfile as LaplaceProfile
 from .privacy import Profile as Profile
 from .privacy import Scope as Scope

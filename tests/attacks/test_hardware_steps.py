@@ -38,7 +38,7 @@ def test_a_stated_step_of_the_hardware_meets_the_claim(attack: Attack) -> None:
     each other, whether the hardware rounds to the nearest step or cuts off.
     """
     for hardware in STEPS[: attack.size(1, 6)]:
-        cloak = cw.Cloak(line(), epsilon=EPSILON, delta=DELTA, alpha=0.1, resolution=hardware)
+        cloak = cw.Cloak(line(), epsilon=EPSILON, delta=DELTA, alpha=0.1, hardware=cw.Hardware(resolution=hardware))
         at = np.linspace(-2 * hardware, 2 * hardware, attack.size(1001, 20_001))[:, None]
         worst = 0
         for part in np.linspace(0.001, 1.0, attack.size(7, 50)):
@@ -99,7 +99,7 @@ def test_the_warning_names_the_remedy_and_no_reading() -> None:
         assert cloak.release([21.3125]).shape == (1,)
     assert "21" not in str(given[0].message)
     assert given[0].filename == __file__
-    measured = cw.Cloak(line(), epsilon=EPSILON, delta=DELTA, alpha=0.1, resolution=0.0625)
+    measured = cw.Cloak(line(), epsilon=EPSILON, delta=DELTA, alpha=0.1, hardware=cw.Hardware(resolution=0.0625))
     for unwarned in (cloak.release([21.3125], exact=True), measured.release([21.3125])):
         assert unwarned.shape == (1,)
 

@@ -149,7 +149,7 @@ def test_people_who_walk_and_sway_in_the_flat(attack: Attack, design: str) -> No
     at_once = cw.Cloak(plan, **claim | {"design": "equal"})
     cases: list[tuple[float, float | Literal["any"]]] = [(0.9, 1.4), (0.3, 1.5), (0.02, 1.5), (0.9, "any")]
     for spread, speed in cases[: attack.size(1, 4)]:
-        cloak = cw.Cloak(plan, **claim, timing=cw.Timing(spread=spread, speed=speed))
+        cloak = cw.Cloak(plan, **claim, assumptions=cw.Assumptions(timing=cw.Timing(spread=spread, speed=speed)))
         travel = 100.0 if speed == "any" else spread * speed
         starts, rounds = attack.size(100, 400), attack.size(60, 200)
         broken = []
@@ -195,8 +195,9 @@ def test_a_crowd_that_sways_in_the_flat(attack: Attack, position: float) -> None
                 delta=1e-5,
                 alpha=1.0,
                 design=design,
-                tolerance=cw.Tolerance(position=position),
-                timing=cw.Timing(0.3, travel / 0.3),
+                assumptions=cw.Assumptions(
+                    tolerance=cw.Tolerance(position=position), timing=cw.Timing(0.3, travel / 0.3)
+                ),
             )
             attack.compare(np.linalg.norm(slopes / cloak.sigmas, axis=1), cloak.frame_mu)
 

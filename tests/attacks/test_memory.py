@@ -54,7 +54,7 @@ def test_people_who_move_in_a_room_that_remembers(attack: Attack, scope: str, rn
     plan, ages, kernels = kernels_by_age(attack.size(60, 200))
     claim: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "alpha": 0.2, "scope": scope, "design": "least-error"}
     for memory in (True, False):
-        cloak = cw.Cloak(plan, **claim, tolerance=cw.Tolerance(memory=memory))
+        cloak = cw.Cloak(plan, **claim, assumptions=cw.Assumptions(tolerance=cw.Tolerance(memory=memory)))
         worst = 0.0
         for _ in range(attack.size(20, 200)):
             each = np.eye(plan.sensors)[rng.integers(plan.sensors)]
@@ -88,7 +88,13 @@ def test_people_who_sit_down_and_get_up_in_a_room_that_remembers(
     readings = 48
     claim: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-5, "alpha": 0.2, "readings_per_window": 8, "design": design}
     stay = cw.Stay(readings, epsilon=6.0, delta=1e-5)
-    cloak = cw.Cloak(plan, **claim, tolerance=cw.Tolerance(memory=True), resolution=4e-3, step=4e-3, stay=stay)
+    cloak = cw.Cloak(
+        plan,
+        **claim,
+        hardware=cw.Hardware(resolution=4e-3, step=4e-3),
+        assumptions=cw.Assumptions(tolerance=cw.Tolerance(memory=True)),
+        stay=stay,
+    )
     assert cloak.slow is not None
     before, frames = 4 * readings, 18 * readings  # known before the source sits down, and in all
     blocks = np.arange(frames) // cloak.slow.renew

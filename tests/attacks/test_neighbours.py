@@ -33,12 +33,14 @@ CELL = 0.5
 
 def cloaks(physics: cw.Physics, alpha: float, tolerance: cw.Tolerance | None = None) -> Iterator[cw.Cloak]:
     """Equal and designed noise, both scopes, fine and coarse steps."""
-    made = partial(cw.Cloak, physics, epsilon=2.0, delta=1e-5, alpha=alpha, tolerance=tolerance)
+    made = partial(
+        cw.Cloak, physics, epsilon=2.0, delta=1e-5, alpha=alpha, assumptions=cw.Assumptions(tolerance or cw.Tolerance())
+    )
     equal = made()
     yield equal
     yield made(design="least-error")
     yield made(scope="sensor")
-    yield made(resolution=0.2 * equal.sigma)
+    yield made(hardware=cw.Hardware(resolution=0.2 * equal.sigma))
 
 
 def kernel(sensors: Floats, places: Floats, T: float) -> Floats:

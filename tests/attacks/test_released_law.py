@@ -34,7 +34,9 @@ def test_a_released_reading_meets_the_claim_of_its_cloak(attack: Attack) -> None
     line = cw.HeatLine(n=20, m=1, T=0.05)
     for scale in (1.0, 0.3, 0.1)[: attack.size(2, 3)]:
         for hardware in (None, scale):
-            cloak = cw.Cloak(line, epsilon=1.0, delta=1e-5, alpha=0.1, step=scale / 8, resolution=hardware)
+            cloak = cw.Cloak(
+                line, epsilon=1.0, delta=1e-5, alpha=0.1, hardware=cw.Hardware(step=scale / 8, resolution=hardware)
+            )
             reach = cloak.sensitivity * (1 - 1e-9) + (hardware or 0.0)  # the last step of hardware is never reached
             shift = int(np.ceil(reach / cloak.step))
             attack.compare(float(exact_delta(noise_table(float(cloak.ratios[0])), shift, 1.0)), 1e-5)
@@ -49,7 +51,13 @@ def test_laplace_noise_of_a_device_meets_a_delta_of_zero(attack: Attack) -> None
     line = cw.HeatLine(n=20, m=1, T=0.05)
     for hardware, delta in ((None, 0.0), (0.05, 0.01), (0.1, 0.0))[: attack.size(2, 3)]:
         cloak = cw.Cloak(
-            line, epsilon=1.0, delta=delta, alpha=0.1, scope="sensor", noise="laplace", resolution=hardware, step=0.02
+            line,
+            epsilon=1.0,
+            delta=delta,
+            alpha=0.1,
+            scope="sensor",
+            noise="laplace",
+            hardware=cw.Hardware(resolution=hardware, step=0.02),
         )
         shift = int(np.ceil((cloak.sensitivity * (1 - 1e-9) + (hardware or 0.0)) / cloak.step))
         table = law_table(NoiseLaw.LAPLACE, float(cloak.ratios[0]))

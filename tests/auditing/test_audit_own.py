@@ -7,7 +7,7 @@ import pytest
 
 from cloakwork.auditing import Verdict, audit
 from cloakwork.physics import HeatLine
-from cloakwork.privacy import Cloak, Keystream, Profile, largest_mu, noise_table
+from cloakwork.privacy import Cloak, Hardware, Keystream, Profile, largest_mu, noise_table
 
 FRAMES = 130_000
 CLAIM = (1.0, 1e-2)
@@ -26,7 +26,7 @@ def cloak_with(factor: float) -> Cloak:
         alpha=0.1,
         readings_per_window=FRAMES,
         sigma=factor * whole.sigma,
-        step=whole.step,
+        hardware=Hardware(step=whole.step),
     )
 
 

@@ -284,19 +284,19 @@ def test_a_plan_about_one_sensor_adds_up_all_of_them(run: Run, tmp_path: Path) -
     assert all(span["together"] is None for span in run("plan", written(tmp_path, LINE), "--json").values["over_time"])
 
 
-def test_the_plan_says_what_a_step_costs_with_and_without_own_noise(run: Run, tmp_path: Path) -> None:
+def test_the_plan_says_what_a_step_costs_with_and_without_noise_floor(run: Run, tmp_path: Path) -> None:
     text = LINE + "readings_per_window = 4\nresolution = 0.0625\n"
     silent = run("plan", written(tmp_path, text))
     costly = row(silent.out, "cost of the steps")[0]
-    assert "Note: own noise 0:" in silent.out
-    assert "set own_noise under [privacy]" in " ".join(silent.out.split())
-    site = written(tmp_path, text + "own_noise = 0.04\n")
+    assert "Note: noise floor 0:" in silent.out
+    assert "set noise_floor under [privacy]" in " ".join(silent.out.split())
+    site = written(tmp_path, text + "noise_floor = 0.04\n")
     told = run("plan", site).out
-    assert row(told, "own noise of the sensors, at least") == [0.04]
+    assert row(told, "noise floor of the sensors, at least") == [0.04]
     assert row(told, "cost of the steps")[0] < 3
     assert costly > 10
-    assert "Note: own noise" not in told
+    assert "Note: noise floor" not in told
     values = run("plan", site, "--json").values
-    assert (values["own_noise"], values["rests_on_own_noise"]) == (0.04, True)
+    assert (values["noise_floor"], values["rests_on_noise_floor"]) == (0.04, True)
     assert values["resolution_cost"] < 0.03
-    assert values["resolution_cost_without_own_noise"] == pytest.approx(costly / 100, rel=0.3)
+    assert values["resolution_cost_without_noise_floor"] == pytest.approx(costly / 100, rel=0.3)

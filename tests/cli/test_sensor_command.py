@@ -186,7 +186,7 @@ def read():
 @pytest.fixture
 def device(tmp_path: Path) -> Path:
     folder = tmp_path / "s07"
-    make_folder(folder, resolution=[1, 16], fallback=84, own_noise=0.03, schedule={"late_ms": 60_000})
+    make_folder(folder, resolution=[1, 16], fallback=84, noise_floor=0.03, schedule={"late_ms": 60_000})
     (folder / "measure.py").write_text(MEASURE)
     return folder
 
@@ -206,7 +206,7 @@ def test_a_check_reads_with_measure_py_or_a_source_and_its_code_is_the_verdict(
 
 def test_a_check_that_leaves_the_noise_open_reads_again(run: Run, device: Path) -> None:
     settings = json.loads((device / "device.json").read_text())
-    (device / "device.json").write_text(json.dumps(settings | {"own_noise": 0.0475}))
+    (device / "device.json").write_text(json.dumps(settings | {"noise_floor": 0.0475}))
     done = run("sensor", device, "--check", "--json")
     assert ("reading 900 anew" in done.err, done.values["readings"], done.code) == (True, 900, 0)
 
@@ -260,11 +260,11 @@ def test_a_check_of_a_program_says_that_it_is_slow_or_how_it_failed(
 
 
 @pytest.mark.parametrize(("sd", "ready"), [(0.05, True), (0.03, False)])
-def test_a_check_refuses_a_device_with_less_own_noise_than_its_plan_rests_on(
+def test_a_check_refuses_a_device_with_less_noise_floor_than_its_plan_rests_on(
     run: Run, tmp_path: Path, sd: float, ready: bool
 ) -> None:
     file = tmp_path / "hall.toml"
-    stated = 'late = "10s"\nresolution = 0.0625\nown_noise = 0.04\n'  # like a DS18B20
+    stated = 'late = "10s"\nresolution = 0.0625\nnoise_floor = 0.04\n'  # like a DS18B20
     file.write_text(
         SITE.replace("baseline = 20.0", "baseline = 21.0").replace("1s", "10min") + stated, encoding="utf-8"
     )
@@ -272,7 +272,7 @@ def test_a_check_refuses_a_device_with_less_own_noise_than_its_plan_rests_on(
     assert run("provision", file, "--id", "s2").code == 0
     (tmp_path / "devices" / "s2" / "measure.py").write_text(MEASURE.replace("0.05", str(sd)))
     done = run("sensor", file, "--id", "s2", "--check", "--json")
-    assert (done.values["planned_own_noise"], done.code) == (0.04, 0 if ready else 1)
-    assert [reason for reason in done.values["reasons"] if "rests on own noise of 0.04" in reason] == (
+    assert (done.values["planned_noise_floor"], done.code) == (0.04, 0 if ready else 1)
+    assert [reason for reason in done.values["reasons"] if "rests on a noise floor of 0.04" in reason] == (
         [] if ready else done.values["reasons"]
     )

@@ -94,7 +94,7 @@ def decimal_comma(walk: Path, _: Path) -> None:
             },
             "resolution",
         ),
-        ({"text": STATED + "resolution = 0.0625\nown_noise = 0.07\n", "step": 0.0625}, "own_noise"),
+        ({"text": STATED + "resolution = 0.0625\nnoise_floor = 0.07\n", "step": 0.0625}, "noise_floor"),
         ({"edit": third_sensor(lambda _: 85.0)}, "sensors"),
     ],
     ids=[
@@ -109,7 +109,7 @@ def decimal_comma(walk: Path, _: Path) -> None:
         "decimal comma",
         "step",
         "step of one sensor",
-        "own noise",
+        "noise floor",
         "stuck",
     ],
 )
@@ -124,7 +124,7 @@ def test_a_walk_that_cannot_be_used_is_refused(case: dict[str, object], key: str
 def test_readings_in_the_stated_step_are_taken(tmp_path: Path) -> None:
     read(tmp_path, text=STATED + "resolution = 0.0625\n", step=0.0625)
     read(tmp_path, text=STATED + "resolution = 0.25\n", step=0.0625)  # too large is safe
-    read(tmp_path, text=STATED + "resolution = 0.0625\nown_noise = 0.05\n", step=0.0625)
+    read(tmp_path, text=STATED + "resolution = 0.0625\nnoise_floor = 0.05\n", step=0.0625)
     read(tmp_path, step=0.0625, noise=0.001)  # constant far away, and not clipped
 
 

@@ -56,15 +56,15 @@ def test_noise_that_is_planned_for_the_error_needs_as_much_more(
     assert found / planned == pytest.approx(float(right.sigmas[0] / site.cloak().sigmas[0]), rel=2e-3)
 
 
-def test_the_step_of_a_usual_thermometer_costs_little_with_its_own_noise(site: Site) -> None:
-    noisy, quiet = stepped(site, own_noise=0.04), stepped(site)
+def test_the_step_of_a_usual_thermometer_costs_little_with_its_noise_floor(site: Site) -> None:
+    noisy, quiet = stepped(site, noise_floor=0.04), stepped(site)
     exact = site.cloak().sigmas[0] / (1 + site.cloak().resolution_cost)
     assert noisy.sigmas[0] < 1.05 * exact
     assert noisy.resolution_cost < 0.05
     assert quiet.resolution_cost > 4
-    assert quiet.resolution_cost == pytest.approx(noisy.resolution_cost_without_own_noise, rel=0.05)
-    assert "state own_noise" in str(quiet.explain()).lower()
-    assert "own noise of at least 0.04" in str(noisy.explain())
+    assert quiet.resolution_cost == pytest.approx(noisy.resolution_cost_without_noise_floor, rel=0.05)
+    assert "state noise_floor" in str(quiet.explain()).lower()
+    assert "noise floor of at least 0.04" in str(noisy.explain())
 
 
 def test_a_plan_without_the_step_of_its_hardware_has_the_delta_that_the_pages_state() -> None:

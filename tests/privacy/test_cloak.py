@@ -30,7 +30,9 @@ from cloakwork.physics import (
     Tolerance,
 )
 from cloakwork.privacy import (
+    Assumptions,
     Cloak,
+    Hardware,
     NoiseLaw,
     NoiseTable,
     Profile,
@@ -42,6 +44,7 @@ from cloakwork.privacy import (
 )
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from tests.forking import error_in_fork, needs_fork
+from tests.options import grouped
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
 SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9)]
@@ -93,7 +96,7 @@ def test_sigma_includes_one_percent_for_resolution(line: HeatLine) -> None:
 
 def test_a_coarse_resolution_has_the_stated_cost(line: HeatLine) -> None:
     step = 0.3 * sensitivity(line, alpha=0.01) / np.sqrt(50)
-    cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, step=step)
+    cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, hardware=Hardware(step=step))
     assert cloak.resolution_cost == pytest.approx(0.30, rel=1e-3)
     assert cloak.sigma / cloak.step == pytest.approx(129, abs=1)
 
@@ -145,7 +148,13 @@ def test_the_factor_in_the_refusal_is_enough(line: HeatLine) -> None:
 
 def test_a_declared_tolerance_adds_noise_and_is_explained(line: HeatLine) -> None:
     plain = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
-    wide = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, tolerance=Tolerance(diffusion=0.2, gain=0.05, position=0.01))
+    wide = Cloak(
+        line,
+        epsilon=1,
+        delta=1e-6,
+        alpha=0.01,
+        assumptions=Assumptions(tolerance=Tolerance(diffusion=0.2, gain=0.05, position=0.01)),
+    )
     smallest = Cloak(HeatLine(n=100, m=50, T=0.04), epsilon=1, delta=1e-6, alpha=0.01)
     assert wide.sensitivity >= 1.05 * smallest.sensitivity > plain.sensitivity
     for number in ("0.8", "1.2", "5 %"):
@@ -189,7 +198,7 @@ def test_a_bad_reading_spends_nothing_and_is_not_shown(line: HeatLine) -> None:
 
 
 def test_many_threads_cannot_overspend(line: HeatLine) -> None:
-    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=50, step=0.5)
+    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=50, hardware=Hardware(step=0.5))
     done: list[int] = []
 
     def work() -> None:
@@ -253,7 +262,6 @@ def test_a_forked_process_cannot_spend_the_budget_again_when_its_number_is_the_s
                 {"epsilon": -1},
                 {"delta": 0},
                 {"scope": "world"},
-                {"calibration": "best"},
                 {"readings_per_window": 0},
                 {"readings_per_window": 2.5},
                 {"epsilon": 400.0, "delta": 1e-9},
@@ -268,7 +276,7 @@ def test_a_forked_process_cannot_spend_the_budget_again_when_its_number_is_the_s
 def test_bad_arguments_are_refused(line: HeatLine, change: dict[str, object], values: dict[str, object]) -> None:
     arguments: dict[str, object] = {"epsilon": 1.0, "delta": 1e-6, "alpha": 0.01}
     with pytest.raises(CalibrationError) as refused:
-        Cloak(line, **(arguments | change))  # type: ignore[arg-type]
+        Cloak(line, **grouped(arguments | change))
     assert refused.value.values == values
 
 
@@ -319,7 +327,7 @@ def test_a_cloak_is_immutable(line: HeatLine) -> None:
 
 def test_too_fine_a_step_is_refused_before_anything_is_spent(line: HeatLine) -> None:
     with pytest.raises(CalibrationError, match="coarser") as refused:
-        Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, step=1e-9)
+        Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, hardware=Hardware(step=1e-9))
     assert refused.value.values == {"step": 1e-9}
 
 
@@ -382,7 +390,9 @@ def test_the_error_of_the_tables_is_taken_off_delta(line: HeatLine, scope: Scope
 
 
 def test_ratios_are_never_less_than_sigma_over_step(line: HeatLine) -> None:
-    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50), step=0.001)
+    cloak = Cloak(
+        line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50), hardware=Hardware(step=0.001)
+    )
     assert (cloak.ratios >= cloak.sigmas / cloak.steps).all()
     assert cloak.ratios == pytest.approx(cloak.sigmas / cloak.steps, rel=1e-11)
     with pytest.raises(ValueError, match="read-only"):

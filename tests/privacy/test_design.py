@@ -26,10 +26,21 @@ from cloakwork.physics import (
     Timing,
     Tolerance,
 )
-from cloakwork.privacy import Cloak, Design, Scope, largest_mu, mean_variance, place_variances, tiled_design
+from cloakwork.privacy import (
+    Assumptions,
+    Cloak,
+    Design,
+    Hardware,
+    Scope,
+    largest_mu,
+    mean_variance,
+    place_variances,
+    tiled_design,
+)
 from cloakwork.privacy import design as search
 from cloakwork.privacy.design import few_ratios
 from cloakwork.privacy.variance import Moves
+from tests.options import grouped
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
 SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9), (0.3, 1.8), (2.9, 0.2)]
@@ -49,7 +60,7 @@ MU = largest_mu(2.0, 1e-5)
 
 
 def designed(model: Physics, **options: Any) -> Cloak:
-    return Cloak(model, **(CLAIM | options), design="least-error")
+    return Cloak(model, **grouped(CLAIM | options), design="least-error")
 
 
 def worst_shift(cloak: Cloak, rng: np.random.Generator, *, trials: int) -> float:
@@ -121,7 +132,7 @@ def test_noise_that_knows_the_drift_locates_better_at_the_same_guarantee(name: s
     rounding = float(np.linalg.norm(knowing.steps / knowing.sigmas))
     assert worst_shift(knowing, rng, trials=30) + rounding <= knowing.frame_mu <= MU
     with pytest.raises(CalibrationError, match="sigma"):
-        Cloak(model, **CLAIM, sigma=0.99 * knowing.sigmas, drift=drift)
+        Cloak(model, **CLAIM, sigma=0.99 * knowing.sigmas, assumptions=Assumptions(drift=drift))
 
 
 def test_drift_changes_the_least_error_design_only() -> None:
@@ -131,7 +142,7 @@ def test_drift_changes_the_least_error_design_only() -> None:
     model = FloorPlan(rooms, at, Steady(1.0), footprint=0.5, gain=5.0)
     knowing, plain = designed(model, alpha=0.1, drift=drift), designed(model, alpha=0.1)
     assert mean_variance(model, knowing.sigmas, drift=drift) < 0.97 * mean_variance(model, plain.sigmas, drift=drift)
-    assert Cloak(model, **CLAIM, drift=drift).sigma == Cloak(model, **CLAIM).sigma
+    assert Cloak(model, **CLAIM, assumptions=Assumptions(drift=drift)).sigma == Cloak(model, **CLAIM).sigma
     with pytest.raises(CalibrationError, match="drift"):
         designed(model, drift=2.0)
 
@@ -200,7 +211,7 @@ def test_given_steps_share_the_budget_with_moves(step: float, rng: np.random.Gen
 
 
 @pytest.mark.parametrize(
-    "changed", [{}, {"resolution": 0.01, "own_noise": 0.008}, {"timing": Timing(spread=0.2, speed=1.0)}], ids=str
+    "changed", [{}, {"resolution": 0.01, "noise_floor": 0.008}, {"timing": Timing(spread=0.2, speed=1.0)}], ids=str
 )
 def test_noise_for_rooms_that_remember_meets_the_sum_over_ages_and_none_nearby_is_better(
     changed: dict[str, Any], rng: np.random.Generator
@@ -311,7 +322,7 @@ def test_the_noise_does_not_depend_on_readings_or_chance() -> None:
 )
 def test_bad_designs_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(CalibrationError) as refused:
-        Cloak(MODELS["line"], **(CLAIM | change))
+        Cloak(MODELS["line"], **grouped(CLAIM | change))
     assert refused.value.values == {"design": change["design"]}
 
 
@@ -334,7 +345,7 @@ def test_explain_states_the_gain_of_the_design() -> None:
 
 
 def test_the_rule_of_thumb_counts_the_noise_that_the_steps_take() -> None:
-    coarse = Cloak(MODELS["steady"], **CLAIM, resolution=1.0)
+    coarse = Cloak(MODELS["steady"], **CLAIM, hardware=Hardware(resolution=1.0))
     exact = Cloak(MODELS["steady"], **CLAIM)
     assert coarse.resolution_cost > 1
     at_best = [
@@ -348,7 +359,7 @@ def test_the_rule_of_thumb_counts_the_noise_that_the_steps_take() -> None:
 def test_finer_steps_do_not_go_below_the_bound(scope: Scope) -> None:
     cloak = designed(MODELS["line"], scope=scope)
     finer = 0.9915 * cloak.sigmas
-    Cloak(MODELS["line"], **CLAIM, scope=scope, sigma=finer, step=cloak.steps / 8)
+    Cloak(MODELS["line"], **CLAIM, scope=scope, sigma=finer, hardware=Hardware(step=cloak.steps / 8))
     bound = cloak.design_report.bound
     assert bound is not None
     assert mean_variance(MODELS["line"], finer) >= bound

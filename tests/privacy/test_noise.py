@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from cloakwork.physics import HeatLine, Matrix, Space
-from cloakwork.privacy import Cloak, noise_table
+from cloakwork.privacy import Cloak, Hardware, noise_table
 from cloakwork.privacy.sampler import (
     WordSource,
     noise_from_words,
@@ -101,7 +101,7 @@ def test_low_bits_give_nothing_away() -> None:
     k + noise in whole steps, so every integer in reach of one is in reach of the other.
     """
     model = Matrix(np.eye(2), Space.line(2, length=2.0))
-    cloak = Cloak(model, epsilon=1, delta=0.1, alpha=1.0, readings_per_window=200_000, step=1.0)
+    cloak = Cloak(model, epsilon=1, delta=0.1, alpha=1.0, readings_per_window=200_000, hardware=Hardware(step=1.0))
     at_zero = cloak.to_steps(cloak.release(np.zeros((100_000, 2)), exact=True))[:, 0]
     at_one = cloak.to_steps(cloak.release(np.full((100_000, 2), 1.0), exact=True))[:, 0]
     common = np.arange(-int(cloak.sigma), int(cloak.sigma))
@@ -139,7 +139,7 @@ def test_frames_together_have_the_noise_of_frames_one_by_one() -> None:
 
 
 def test_a_stream_of_one_level_is_one_word_a_draw() -> None:
-    cloak = Cloak(Matrix(np.eye(2), Space.line(2)), epsilon=1, delta=1e-6, alpha=1.0, step=0.1)
+    cloak = Cloak(Matrix(np.eye(2), Space.line(2)), epsilon=1, delta=1e-6, alpha=1.0, hardware=Hardware(step=0.1))
     noisy = cloak.to_steps(cloak.simulate(np.zeros((3, 2)), rng=np.random.default_rng(1)))
     words = np.random.default_rng(1).integers(0, 2**64, size=(6, 2), dtype=np.uint64)
     single = [look_up(noise_table(float(cloak.ratios[0])).cuts, int(high) << 64 | int(low)) for high, low in words]
@@ -156,7 +156,7 @@ def test_rounded_noise_meets_delta_exactly_at_coarse_steps() -> None:
     """Sum over all outputs of max(0, p - e^eps q) for neighbours, from the table itself, in both directions."""
     for step in (0.05, 0.5, 2.0):
         model = Matrix(np.array([[1.0, 0.0]]), Space.path([[0, 1]]))
-        cloak = Cloak(model, epsilon=1, delta=0.1, alpha=1.0, step=step)
+        cloak = Cloak(model, epsilon=1, delta=0.1, alpha=1.0, hardware=Hardware(step=step))
         ratio = cloak.sigma / cloak.step
         reach = int(14 * ratio) + 10
         edges = np.arange(-reach, reach + 1) + 0.5

@@ -7,7 +7,8 @@ from scipy import stats
 
 import cloakwork as cw
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy import NoiseLaw, SlowNoise, law_table
+from cloakwork.privacy import NoiseLaw, law_table
+from tests.options import grouped
 
 LINE = cw.HeatLine(n=20, m=5, T=0.01)
 
@@ -92,9 +93,8 @@ def test_recovery_from_laplace_noise_finds_the_source() -> None:
     "options",
     [
         {"scope": "network"},
-        {"own_noise": 0.1, "resolution": 0.1},
+        {"noise_floor": 0.1, "resolution": 0.1},
         {"stay": cw.Stay(100, epsilon=1.0, delta=1e-6)},
-        {"slow": SlowNoise(60000, 1, np.ones(5))},
         {"noise": "uniform"},
         {"delta": 1.0},
         {"noise": "laplace", "epsilon": 40.0, "delta": 1e-20},  # less than the error of the tables
@@ -104,4 +104,4 @@ def test_recovery_from_laplace_noise_finds_the_source() -> None:
 def test_what_laplace_noise_cannot_do_is_refused(options: dict[str, object]) -> None:
     usual = {"epsilon": 1.0, "delta": 1e-6, "alpha": 0.05, "scope": "sensor", "noise": "laplace"}
     with pytest.raises(CalibrationError):
-        cw.Cloak(LINE, **usual | options)  # type: ignore[arg-type]
+        cw.Cloak(LINE, **grouped(usual | options))

@@ -12,9 +12,10 @@ from cloakwork.errors import CalibrationError
 from cloakwork.physics import Matrix, Nuisance, Space
 from cloakwork.privacy import Information, OffsetWalk, Profile, SlowNoise, largest_mu, noise_table, simulated_words
 from cloakwork.privacy.long_stay import RENEWED, WHOLE
-from cloakwork.privacy.own_noise import OwnNoise
+from cloakwork.privacy.noise_floor import NoiseFloor
 from cloakwork.recovery import Problem
 from cloakwork.sensor import PARTS, renewed, whole_steps
+from tests.options import grouped
 
 ROW = Matrix(np.array([[1.0, 0.4, 0.1, 0.0], [0.1, 0.5, 1.0, 0.3], [0.0, 0.2, 0.6, 1.0]]), Space.line(4))
 CLAIM = {"epsilon": 8.0, "delta": 1e-5, "alpha": 0.2}
@@ -22,7 +23,7 @@ CLAIM = {"epsilon": 8.0, "delta": 1e-5, "alpha": 0.2}
 
 def cloak(readings: int = 64, epsilon: float = 12.0, **changed: object) -> cw.Cloak:
     stated = {**CLAIM, "readings_per_window": 4, "stay": cw.Stay(readings, epsilon, 1e-5), **changed}
-    return cw.Cloak(ROW, **stated)  # type: ignore[arg-type]
+    return cw.Cloak(ROW, **grouped(stated))
 
 
 def stays(frames: int, longest: int) -> list[slice]:
@@ -155,8 +156,8 @@ def test_recovery_takes_the_offsets_of_a_cloak_for_granted() -> None:
     ("changed", "says"),
     [
         ({"stay": cw.Stay(3, 12.0, 1e-5)}, "shorter than a window"),
-        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5}, "own_noise of half a step"),
-        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5, "own_noise": 0.4}, "times finer"),
+        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5}, "noise_floor of half a step"),
+        ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5, "noise_floor": 0.4}, "times finer"),
         ({"slow": SlowNoise(60000, 1, np.full(3, 1.0))}, "leave slow out"),
     ],
 )
@@ -180,7 +181,7 @@ def test_no_stay_changes_more_frames_or_renewals_than_are_counted(
         assert blocks + 1 <= information.renewals(frames), "with the renewal that leads back"
 
 
-def test_own_noise_hides_the_steps_of_the_hardware_from_an_offset_of_any_size() -> None:
+def test_noise_floor_hides_the_steps_of_the_hardware_from_an_offset_of_any_size() -> None:
     """What is sent with a reading that moves by d, less a known offset c, against the stated mu, by its exact law."""
     rng, values = np.random.default_rng(4), np.arange(-14, 18)
 
@@ -192,7 +193,7 @@ def test_own_noise_hides_the_steps_of_the_hardware_from_an_offset_of_any_size() 
         own, spent = rng.choice([0.25, 0.4, 0.64, 1.0]), rng.choice([0.01, 0.1, 0.3])
         sigma, x, d = math.exp(rng.uniform(-1.2, 1.8)), rng.uniform(), rng.uniform(-3, 3)
         c = d + rng.choice([0.0, 0.3]) * rng.normal()
-        rest = float(OwnNoise(np.array([own]), np.ones(1)).wobble(np.array([spent * sigma**2]))[0])
+        rest = float(NoiseFloor(np.array([own]), np.ones(1)).wobble(np.array([spent * sigma**2]))[0])
         claim = Profile((abs(d - c) + rest) / (sigma * math.sqrt(1 - spent)))
         at = np.linspace(-15 - 8 * sigma, 18 + 8 * sigma, 3001)
         one, other = law(x, own, sigma, at), law(x + d, own, sigma, at + c)
@@ -202,11 +203,11 @@ def test_own_noise_hides_the_steps_of_the_hardware_from_an_offset_of_any_size() 
                 assert delta <= claim.delta(epsilon) + 1e-9
 
 
-def test_hardware_with_coarse_steps_hides_stays_if_it_has_own_noise() -> None:
+def test_hardware_with_coarse_steps_hides_stays_if_it_has_noise_floor() -> None:
     coarse: dict[str, object] = {"readings": 480, "epsilon": 8.0, "resolution": 0.0625}
-    with pytest.raises(CalibrationError, match="own_noise"):
+    with pytest.raises(CalibrationError, match="noise_floor"):
         cloak(**coarse)  # type: ignore[arg-type]
-    helped, exact = cloak(**coarse, own_noise=0.04), cloak(readings=480, epsilon=8.0)  # type: ignore[arg-type]
+    helped, exact = cloak(**coarse, noise_floor=0.04), cloak(readings=480, epsilon=8.0)  # type: ignore[arg-type]
     assert helped.stay is not None
     assert helped.slow is not None
     assert exact.slow is not None

@@ -21,7 +21,7 @@ Read = Callable[[], tuple[int, int]]
 
 
 def device(**changed: Any) -> dict[str, Any]:
-    told = {"resolution": [1, STEP], "step": [1, 64 * STEP], "fallback": 21 * 64 * STEP, "own_noise": 0.03}
+    told = {"resolution": [1, STEP], "step": [1, 64 * STEP], "fallback": 21 * 64 * STEP, "noise_floor": 0.03}
     return config(**told | {"schedule": {"late_ms": 60_000}} | changed)
 
 
@@ -85,7 +85,7 @@ def inner_converter(seed: int) -> Callable[[float], float]:
 @pytest.mark.parametrize("floor", [0.5, 0.64, 1.0])
 @pytest.mark.parametrize("climb", [2.5, 6.0])
 def test_rounded_gaussian_noise_is_ready_after_a_ramp(floor: float, climb: float) -> None:
-    reports = [driven(honest(floor, seed), climb=climb, own_noise=0.8 * floor / STEP) for seed in range(5)]
+    reports = [driven(honest(floor, seed), climb=climb, noise_floor=0.8 * floor / STEP) for seed in range(5)]
     assert sum(report["ready"] for report in reports) >= 4, [report["reasons"] for report in reports]
     assert all(report["ramp"]["blurs"] for report in reports if report["ready"])
 
@@ -98,15 +98,15 @@ def test_noise_that_arises_after_a_rounding_is_not_ready(fake: Callable[[int], A
     assert sum(report["ramp"] is not None and not report["ramp"]["blurs"] for report in reports) >= 8
 
 
-def test_a_plan_that_rests_on_own_noise_needs_a_ramp() -> None:
+def test_a_plan_that_rests_on_noise_floor_needs_a_ramp() -> None:
     still = driven(honest(0.64), climb=0.0)
     assert not still["ready"]
     assert "moved by 0." in still["reasons"][0]
-    assert driven(honest(0.64), climb=0.0, own_noise=0.0)["ready"], "without own noise there is nothing to show"
+    assert driven(honest(0.64), climb=0.0, noise_floor=0.0)["ready"], "without a noise floor there is nothing to show"
 
 
 def test_noise_of_many_steps_takes_more_readings_than_a_check_has() -> None:
-    report = driven(honest(3.0), own_noise=0.15)
+    report = driven(honest(3.0), noise_floor=0.15)
     assert "too few to show" in report["reasons"][0]
 
 
@@ -114,7 +114,7 @@ def test_an_honest_sensor_is_ready() -> None:
     report = checked(noisy(), 300)
     assert report["ready"], report["reasons"]
     assert (report["step"], report["resolution"]) == (1 / STEP, 1 / STEP)
-    assert report["own_noise"]["estimate"] == pytest.approx(0.04, rel=0.2)
+    assert report["noise_floor"]["estimate"] == pytest.approx(0.04, rel=0.2)
     assert lines(report)[0].endswith(NOTICE)
 
 
@@ -146,7 +146,7 @@ def test_noise_that_carries_over_counts_with_its_white_part() -> None:
         return round((21.0 + last[0]) * STEP), STEP
 
     report = checked(read, 600)
-    assert report["own_noise"]["estimate"] == pytest.approx(0.12 / 1.5, rel=0.15)
+    assert report["noise_floor"]["estimate"] == pytest.approx(0.12 / 1.5, rel=0.15)
 
 
 def filtered(length: int, sd: float, seed: int) -> Read:
@@ -165,7 +165,7 @@ def filtered(length: int, sd: float, seed: int) -> Read:
 def test_a_running_mean_in_the_chip_does_not_pass_as_white_noise(length: int, share: float) -> None:
     """What carries over to the next reading alone would leave this share of the noise that goes in; the truth is 0."""
     passing = 0.8 * share * 0.2
-    assert not checked(filtered(length, 0.2, 0), 300, own_noise=passing)["ready"]
+    assert not checked(filtered(length, 0.2, 0), 300, noise_floor=passing)["ready"]
     chips = [filtered(length, 0.2, seed) for seed in range(100)]
     low = np.array([smallest_spectrum([read()[0] / STEP for _ in range(300)], 1 / STEP) for read in chips])
     assert (low >= passing).mean() <= 0.05
@@ -189,7 +189,7 @@ def test_the_spectrum_of_an_autoregression_is_that_of_its_closed_form() -> None:
 
 def test_the_mean_of_several_values_may_lie_on_a_finer_grid_than_the_hardware() -> None:
     one = noisy(0.06)
-    report = checked(lambda: (sum(one()[0] for _ in range(8)), 8 * STEP), own_noise=0.015)
+    report = checked(lambda: (sum(one()[0] for _ in range(8)), 8 * STEP), noise_floor=0.015)
     assert report["ready"], report["reasons"]
     assert report["step"] < 1 / STEP
 
@@ -197,9 +197,9 @@ def test_the_mean_of_several_values_may_lie_on_a_finer_grid_than_the_hardware() 
 @pytest.mark.parametrize(
     ("read", "changed", "said"),
     [
-        (noisy(0.04), {"own_noise": 0.06}, "State at most 0.03"),
+        (noisy(0.04), {"noise_floor": 0.06}, "State at most 0.03"),
         (noisy(0.001), {}, "all 200 readings are the same"),
-        (noisy(0.002, at=21.03125), {}, "State no own_noise"),
+        (noisy(0.002, at=21.03125), {}, "State no noise_floor"),
         (noisy(0.2, coarse=2), {}, "coarser than the resolution 0.0625"),
         (noisy(0.2, most=21.0), {}, "clipped"),
         (noisy(0.07, at=70.0), {}, "degrees Fahrenheit"),
@@ -311,7 +311,7 @@ def pixels():
 @pytest.mark.parametrize(("sd", "code"), [("0.04", 0), ("0.02", 1)])
 def test_the_check_of_the_folder_says_the_same_on_a_board_and_on_a_computer(tmp_path: Path, sd: str, code: int) -> None:
     folder = tmp_path / "s07"
-    make_folder(folder, **{key: device()[key] for key in ("resolution", "step", "fallback", "own_noise", "schedule")})
+    make_folder(folder, **{key: device()[key] for key in ("resolution", "step", "fallback", "noise_floor", "schedule")})
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     micropython.copy_sensor(folder)
     shutil.copy(BOARD / "check.py", folder)
@@ -332,5 +332,5 @@ def test_the_check_of_the_folder_says_the_same_on_a_board_and_on_a_computer(tmp_
 
 
 def test_a_binary_sensor_is_ready_at_rest_and_not_if_it_reads_other_numbers() -> None:
-    assert checked(lambda: (1, 1), values=2, own_noise=0.0)["ready"]
-    assert not checked(lambda: (2, 1), values=2, own_noise=0.0)["ready"]
+    assert checked(lambda: (1, 1), values=2, noise_floor=0.0)["ready"]
+    assert not checked(lambda: (2, 1), values=2, noise_floor=0.0)["ready"]

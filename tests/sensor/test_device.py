@@ -87,7 +87,6 @@ def test_a_device_sends_its_reading_in_steps_plus_the_noise_of_its_number(make: 
 def test_a_reading_is_rounded_once_and_exactly(numerator: int, denominator: int, step: float) -> None:
     device = object.__new__(Device)
     device.config = {"step": list(step.as_integer_ratio()), "fallback": 7, "values": 0}
-    device.sensors = [device.config]
     ideal = Fraction(numerator, denominator) / Fraction(step)
     steps = device._steps((numerator, denominator))
     if abs(ideal) < MOST_STEPS:

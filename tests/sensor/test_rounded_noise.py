@@ -1,4 +1,4 @@
-"""A sensor's own noise from rounded readings: against SciPy, and against noise that is known."""
+"""A sensor's noise floor from rounded readings: against SciPy, and against noise that is known."""
 
 import numpy as np
 import pytest

@@ -115,7 +115,7 @@ def test_the_file_has_the_documented_form(plan: Plan, values: dict[str, Any]) ->
         "clock_ms",
     }
     assert [set(sensor) for sensor in values["sensors"]] == 6 * [
-        {"id", "sigma", "step", "ratio", "table", "baseline", "own_noise"}
+        {"id", "sigma", "step", "ratio", "table", "baseline", "noise_floor"}
     ]
     for digest, table in values["tables"].items():
         made = noise_table(table["ratio"])

@@ -29,7 +29,7 @@ epsilon = 2.0
 delta = 1e-5
 alpha = 0.1
 resolution = 0.0625
-own_noise = 0.04
+noise_floor = 0.04
 [[sensor]]
 id = "hall"
 at = [1.0, 2.5]
@@ -83,7 +83,7 @@ def test_the_impossible_is_marked(old: str, new: str, key: tuple[str, str]) -> N
         ("alpha = 0.1", "alpha = 0.001", ("privacy", "alpha"), "write alpha = 0.1"),
         ("alpha = 0.1", "alpha = 0.1\nspeed = 150.0", ("privacy", "speed"), "metres per second"),
         ("strength = 5.0", "strength = 0.2", ("sources", "strength"), "best part"),
-        ("resolution = 0.0625\nown_noise = 0.04\n", "", None, ""),
+        ("resolution = 0.0625\nnoise_floor = 0.04\n", "", None, ""),
         ("at = [7.0, 5.0]", "at = [5.0, 6.0]", ("sensor", 1, "at"), "on the line of a wall"),
         ("at = [7.0, 5.0]", "at = [5.0, 2.5]", None, ""),
         ("room = [8.0, 1.0]", "room = [2.0, 1.0]", ("zone", 1, "room"), '"left" and "right"'),

@@ -137,18 +137,19 @@ def test_a_sensor_may_have_its_own_baseline() -> None:
 
 
 def test_a_sensor_may_have_its_own_hardware() -> None:
-    text = changed(FLAT, "[privacy]", "[privacy]\nresolution = 0.0625\nown_noise = 0.04")
-    site = parse_site(changed(text, "baseline = 19.0", "baseline = 19.0\nresolution = 0.01\nown_noise = 0.0"))
+    text = changed(FLAT, "[privacy]", "[privacy]\nresolution = 0.0625\nnoise_floor = 0.04")
+    site = parse_site(changed(text, "baseline = 19.0", "baseline = 19.0\nresolution = 0.01\nnoise_floor = 0.0"))
     assert site.resolutions is not None
-    assert site.own_noises is not None
-    assert (site.resolutions.tolist(), site.own_noises.tolist()) == ([0.0625, 0.01], [0.04, 0.0])
+    assert site.noise_floors is not None
+    assert (site.resolutions.tolist(), site.noise_floors.tolist()) == ([0.0625, 0.01], [0.04, 0.0])
     assert (site.resolution_of("hall"), site.resolution_of("study")) == (0.0625, 0.01)
     cloak, plan = site.cloak(), freeze(site, site.cloak())
-    assert cloak.rests_on_own_noise
-    assert [sensor.own_noise for sensor in plan.sensors] == [0.04, 0.0]
-    assert plan.cloak(site).rests_on_own_noise
+    assert cloak.rests_on_noise_floor
+    assert [sensor.noise_floor for sensor in plan.sensors] == [0.04, 0.0]
+    assert plan.cloak(site).rests_on_noise_floor
     assert (
-        cloak.resolution_cost < parse_site(changed(text, "own_noise = 0.04", "own_noise = 0.0")).cloak().resolution_cost
+        cloak.resolution_cost
+        < parse_site(changed(text, "noise_floor = 0.04", "noise_floor = 0.0")).cloak().resolution_cost
     )
     assert "own, of at least 0 to 0.04" in " ".join(site.assumptions)
 
@@ -156,11 +157,11 @@ def test_a_sensor_may_have_its_own_hardware() -> None:
 @pytest.mark.parametrize(
     ("stated", "of_one", "word"),
     [
-        ("own_noise = 0.04", "", "own_noise without resolution"),
+        ("noise_floor = 0.04", "", "noise_floor without resolution"),
         ("", "resolution = 0.01", '"hall" has no resolution'),
-        ("resolution = 0.0625\nown_noise = -0.04", "", "own_noise"),
-        ("resolution = 0.0625\nown_noise = nan", "", "own_noise"),
-        ("resolution = 0.0625", "own_noise = 'much'", "own_noise"),
+        ("resolution = 0.0625\nnoise_floor = -0.04", "", "noise_floor"),
+        ("resolution = 0.0625\nnoise_floor = nan", "", "noise_floor"),
+        ("resolution = 0.0625", "noise_floor = 'much'", "noise_floor"),
     ],
 )
 def test_hardware_that_makes_no_sense_is_refused(stated: str, of_one: str, word: str) -> None:

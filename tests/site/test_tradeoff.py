@@ -107,7 +107,7 @@ def test_fewer_sensors_and_a_coarse_hardware_step_change_the_noise() -> None:
 
 
 def test_a_sweep_over_hardware_steps_keeps_the_noise_of_the_sensors() -> None:
-    stated = changed_privacy(LINE, "resolution = 0.05, own_noise = 0.04")
+    stated = changed_privacy(LINE, "resolution = 0.05, noise_floor = 0.04")
     fine, coarse = cw.tradeoff(parse_site(stated), resolution=[0.05, 0.5], frames=24).rows
     assert (fine.setting.resolution, coarse.setting.resolution) == (0.05, 0.5)
     exact = parse_site(LINE).cloak().sigmas

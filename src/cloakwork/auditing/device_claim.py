@@ -157,7 +157,7 @@ def device_claim(
         sigma=planned.sigma,
         step=planned.step,
         resolution=hardware,
-        own_noise=planned.own_noise,
+        noise_floor=planned.noise_floor,
     )
     if mu > _LARGEST_MU:
         raise InputError(

@@ -119,10 +119,10 @@ def plan_values(
         "rank": cloak.physics.rank,
         "step": cloak.step,
         "resolution": cloak.resolution,
-        "own_noise": cloak.own_noise,
-        "rests_on_own_noise": cloak.rests_on_own_noise,
+        "noise_floor": cloak.noise_floor,
+        "rests_on_noise_floor": cloak.rests_on_noise_floor,
         "resolution_cost": cloak.resolution_cost,
-        "resolution_cost_without_own_noise": cloak.resolution_cost_without_own_noise,
+        "resolution_cost_without_noise_floor": cloak.resolution_cost_without_noise_floor,
         "timing": asdict(cloak.family.timing),
         "timing_cost": cloak.timing_cost,
         "memory_cost": None if np.isnan(cloak.memory_cost) else cloak.memory_cost,
@@ -180,8 +180,8 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         ("frames that detect a lone source", f"{100 * share_noticed(cloak):.0f} %"),
         ("step of the hardware", "none" if site.resolutions is None else spread_of(site.resolutions) + unit),
         *(
-            ("own noise of the sensors, at least", spread_of(own) + unit)
-            for own in (site.own_noises,)
+            ("noise floor of the sensors, at least", spread_of(own) + unit)
+            for own in (site.noise_floors,)
             if own is not None
         ),
         ("step in which readings are sent", spread_of(cloak.steps) + unit),
@@ -192,11 +192,11 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
     for sentence in [*_in_short(cloak, window, length, over), *site.left_open]:
         say(f"{sentence}\n")
     table(f"Plan for {site.name}", ("", "value"), rows)
-    if cloak.resolution_cost > LARGE_COST and _gains_by_own_noise(cloak):
+    if cloak.resolution_cost > LARGE_COST and _gains_by_noise_floor(cloak):
         say(
-            f"Note: own noise {0 if site.own_noises is None else spread_of(site.own_noises)}: "
+            f"Note: noise floor {0 if site.noise_floors is None else spread_of(site.noise_floors)}: "
             f"{more_noise(cloak.resolution_cost)}. A sensor that is noisy before it rounds needs far less: measure its "
-            "own noise, and set own_noise under [privacy].\n"
+            "noise floor, and set noise_floor under [privacy].\n"
         )
     for sentence in [*_rhythm(site, plan.schedule), *drift_sentences(site, cloak, bounds)]:
         say(f"{sentence}\n")
@@ -257,9 +257,9 @@ def _rhythm(site: Site, schedule: Schedule) -> list[str]:
     return []
 
 
-def _gains_by_own_noise(cloak: Cloak) -> bool:
-    """Whether a claim that does not rest on own noise yet could."""
-    return cloak.noise is NoiseLaw.GAUSSIAN and not cloak.rests_on_own_noise
+def _gains_by_noise_floor(cloak: Cloak) -> bool:
+    """Whether a claim that does not rest on a noise floor yet could."""
+    return cloak.noise is NoiseLaw.GAUSSIAN and not cloak.rests_on_noise_floor
 
 
 def _print_design(cloak: Cloak) -> None:

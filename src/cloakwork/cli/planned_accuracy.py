@@ -1,7 +1,7 @@
 """How much a plan leaves to see: of a lone source in a frame, in a window and over a long time."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -211,7 +211,7 @@ def stay_values(cloak: Cloak) -> dict[str, object] | None:
     if cloak.stay is None or cloak.slow is None or cloak.offsets is None:
         return None
     return {
-        **asdict(cloak.stay),
+        **{key: getattr(cloak.stay, key) for key in ("readings", "epsilon", "delta", "period")},
         "mu": cloak.stay_mu(cloak.stay.readings),
         "deviations": cloak.slow.deviations(cloak.steps).tolist(),
         "time_constant": float(cloak.offsets.over[0]),

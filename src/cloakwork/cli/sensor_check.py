@@ -79,7 +79,7 @@ def _read_and_judge(config: dict[str, Any], measured: Any, count: int) -> dict[s
     taken = _take(measured.read, count, config["schedule"]["late_ms"])
     if isinstance(measured, MeasureFile) and measured.pixels is not None and not taken.hanging:
         taken.take_pixels(measured.pixels)
-    with busy("estimating the sensor's own noise"):
+    with busy("estimating the sensor's noise floor"):
         return judge(config, taken)
 
 

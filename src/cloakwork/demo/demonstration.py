@@ -139,7 +139,7 @@ def load_office() -> tuple[Site, ...]:
 
 def sensors_of(site: Site) -> str:
     """Say which part the sensors of a demonstration stand for, and how they read."""
-    steps, noise = (0.0 if values is None else float(values.max()) for values in (site.resolutions, site.own_noises))
+    steps, noise = (0.0 if values is None else float(values.max()) for values in (site.resolutions, site.noise_floors))
     return (
         f"The sensors stand for the Sensirion SHT31 in a case: steps of {steps:g} {site.unit}, a noise floor of "
         f"{noise:g} {site.unit}, and readings that follow people with a lag of {site.physics.lag / 60:g} minutes."

@@ -113,7 +113,7 @@ def provision(
         "kind": str(kind),
         "together": plan.together,
         "resolution": None if resolution is None else list(resolution.as_integer_ratio()),
-        "own_noise": noise.own_noise,
+        "noise_floor": noise.noise_floor,
         "unit": unit,
         "step": list(noise.step.as_integer_ratio()),
         "fallback": noise.fallback,

@@ -225,18 +225,18 @@ def _steps(site: Site, sensors: IntArray, values: FloatArray) -> FloatArray:
 
 def _refuse_quiet(site: Site, table: "_Table", noise: FloatArray, step: FloatArray) -> None:
     """Refuse sensors whose repeated readings differ less than the stated noise floor, on which the guarantee rests."""
-    if site.own_noises is None:
+    if site.noise_floors is None:
         return
-    stated = np.where(site.own_noises < step / 2, 0.0, site.own_noises)  # less may vanish between two steps
+    stated = np.where(site.noise_floors < step / 2, 0.0, site.noise_floors)  # less may vanish between two steps
     ratios = (noise / np.where(stated > 0, stated, noise)) ** 2
     quiet = np.flatnonzero(special.chdtr(table.freedom, table.freedom * ratios) < UNLIKELY / len(noise))
     if len(quiet):
         names, least, claimed = [site.sensor_ids[k] for k in quiet], noise[quiet[0]], float(stated[quiet[0]])
         raise ReadingError(
-            f"{_named(names)}: repeated readings have noise of {least:.2g}, less than own_noise = {claimed:g}, on "
+            f"{_named(names)}: repeated readings have noise of {least:.2g}, less than noise_floor = {claimed:g}, on "
             "which the guarantee rests. Check these devices, and state the least that the checks show.",
             sensors=tuple(names),
-            own_noise=claimed,
+            noise_floor=claimed,
         )
 
 

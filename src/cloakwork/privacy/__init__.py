@@ -1,5 +1,6 @@
 """How much noise hides a move: sensitivity, calibration, composition, the noise, and the cloak."""
 
+from cloakwork.privacy.assumptions import Assumptions
 from cloakwork.privacy.budget import Budget
 from cloakwork.privacy.bulk_keystream import Keystream, first_offset, keyed_noise, keyed_words
 from cloakwork.privacy.calibration import Allowance, allowed_mu, reading_mu, sensitivity
@@ -8,6 +9,7 @@ from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.explain import LARGE_COST, Explanation
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Profile, check_claim, largest_mu
+from cloakwork.privacy.hardware import Hardware
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
@@ -32,6 +34,7 @@ __all__ = [
     "LARGE_COST",
     "SERVER_TABLES",
     "Allowance",
+    "Assumptions",
     "Budget",
     "Chooser",
     "Cloak",
@@ -39,6 +42,7 @@ __all__ = [
     "DesignReport",
     "Explanation",
     "Flip",
+    "Hardware",
     "Immutable",
     "Information",
     "Keystream",

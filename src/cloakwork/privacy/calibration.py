@@ -12,9 +12,9 @@ from cloakwork.errors import CalibrationError
 from cloakwork.physics import AT_ONCE, Drift, Family, FloorPlan, Nuisance, Physics, Steady, Tolerance
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import check_claim, largest_mu
+from cloakwork.privacy.noise_floor import Charge, NoiseFloor, per_sensor
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.observer import Scope
-from cloakwork.privacy.own_noise import Charge, OwnNoise, per_sensor
 from cloakwork.privacy.tiled_design import searched
 from cloakwork.privacy.variance import mean_variance
 from cloakwork.sensor import PARTS
@@ -61,13 +61,13 @@ def reading_mu(
     sigma: float,
     step: float,
     resolution: float | None = None,
-    own_noise: float = 0.0,
+    noise_floor: float = 0.0,
 ) -> float:
     """The mu of one reading of one sensor whose true value moves by `shift`, rounded up."""
     noise, rounding = np.array([sigma]), np.array([step + (resolution or 0.0)])
     charges = [Charge(noise, rounding)]
     if resolution is not None:
-        own = OwnNoise(np.array([own_noise]), np.array([resolution]))
+        own = NoiseFloor(np.array([noise_floor]), np.array([resolution]))
         charges.append(own.charged(noise, rounding))
     return min(float((shift + c.rounding[0] * (1 + 2.0**-20)) / c.noise[0]) for c in charges) * (1 + 1e-12)
 
@@ -132,7 +132,7 @@ class Allowance:
     sensitivity: float
     resolution: FloatArray | None
     step: FloatArray | None
-    own: OwnNoise | None = None
+    own: NoiseFloor | None = None
     finer: float = 1.0
     drift: Drift | Nuisance | None = None
 
@@ -178,12 +178,12 @@ class Allowance:
             factor=factor,
         )
 
-    def rests_on_own_noise(self, sigma: FloatArray) -> bool:
-        """Whether the cost of this noise holds only with the stated own noise."""
+    def rests_on_noise_floor(self, sigma: FloatArray) -> bool:
+        """Whether the cost of this noise holds only with the stated noise floor."""
         return bool(np.argmin(self._costs(sigma)))
 
     def _costs(self, sigma: FloatArray, rounded: float = 1.0) -> list[float]:
-        """The mu without own noise, and with it if it is stated; both are upper bounds."""
+        """The mu without a noise floor, and with it if it is stated; both are upper bounds."""
         charges = [Charge(sigma, self.covered(sigma))]
         if self.own is not None:
             charges.append(self.own.charged(sigma, self.covered(sigma)))
@@ -279,9 +279,9 @@ class Allowance:
 
     @property
     def _worth(self) -> FloatArray:
-        """The rounding that a search should cover: without the hardware's where own noise makes that cheaper."""
+        """The rounding that a search should cover: without the hardware's where the noise floor makes that cheaper."""
         plain = self.covered(np.ones(self.sensors))
-        if self.own is None or not self.rests_on_own_noise(self.equal().sigma):
+        if self.own is None or not self.rests_on_noise_floor(self.equal().sigma):
             return plain
         return np.where(self.own.helps, plain - self.own.resolution, plain)
 
@@ -305,7 +305,7 @@ class Allowance:
         return NoiseLevels(sigma, self.covered(sigma))
 
     def _scaled_with_own(self, sigma: FloatArray) -> FloatArray:
-        """Scale the noise of sensors with own noise until it just meets the exact condition."""
+        """Scale the noise of sensors with a noise floor until it just meets the exact condition."""
         enough = self.cost(sigma, self.covered(sigma)) / self.mu * (1 + 1e-11)
         least = self.cost(sigma, np.zeros_like(sigma)) / self.mu
 
@@ -332,8 +332,8 @@ class Allowance:
         bound = mean_variance(self.family.physics, moved / self.mu / math.sqrt(self.number), drift=self.drift)
         return NoiseLevels(sigma, self.covered(sigma), bound * (1 - 1e-12))
 
-    def _least_each_with_own(self, moved: FloatArray, enough: FloatArray, own: OwnNoise) -> FloatArray:
-        """The noise that each sensor needs alone, to nine digits; `enough` is what it would need without own noise."""
+    def _least_each_with_own(self, moved: FloatArray, enough: FloatArray, own: NoiseFloor) -> FloatArray:
+        """The noise that each sensor needs alone, to nine digits; `enough` is what it needs without a noise floor."""
         low = moved / self.mu
         high = 16 * np.maximum(enough, low)
         while (high > low * (1 + 1e-9)).any():

@@ -11,18 +11,20 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, instance_of, member_of, one_or_each, positive
 from cloakwork.errors import CalibrationError, ReadingError
-from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Timing, Tolerance
+from cloakwork.physics import Family, Nuisance, Physics
+from cloakwork.privacy.assumptions import Assumptions
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, report, stated_design
 from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Profile, check_claim
+from cloakwork.privacy.hardware import Hardware
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
-from cloakwork.privacy.long_stay import OffsetWalk, SlowNoise, Stay, fresh_stay_mu, stated_slow_noise, stay_mus
+from cloakwork.privacy.long_stay import OffsetWalk, Stay, fresh_stay_mu, stated_slow_noise, stay_mus
+from cloakwork.privacy.noise_floor import per_sensor, stated_noise_floor, usual_steps, warn_if_rounded
 from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw, WindowClaim, law_table, refuse_too_fine
 from cloakwork.privacy.noise_table import table_ratio
 from cloakwork.privacy.observer import Scope
-from cloakwork.privacy.own_noise import per_sensor, stated_own_noise, usual_steps, warn_if_rounded
 from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
 
 
@@ -42,35 +44,20 @@ class Cloak(Immutable):
         Whom the source is hidden from: an observer of all sensors (`network`) or of one (`sensor`).
     noise
         Its law: `gaussian`, or for scope `sensor` also `laplace`, which allows a delta of 0.
-    resolution
-        Step in which the hardware reads, one for all or one per sensor; a larger value is safe. If it is left out,
-        readings count as exact.
-    own_noise
-        Standard deviation, at least, of the white Gaussian noise that a sensor has before its hardware rounds, one for
-        all or one per sensor; 0 states none. Half a step or more makes the step of the hardware almost free.
-    step
-        Step in which readings are sent, one for all or one per sensor: by default a 64th of `resolution` (a 1024th with
-        own noise), or else the step that takes 1 % more noise.
     readings_per_window
         Frames that (epsilon, delta) covers together. Several frames may see one pulse at different times after its
         emission, so the claim then covers the model's time and every later one.
     sigma
         Noise to use instead of the calibrated noise, one for all or one per sensor; refused if it misses the claim.
-    tolerance
-        How wrong the model may be; the claim then holds over the whole declared set.
-    timing
-        How far apart in time the sensors of a frame measure and how fast sources move, for scope `network`. By default
-        all sensors measure at the same instant.
     design
         How the sensors share the noise: `equal` (the default), or `least-error` for the noise that locates a lone
         source best at the same guarantee. Not together with `sigma`.
-    drift
-        How readings wander without any source, or what is unknown of it where a tracker learns it (`Nuisance.learnt`):
-        `least-error` locates sources best in spite of it, at the same claim.
+    hardware
+        The steps in which sensors read and send, and their noise floor.
     stay
         A second claim, for sources that stay: beside fresh noise, each sensor then has an offset that changes slowly.
-    slow
-        Slow offsets to use instead of the calibrated ones; refused if they miss the claim of `stay`.
+    assumptions
+        What the claim assumes about the model, the clocks and the baseline.
 
     Attributes
     ----------
@@ -103,19 +90,14 @@ class Cloak(Immutable):
         epsilon: float,
         delta: float,
         alpha: float,
+        readings_per_window: int = 1,
         scope: Scope | str = Scope.NETWORK,
         noise: NoiseLaw | str = NoiseLaw.GAUSSIAN,
-        resolution: ArrayLike | None = None,
-        own_noise: ArrayLike | None = None,
-        step: ArrayLike | None = None,
-        readings_per_window: int = 1,
-        sigma: ArrayLike | None = None,
-        tolerance: Tolerance | None = None,
-        timing: Timing = AT_ONCE,
-        design: Design | str | None = None,
-        drift: Drift | Nuisance | None = None,
+        design: Design | str = Design.EQUAL,
+        hardware: Hardware | None = None,
         stay: Stay | None = None,
-        slow: SlowNoise | None = None,
+        assumptions: Assumptions | None = None,
+        sigma: ArrayLike | None = None,
     ) -> None:
         self.noise = member_of("noise", noise, NoiseLaw, error=CalibrationError)
         check_claim(epsilon, delta, pure=self.noise is NoiseLaw.LAPLACE)
@@ -124,27 +106,34 @@ class Cloak(Immutable):
         self.alpha = positive("alpha", alpha, error=CalibrationError)
         self.scope = member_of("scope", scope, Scope, error=CalibrationError)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
-        declared = tolerance or Tolerance()
+        assumed, sensors = assumptions or Assumptions(), hardware or Hardware()
+        instance_of(
+            "assumptions", assumed, Assumptions, "an object such as Assumptions(tolerance=Tolerance(gain=0.05))"
+        )
+        instance_of("hardware", sensors, Hardware, "an object such as Hardware(resolution=0.0625)")
+        declared = assumed.tolerance
         if physics.pulse and self.readings_per_window > 1:
             declared = replace(declared, later=True)
-        self.family = Family(physics, declared, timing)
+        self.family = Family(physics, declared, assumed.timing)
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
-        if not isinstance(drift, Drift | Nuisance | None):
-            raise CalibrationError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
         self.design = stated_design(design, sigma)
         window = (self.epsilon, self.delta, self.readings_per_window, self.scope, physics.sensors)
         claimed = WindowClaim(*window, self.family.doubt)
-        claimed.refuse_unknown(self.noise, own_noise=own_noise is not None, stay=stay is not None or slow is not None)
+        self._resolution = (
+            None
+            if sensors.resolution is None
+            else frozen(per_sensor("resolution", sensors.resolution, physics.sensors))
+        )
+        self._own = stated_noise_floor(sensors.noise_floor, self._resolution, physics.sensors)
+        claimed.refuse_unknown(self.noise, noise_floor=self._own is not None, stay=stay is not None)
         self._mu = claimed.frame_mu(self.noise)
-        self._resolution = None if resolution is None else frozen(per_sensor("resolution", resolution, physics.sensors))
-        self._own = stated_own_noise(own_noise, self._resolution, physics.sensors)
-        chosen = self._chosen_step(step)
+        chosen = self._chosen_step(sensors.step)
         if stay is not None:
             instance_of("stay", stay, Stay, "the claim for sources that stay as a Stay")
         finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
         claim = (self.family, self.alpha, self.scope, self._mu, self.readings_per_window, self.sensitivity)
-        self.allowance = Allowance(*claim, self._resolution, chosen, self._own, finer, drift)
+        self.allowance = Allowance(*claim, self._resolution, chosen, self._own, finer, assumed.drift)
         levels = self._levels(sigma)
         self.sigmas, self.roundings, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
         self.steps = self.roundings if chosen is None else chosen
@@ -154,7 +143,7 @@ class Cloak(Immutable):
         self.ratios = frozen(np.array([table_ratio(ratio) for ratio in ratios])[which])
         refuse_too_fine(self.steps, self.ratios)
         self.stay = stay
-        self.slow = slow if stay is None else stated_slow_noise(self.allowance, self.sigmas, self.steps, stay, slow)
+        self.slow = None if stay is None else stated_slow_noise(self.allowance, self.sigmas, self.steps, stay)
         self._ledger = Ledger(
             self.readings_per_window,
             remedy="Make the cloak with a larger readings_per_window, which adds noise, or make a new cloak for the "
@@ -173,16 +162,16 @@ class Cloak(Immutable):
         return None if self._resolution is None else one_or_each(self._resolution)
 
     @property
-    def own_noise(self) -> Any:
+    def noise_floor(self) -> Any:
         """Noise that sensors have before their hardware rounds: a float, or one per sensor; None if not stated."""
         return None if self._own is None else one_or_each(self._own.own)
 
     @property
-    def rests_on_own_noise(self) -> bool:
-        """Whether the claim holds only if the sensors have the stated own noise."""
+    def rests_on_noise_floor(self) -> bool:
+        """Whether the claim holds only if the sensors have the stated noise floor."""
         readings = self.readings_per_window if self.stay is None else self.stay.readings
         slow = stay_mus(self.allowance, self.sigmas, self.steps, self.slow, readings)
-        return self.allowance.rests_on_own_noise(self.sigmas) or bool(np.argmin(slow))
+        return self.allowance.rests_on_noise_floor(self.sigmas) or bool(np.argmin(slow))
 
     @property
     def step(self) -> Any:
@@ -191,7 +180,7 @@ class Cloak(Immutable):
 
     @property
     def total_sigmas(self) -> FloatArray:
-        """Standard deviation of all noise in what each sensor sends, its stated own noise included, shape (m,)."""
+        """Standard deviation of all noise in what each sensor sends, its stated noise floor included, shape (m,)."""
         return self.sigmas if self._own is None else self._own.total(self.sigmas)
 
     @property
@@ -231,12 +220,12 @@ class Cloak(Immutable):
 
     @property
     def resolution_cost(self) -> float:
-        """How much more noise all steps take, the hardware's too, as a fraction; below 0 if own noise saves more."""
+        """How much more noise all steps take, the hardware's too, as a fraction."""
         return self.frame_mu / self.allowance.cost(self.sigmas, 0 * self.roundings) - 1
 
     @property
-    def resolution_cost_without_own_noise(self) -> float:
-        """The `resolution_cost` of sensors without own noise."""
+    def resolution_cost_without_noise_floor(self) -> float:
+        """The `resolution_cost` of sensors without a noise floor."""
         rounded, exact = (self.allowance.cost(self.sigmas, part * self.roundings) for part in (1, 0))
         return rounded / exact - 1
 

@@ -347,11 +347,12 @@ def _refuse_too_many(sensors: int) -> None:
         )
 
 
-def stated_design(design: Design | str | None, sigma: ArrayLike | None) -> Design | None:
+def stated_design(design: Design | str, sigma: ArrayLike | None) -> Design | None:
     """The design that a caller names; None if the noise is given."""
+    named = member_of("design", design, Design, error=CalibrationError)
     if sigma is None:
-        return Design.EQUAL if design is None else member_of("design", design, Design, error=CalibrationError)
-    if design is not None:
+        return named
+    if named is not Design.EQUAL:
         raise CalibrationError(
             f"design={design!r} together with sigma: the noise is either designed or given. Leave out one of them.",
             design=design,

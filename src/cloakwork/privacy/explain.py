@@ -19,7 +19,7 @@ from cloakwork.privacy.observer import Scope
 if TYPE_CHECKING:
     from cloakwork.privacy.cloak import Cloak
 
-LARGE_COST = 0.05  # of steps of the hardware, beyond which own noise is worth measuring
+LARGE_COST = 0.05  # of steps of the hardware, beyond which noise floor is worth measuring
 SHOWN_SENSORS = 3
 ONE_SENSOR = "one sensor, and no other,"
 
@@ -68,7 +68,7 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
         *_distance(cloak.physics),
         *((cloak.family.timing.sentence(_length(cloak.physics)),) if cloak.scope is not Scope.SENSOR else ()),
         *_memory(cloak),
-        *_own_noise(cloak),
+        *_noise_floor(cloak),
         *_pulse(cloak),
         "The claim covers the model as stated and also: " + "; ".join(tolerated) + "."
         if tolerated
@@ -154,14 +154,14 @@ def _memory(cloak: "Cloak") -> tuple[str, ...]:
     )
 
 
-def _own_noise(cloak: "Cloak") -> tuple[str, ...]:
-    """State what the claim assumes of the sensors' own noise."""
-    if not cloak.rests_on_own_noise:
+def _noise_floor(cloak: "Cloak") -> tuple[str, ...]:
+    """State what the claim assumes of the sensors' noise floor."""
+    if not cloak.rests_on_noise_floor:
         return ()
     return (
-        "The claim assumes that each sensor has the stated own noise before its hardware rounds: Gaussian, at least as "
-        "large, independent from reading to reading and from the other sensors; and that the hardware rounds in equal "
-        "steps within its range.",
+        "The claim assumes that each sensor has the stated noise floor before its hardware rounds: Gaussian, at least "
+        "as large, independent from reading to reading and from the other sensors; and that the hardware rounds in "
+        "equal steps within its range.",
     )
 
 
@@ -206,15 +206,15 @@ def _steps(cloak: "Cloak") -> str:
     if cloak.resolution is None:
         return f"Readings count as exact before they are sent. Sending them in steps of {sent} takes {more}."
     hardware = f"{float(np.max(cloak.resolution)):.3g}"
-    alone = more_noise(cloak.resolution_cost_without_own_noise)
-    if cloak.rests_on_own_noise:
-        own = f"{float(np.min(cloak.own_noise)):.3g}"
+    alone = more_noise(cloak.resolution_cost_without_noise_floor)
+    if cloak.rests_on_noise_floor:
+        own = f"{float(np.min(cloak.noise_floor)):.3g}"
         return (
-            f"Hardware that reads in steps of {hardware}, with own noise of at least {own} before it rounds, and "
-            f"sending readings in steps of {sent}, take {more}. The same shares of noise without own noise would take "
-            f"{alone}."
+            f"Hardware that reads in steps of {hardware}, with a noise floor of at least {own} before it rounds, and "
+            f"sending readings in steps of {sent}, take {more}. The same shares of noise without a noise floor would "
+            f"take {alone}."
         )
-    remedy = " State own_noise, the noise of the sensors before they round: half a step makes the step almost free."
+    remedy = " State noise_floor, the noise of the sensors before they round: half a step makes the step almost free."
     return (
         f"Hardware that reads in steps of {hardware}, and sending readings in steps of {sent}, take {more}."
         f"{remedy if cloak.resolution_cost > LARGE_COST and cloak.noise is NoiseLaw.GAUSSIAN else ''}"

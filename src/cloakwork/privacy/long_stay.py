@@ -45,6 +45,8 @@ class Stay:
         The claim for all frames that anyone keeps, of the stay and before and after it.
     period
         Seconds between two frames, by which trackers know how fast the offsets change.
+    offsets
+        Slow offsets to use instead of the calibrated ones; refused if they miss the claim.
 
     >>> from cloakwork.physics import FloorPlan, Rooms, Steady
     >>> from cloakwork.privacy import Cloak
@@ -58,6 +60,7 @@ class Stay:
     epsilon: float
     delta: float
     period: float = 1.0
+    offsets: "SlowNoise | None" = None
 
     def __post_init__(self) -> None:
         count("readings", self.readings, error=CalibrationError)
@@ -232,13 +235,14 @@ class StayCost:
 
     @classmethod
     def each(cls, allowance: Allowance, sigma: FloatArray, steps: FloatArray) -> "tuple[StayCost, ...]":
-        """Upper bounds, all of them valid: without own noise, and with a share of the fresh noise spent on its help.
+        """Upper bounds, all of them valid: without a noise floor, and with a share of the fresh noise for its help.
 
         Notes
         -----
-        With own noise g, hardware reports h = q round((x + g) / q). Split the fresh noise into N(0, t) and the rest.
-        Whatever the offset shifts a reading by, the quantiles of h + N(0, t) then differ by at most the shift that is
-        left plus (V - 1) q (`OwnNoise.wobble`), and the rest of the noise hides that, in place of a whole step q.
+        With a noise floor g, hardware reports h = q round((x + g) / q). Split the fresh noise into N(0, t) and the
+        rest. Whatever the offset shifts a reading by, the quantiles of h + N(0, t) then differ by at most the shift
+        that is left plus (V - 1) q (`NoiseFloor.wobble`), and the rest of the noise hides that, in place of a whole
+        step q.
         """
         rounding = allowance.covered(sigma)
         costs = [cls(allowance, sigma, steps, rounding)]
@@ -323,7 +327,7 @@ def fresh_stay_mu(allowance: Allowance, sigma: FloatArray, readings: int) -> flo
 def stay_mus(
     allowance: Allowance, sigma: FloatArray, steps: FloatArray, slow: SlowNoise | None, readings: int
 ) -> list[float]:
-    """Bounds on the mu of a stay of up to so many frames: the first without own noise; infinite without offsets."""
+    """Bounds on the mu of a stay of up to so many frames: the first without a noise floor; infinite without offsets."""
     if slow is None:
         return [math.inf]
     return [cost.mu(slow, readings) for cost in StayCost.each(allowance, sigma, steps)]
@@ -338,7 +342,7 @@ def _least(costs: tuple[StayCost, ...], stay: Stay, allowed: float) -> SlowNoise
     finer = math.ceil(2 * steps / allowed)
     remedy = (
         f"The steps of hardware and sending, in the worst case, alone give mu={steps:.3g}. Give a resolution at least "
-        f"{finer} times finer, an own_noise of half a step or more if the sensors have it, or leave stay out."
+        f"{finer} times finer, a noise_floor of half a step or more if the sensors have it, or leave stay out."
         if finer > 1
         else "Its ends alone tell more, or its offsets are too large for the noise tables. Give a larger epsilon or a "
         "shorter stay."
@@ -360,10 +364,8 @@ def _first_below(excess: Callable[[float], float], low: float, high: float) -> f
     return found if excess(found) <= 0 else found + 2e-7
 
 
-def stated_slow_noise(
-    allowance: Allowance, sigma: FloatArray, steps: FloatArray, stay: Stay, slow: SlowNoise | None
-) -> SlowNoise:
-    """The slow noise that a stay needs, or the given one; refused if it is not enough, or the claim has no meaning."""
+def stated_slow_noise(allowance: Allowance, sigma: FloatArray, steps: FloatArray, stay: Stay) -> SlowNoise:
+    """The slow noise that a stay needs, or its own; refused if it is not enough, or the claim has no meaning."""
     family = allowance.family
     if family.physics.pulse:
         raise CalibrationError("stay: a pulse fades, so its readings do not stay the same. Leave stay out.", stay=stay)
@@ -378,12 +380,12 @@ def stated_slow_noise(
     draws = 2 * frames * (allowance.sensors if allowance.scope is Scope.NETWORK else 1)
     allowed = allowed_mu(stay.epsilon, stay.delta, draws=draws + 4 * LARGEST_RENEWAL, doubt=family.doubt)
     costs = StayCost.each(allowance, sigma, steps)
-    slow = _least(costs, stay, allowed) if slow is None else slow
+    slow = _least(costs, stay, allowed) if stay.offsets is None else stay.offsets
     mu = min(stay_mus(allowance, sigma, steps, slow, stay.readings))
     if mu > allowed:
         raise CalibrationError(
             f"these offsets give mu={mu:.6g} for a stay of {stay.readings:,} frames, and epsilon={stay.epsilon:g}, "
-            f"delta={stay.delta:g} allow {allowed:.6g}: leave slow out.",
+            f"delta={stay.delta:g} allow {allowed:.6g}: leave offsets out.",
             mu=mu,
             allowed=allowed,
         )

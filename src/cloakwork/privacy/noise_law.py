@@ -12,9 +12,9 @@ from cloakwork.errors import CalibrationError
 from cloakwork.privacy.calibration import allowed_mu
 from cloakwork.privacy.laplace_losses import largest_shift
 from cloakwork.privacy.laplace_table import laplace_table
+from cloakwork.privacy.noise_floor import PARTS
 from cloakwork.privacy.noise_table import DEVICE_TABLES, NoiseTable, noise_table, table_ratio
 from cloakwork.privacy.observer import Scope
-from cloakwork.privacy.own_noise import PARTS
 
 ROOT_2 = math.sqrt(2.0)  # the standard deviation of Laplace noise, in scales
 _BASE, _COARSEST = 512, 16  # blocks with which all tables of a device stay below 56 kB
@@ -40,7 +40,7 @@ class WindowClaim:
     sensors: int
     doubt: float
 
-    def refuse_unknown(self, noise: NoiseLaw, *, own_noise: bool, stay: bool) -> None:
+    def refuse_unknown(self, noise: NoiseLaw, *, noise_floor: bool, stay: bool) -> None:
         """Refuse Laplace noise where only Gaussian noise is calibrated."""
         if noise is NoiseLaw.GAUSSIAN:
             return
@@ -51,7 +51,7 @@ class WindowClaim:
                 noise=str(noise),
             )
         gaussian = {
-            "own_noise": own_noise,
+            "noise_floor": noise_floor,
             "a stay": stay,
             "a network too large for its matrix": self.doubt > 0,
         }

@@ -123,8 +123,8 @@ def judge(
         "highest": different[-1] / common if different else None,
         "step": gap / common if gap else None,
         "resolution": None if resolution is None else resolution[0] / resolution[1],
-        "own_noise": None,
-        "planned_own_noise": config.get("own_noise"),
+        "noise_floor": None,
+        "planned_noise_floor": config.get("noise_floor"),
         "drift": None,
         "ramp": None,
         "pixels": None,
@@ -163,25 +163,25 @@ def judge(
 
 
 def undecided(report: "dict[str, Any]") -> bool:
-    """Whether all that is wrong is that more readings might show the own noise that the plan rests on."""
-    noise, planned = report["own_noise"], report["planned_own_noise"]
+    """Whether all that is wrong is that more readings might show the noise floor that the plan rests on."""
+    noise, planned = report["noise_floor"], report["planned_noise_floor"]
     return bool(planned and noise and len(report["reasons"]) == 1 and noise["low"] < planned <= noise["high"])
 
 
 def once_more(count: int) -> str:
     """Explain that a check reads again."""
-    return f"{count} readings do not show enough own noise of a sensor that may have it: reading {AGAIN * count} anew"
+    return f"{count} readings do not show the noise floor of a sensor that may have it: reading {AGAIN * count} anew"
 
 
 def needs_ramp(report: "dict[str, Any]") -> bool:
     """Whether all is well at rest, and it is open only whether the noise that the plan rests on blurs the steps."""
-    return bool(report["ready"] and report["planned_own_noise"])
+    return bool(report["ready"] and report["planned_noise_floor"])
 
 
 def judge_ramp(report: "dict[str, Any]", config: "dict[str, Any]", take: "Callable[[], Readings]") -> None:
     """Read on a ramp until it shows that the noise arises before the rounding, and add the verdict to the report."""
     numerator, denominator = config["resolution"]
-    carry = report["own_noise"]["carry"]
+    carry = report["noise_floor"]["carry"]
     rounds: list[list[float]] = []
     ramp = None
     while len(rounds) < ROUNDS and (ramp is None or not ramp.blurs):
@@ -202,7 +202,7 @@ def judge_ramp(report: "dict[str, Any]", config: "dict[str, Any]", take: "Callab
 
 
 def _unblurred(ramp: Ramp) -> str:
-    otherwise = "or state no own_noise, then plan and provision again"
+    otherwise = "or state no noise_floor, then plan and provision again"
     if ramp.steps < FEWEST_STEPS:
         return (
             f"the reading moved by {ramp.steps:.1f} steps, and only a move by {FEWEST_STEPS:.0f} or more shows where "
@@ -274,19 +274,19 @@ def _judge_noise(
                 "readings are linked as by a running mean in the chip, and only the smallest part of the spectrum of "
                 "their noise counts. Switch the filter off, or read more slowly than it averages"
             )
-    report["own_noise"] = {"estimate": sd, "low": low, "high": high, "carry": noise.carry}
+    report["noise_floor"] = {"estimate": sd, "low": low, "high": high, "carry": noise.carry}
     drift = report["drift"] = slope(numbers) * len(numbers) / common
-    planned = report["planned_own_noise"]
+    planned = report["planned_noise_floor"]
     if planned and low < planned:
         reasons.append(
-            f"the plan rests on own noise of {planned:.4g}, and the readings show only that it is {low:.4g} or more. "
-            + (f"State at most {low:.2g}" if low else "State no own_noise")
+            f"the plan rests on a noise floor of {planned:.4g}, and the readings show only {low:.4g} or more. "
+            + (f"State at most {low:.2g}" if low else "State no noise_floor")
             + ", then plan and provision again"
             + ("; or check again with more readings" if high >= planned else "")
         )
     elif not planned and low:
         remarks.append(
-            f"the plan does not rest on own noise; own_noise = {low:.2g} in the site file may cost less noise"
+            f"the plan does not rest on a noise floor; noise_floor = {low:.2g} in the site file may cost less noise"
         )
     repeats = sum([a == b for a, b in zip(numbers, numbers[1:])])
     expected = sum(noise.chances)
@@ -344,10 +344,10 @@ def lines(report: "dict[str, Any]") -> "list[str]":
     if report["step"] is not None:
         stated = "none" if report["resolution"] is None else f"{report['resolution']:.6g}"
         told.append(f"step: {report['step']:.6g}{unit} seen, {stated} stated as the resolution")
-    noise, planned = report["own_noise"], report["planned_own_noise"]
+    noise, planned = report["noise_floor"], report["planned_noise_floor"]
     if noise is not None:
         told.append(
-            f"own noise: {noise['estimate']:.3g}{unit}, from {noise['low']:.3g} to {noise['high']:.3g} with 95 % "
+            f"noise floor: {noise['estimate']:.3g}{unit}, from {noise['low']:.3g} to {noise['high']:.3g} with 95 % "
             f"confidence, {noise['estimate'] / report['step']:.2f} steps; the plan rests on "
             + (f"{planned:.3g}" if planned else "none")
         )

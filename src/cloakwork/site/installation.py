@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics, Timing, Tolerance
-from cloakwork.privacy import Cloak, SlowNoise, Stay
+from cloakwork.privacy import Assumptions, Cloak, Hardware, SlowNoise, Stay
 from cloakwork.recovery import MOST_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
@@ -78,9 +78,9 @@ class Site:
         return self._per_sensor("resolution")
 
     @cached_property
-    def own_noises(self) -> FloatArray | None:
+    def noise_floors(self) -> FloatArray | None:
         """The noise that each sensor has before its hardware rounds, shape (m,); None if the site file states none."""
-        return self._per_sensor("own_noise")
+        return self._per_sensor("noise_floor")
 
     def resolution_of(self, sensor_id: str) -> float | None:
         """The step of one sensor's hardware."""
@@ -269,17 +269,17 @@ class Site:
         return (
             *together,
             step,
-            *self._own_noise(),
+            *self._noise_floor(),
             "It assumes that each device draws fresh noise for each reading, which no one else knows.",
             *(() if told.stay is None else ("The claim for a stay takes each device to keep its offset.",)),
         )
 
-    def _own_noise(self) -> tuple[str, ...]:
-        if self.own_noises is None or not self.own_noises.any():
+    def _noise_floor(self) -> tuple[str, ...]:
+        if self.noise_floors is None or not self.noise_floors.any():
             return ()
         return (
             f"It assumes that each sensor has white Gaussian noise of its own, of at least "
-            f"{self._shown(self.own_noises)}, before its hardware rounds in equal steps.",
+            f"{self._shown(self.noise_floors)}, before its hardware rounds in equal steps.",
         )
 
     def _shown(self, values: FloatArray) -> str:
@@ -292,7 +292,7 @@ class Site:
         """The drift that the noise is designed for: what earlier windows leave of it, where sources are followed."""
         if self.drift is None or not self.follows:
             return self.drift
-        equal = Cloak(self.physics, **self._claim)
+        equal = Cloak(self.physics, **self._claim, hardware=self._hardware(), assumptions=self._assumptions())
         sigma = equal.claimed_sigmas / math.sqrt(equal.readings_per_window)
         return self.drift.on(self.physics).learnt(sigma, self.spec.privacy.window)
 
@@ -300,12 +300,15 @@ class Site:
     def _claim(self) -> dict[str, Any]:
         """The claim that a cloak of the site must meet."""
         keys = ("epsilon", "delta", "alpha", "scope", "noise", "readings_per_window")
-        return {key: getattr(self.spec.privacy, key) for key in keys} | {
-            "resolution": self.resolutions,
-            "own_noise": self.own_noises,
-            "tolerance": self.tolerance,
-            "timing": self.timing,
-        }
+        return {key: getattr(self.spec.privacy, key) for key in keys}
+
+    def _hardware(self, steps: FloatArray | None = None) -> Hardware:
+        """The hardware of the sensors, which send in these steps."""
+        return Hardware(self.resolutions, 0.0 if self.noise_floors is None else self.noise_floors, steps)
+
+    def _assumptions(self, drift: Drift | Nuisance | None = None) -> Assumptions:
+        """What the claim assumes; designs locate sources in spite of the drift."""
+        return Assumptions(self.tolerance, self.timing, drift)
 
     def estimator(self) -> EstimatorChoice:
         """Choose the estimator that suits the site's sources."""
@@ -313,21 +316,29 @@ class Site:
 
     def cloak(self) -> Cloak:
         """A new cloak that meets the site's claims, with its budget unspent."""
-        design = self.spec.privacy.design
+        privacy, assumed = self.spec.privacy, self._assumptions(self._drift_left)
         try:
-            return Cloak(self.physics, **self._claim, design=design, drift=self._drift_left, stay=self.stay)
+            return Cloak(
+                self.physics,
+                **self._claim,
+                design=privacy.design,
+                hardware=self._hardware(),
+                stay=self.stay,
+                assumptions=assumed,
+            )
         except CalibrationError as problem:
             raise CalibrationError(f"{self.source}: {problem}", **problem.values) from None
 
-    def cloak_with(
-        self,
-        sigmas: FloatArray,
-        steps: FloatArray,
-        slow: SlowNoise | None = None,
-    ) -> Cloak:
+    def cloak_with(self, sigmas: FloatArray, steps: FloatArray, offsets: SlowNoise | None = None) -> Cloak:
         """A new cloak with this noise, these steps and slow offsets; refused if they miss the claims."""
-        stated = {"sigma": sigmas, "step": steps, "slow": slow, "stay": self.stay}
-        return Cloak(self.physics, **self._claim | stated, drift=self._drift_left)
+        return Cloak(
+            self.physics,
+            **self._claim,
+            hardware=self._hardware(steps),
+            stay=None if self.stay is None else replace(self.stay, offsets=offsets),
+            assumptions=self._assumptions(self._drift_left),
+            sigma=sigmas,
+        )
 
 
 def canonical_json(values: object) -> str:

@@ -115,7 +115,7 @@ class Plan(FrozenPlan):
                 sensor=sensor_id,
             )
         fallback = round(Fraction(planned.baseline) / Fraction(planned.step))
-        return SensorNoise(table, planned.step, fallback, planned.own_noise, slow=slow)
+        return SensorNoise(table, planned.step, fallback, planned.noise_floor, slow=slow)
 
     def sensor(self, sensor_id: str) -> PlannedSensor:
         """Return the sensor of the physics that has this id."""
@@ -179,7 +179,11 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
         slow = replace(slow, ratios=np.array([table_ratio(ratio * (1 + 2 * PADDING)) for ratio in slow.ratios]))
     frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps, slow)
     tables = {ratio: law_table(cloak.noise, ratio) for ratio in frozen.ratios.tolist()}
-    own = site.own_noises if frozen.rests_on_own_noise and site.own_noises is not None else np.zeros_like(frozen.sigmas)
+    own = (
+        site.noise_floors
+        if frozen.rests_on_noise_floor and site.noise_floors is not None
+        else np.zeros_like(frozen.sigmas)
+    )
     columns = (frozen.sigmas.tolist(), frozen.steps.tolist(), frozen.ratios.tolist(), own.tolist())
     sensors = tuple(
         PlannedSensor(sensor_id, sigma, step, ratio, tables[ratio].digest, baseline, noise)

@@ -47,7 +47,7 @@ class SiteClaim:
 class PlannedSensor:
     """One sensor: noise, step and baseline in the unit of the readings; noise over step, and the table for that.
 
-    `own_noise` is the noise that the claim needs the sensor to have before its hardware rounds, 0 if it needs none.
+    `noise_floor` is the noise that the claim needs the sensor to have before its hardware rounds, 0 if it needs none.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -57,7 +57,7 @@ class PlannedSensor:
     ratio: Positive
     table: Hex
     baseline: Number
-    own_noise: NotNegative
+    noise_floor: NotNegative
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class SensorNoise:
     table: NoiseTable
     step: float
     fallback: int
-    own_noise: float
+    noise_floor: float
     values: int = 0
     slow: SlowNoise | None = None
 

@@ -108,7 +108,7 @@ def _strength(site: Site) -> Iterator[Oddity]:
     peak, unit, key = site.physics.peak, site.unit, ("sources", "strength")
     shown = f"one source changes a reading by at most {peak:.2g} {unit}".rstrip()
     change = f"Check strength = {site.spec.sources.strongest:g}, and the lengths under [physics]."
-    floors = [each for each in (site.resolutions, site.own_noises) if each is not None]
+    floors = [each for each in (site.resolutions, site.noise_floors) if each is not None]
     part = float(np.max(floors, axis=0).min()) if floors else 0.0
     if part and peak < BARELY_SEEN * part:
         problem = (

@@ -140,7 +140,7 @@ class SensorSpec(_Table):
     at: Number | Point | str | int | None = None
     baseline: Number | None = None
     resolution: Positive | None = None
-    own_noise: NotNegative | None = None
+    noise_floor: NotNegative | None = None
 
 
 def _strength(strength: Any) -> Any:
@@ -199,7 +199,7 @@ class PrivacySpec(_Table):
     scope: Literal["network", "sensor"] = "network"
     design: Literal["least-error", "equal"] = "least-error"
     resolution: Positive | None = None
-    own_noise: NotNegative | None = None
+    noise_floor: NotNegative | None = None
     window: Seconds = 3600.0
     readings_per_window: Whole = 1
     period: Period | None = None
@@ -331,8 +331,8 @@ class SiteSpec(_Table):
                 "or under [privacy]"
             )
         stated: list[PrivacySpec | SensorSpec] = [self.privacy, *self.sensor]
-        if any(s.own_noise is not None for s in stated) and not any(s.resolution is not None for s in stated):
-            raise ValueError("own_noise without resolution: state the step of the hardware too")
+        if any(s.noise_floor is not None for s in stated) and not any(s.resolution is not None for s in stated):
+            raise ValueError("noise_floor without resolution: state the step of the hardware too")
         pulse = self.physics.kind in {"line", "plane", "graph"} or (
             isinstance(self.physics, FloorPlanSpec) and self.physics.regime == "pulse"
         )

@@ -127,7 +127,7 @@ def follow_simulated(
     low, high = strength if isinstance(strength, tuple) else (1.0, 1.0)
     weights = np.random.default_rng([seed, 4]).uniform(low, high, people)
     readings = _true_readings(physics, day, times, period, weights)
-    own = np.zeros_like(sigmas) if site.own_noises is None else site.own_noises
+    own = np.zeros_like(sigmas) if site.noise_floors is None else site.noise_floors
     if site.resolutions is not None:
         readings = readings + own * np.random.default_rng([seed, 2]).standard_normal(readings.shape)
         readings = np.rint(readings / site.resolutions) * site.resolutions

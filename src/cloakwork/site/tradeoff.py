@@ -278,7 +278,7 @@ def _coarsest_step(site: Site) -> float | None:
 
 
 def _with(site: Site, setting: Setting) -> Site:
-    """The site with another setting; the sensors' own noise stays what it is."""
+    """The site with another setting; the sensors' noise floor stays what it is."""
     if setting.resolution is not None and setting.resolution != _coarsest_step(site):
         privacy = site.spec.privacy.model_copy(update={"resolution": setting.resolution})
         sensors = [sensor.model_copy(update={"resolution": None}) for sensor in site.spec.sensor]

@@ -1,4 +1,4 @@
-"""Own noise: how much of a sensor's noise hides moves when hardware rounds a reading that is noisy already."""
+"""The noise floor: how much of a sensor's noise hides moves when hardware rounds a reading that is noisy already."""
 
 import math
 import warnings
@@ -13,13 +13,13 @@ from cloakwork._checks import FloatArray, frozen
 from cloakwork.errors import CalibrationError, HardwareStepWarning
 
 PARTS = 64  # a step of the hardware is sent in so many steps, so that means of up to 64 values stay exact
-FINE_PARTS = 1024  # with own noise, where the step of sending is all that costs
-LEAST = 0.2  # of a step; with less own noise a reading counts as rounded without any
+FINE_PARTS = 1024  # with a noise floor, where the step of sending is all that costs
+LEAST = 0.2  # of a step; with a smaller noise floor a reading counts as rounded without any
 MOST = 1e4  # steps; more is a mistake in the unit
 _FINE = 1024  # grids finer than a step by this factor are not looked for
 _ON_GRID = 2.0**-20  # of the grid: readings this near to it count as on it
-_PARTS = 128  # own noise is rounded down to this part of a step
-_SPLITS = (0.5, 0.625, 0.75, 1.0, 1.5)  # steps of own noise to use up for the hardware's; the rest is left over
+_PARTS = 128  # noise floor is rounded down to this part of a step
+_SPLITS = (0.5, 0.625, 0.75, 1.0, 1.5)  # steps of the noise floor to use up for the hardware's; the rest is left over
 _TIMES = np.concatenate([0.05 * 1.15 ** np.arange(30), 3.3 * 1.4 ** np.arange(20)])  # variances, in squared steps
 _CLOSE = 1e-4
 _NOTHING = 1e-12  # squared steps, instead of 0
@@ -36,7 +36,7 @@ class Charge(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnNoise:
+class NoiseFloor:
     """Gaussian noise that sensors have before their hardware rounds, in the unit of the readings, shape (m,).
 
     `own` is a lower bound on its standard deviation, 0 where there is none. It pays for the hardware's step only, and
@@ -58,7 +58,7 @@ class OwnNoise:
 
     @property
     def helps(self) -> NDArray[np.bool_]:
-        """Which sensors have enough own noise to count."""
+        """Which sensors have enough of a noise floor to count."""
         return np.asarray(self.own >= LEAST * self.resolution)
 
     def total(self, sigma: FloatArray) -> FloatArray:
@@ -71,7 +71,7 @@ class OwnNoise:
         Notes
         -----
         A quantile of h + N(0, t) less the true reading x repeats itself with every step q of x, and rises with x by at
-        most V(a, t) - 1 for each unit. So it varies by at most (V - 1) q. Where own noise does not help, it is q.
+        most V(a, t) - 1 for each unit. So it varies by at most (V - 1) q. Where the noise floor does not help, it is q.
         """
         ratios, rest = self.own / self.resolution, self.resolution.copy()
         for ratio in np.unique(ratios[self.helps]):
@@ -83,7 +83,7 @@ class OwnNoise:
     def charged(self, sigma: FloatArray, rounding: FloatArray) -> Charge:
         """The noise that hides moves, and the rounding to add to a move, for sensors that add noise of `sigma`.
 
-        `rounding` is the sum of the steps of the hardware and of sending. Where own noise helps, only the step of
+        `rounding` is the sum of the steps of the hardware and of sending. Where the noise floor helps, only the step of
         sending is left of it.
         """
         noise, charge = sigma.copy(), rounding.copy()
@@ -98,30 +98,30 @@ class OwnNoise:
         return Charge(noise, charge)
 
 
-def stated_own_noise(own_noise: ArrayLike | None, resolution: FloatArray | None, sensors: int) -> OwnNoise | None:
-    """Own noise as a caller states it, one for all sensors or one for each; None if it is not stated."""
-    if own_noise is None:
+def stated_noise_floor(noise_floor: ArrayLike, resolution: FloatArray | None, sensors: int) -> NoiseFloor | None:
+    """The noise floor as a caller states it, one for all sensors or one for each; None if it is 0."""
+    own = per_sensor("noise_floor", noise_floor, sensors, zero=True)
+    if not own.any():
         return None
-    own = per_sensor("own_noise", own_noise, sensors, zero=True)
     if resolution is None:
         raise CalibrationError(
-            "own_noise without resolution: own noise covers the step of the hardware, so state that step too, for "
-            "example resolution=0.0625.",
-            own_noise=own_noise,
+            "noise_floor without resolution: the noise floor covers the step of the hardware, so state that step too, "
+            "for example resolution=0.0625.",
+            noise_floor=noise_floor,
         )
     if (own > MOST * resolution).any():
         raise CalibrationError(
-            f"own_noise={float(own.max()):g} is more than {MOST:,.0f} steps of the hardware. Check its unit: it is "
+            f"noise_floor={float(own.max()):g} is more than {MOST:,.0f} steps of the hardware. Check its unit: it is "
             "that of the readings, like resolution.",
-            own_noise=own_noise,
+            noise_floor=noise_floor,
         )
-    return OwnNoise(frozen(own), resolution)
+    return NoiseFloor(frozen(own), resolution)
 
 
 def _effective(own: float, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The effective variance, and its part without own noise, in squared steps; the split of own noise is the best.
+    """The effective variance, and its part without a noise floor, in squared steps, at its best split.
 
-    Own noise pays only for the hardware's step, also in a mean of k values: each of them has k
+    The noise floor pays only for the hardware's step, also in a mean of k values: each of them has k
     times the variance of the device, and the effective variance then is at least variance / V^2.
     """
     whole = _used(own)
@@ -134,7 +134,7 @@ def _effective(own: float, variance: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def _used(own: float) -> float:
-    """Own noise that bounds are evaluated for, in steps: rounded down."""
+    """The noise floor that bounds are evaluated for, in steps: rounded down."""
     return min(math.floor(own * _PARTS) / _PARTS, _SPLITS[-1])
 
 
@@ -216,13 +216,13 @@ def warn_if_rounded(values: FloatArray, step: float) -> None:
             HardwareStepWarning(
                 "all readings are round numbers, like those of hardware that reads in steps, and the noise of this "
                 "cloak does not cover such steps. Make the cloak with the step of the hardware, for example "
-                "resolution=0.0625, or state that the readings are exact: release(readings, exact=True)."
+                "Hardware(resolution=0.0625), or state that the readings are exact: release(readings, exact=True)."
             ),
             stacklevel=3,
         )
 
 
-def usual_steps(resolution: FloatArray, own: OwnNoise | None) -> FloatArray:
+def usual_steps(resolution: FloatArray, own: NoiseFloor | None) -> FloatArray:
     """The step in which each sensor sends by default, given that of its hardware."""
     return np.asarray(resolution / (PARTS if own is None else np.where(own.helps, FINE_PARTS, PARTS)))
 

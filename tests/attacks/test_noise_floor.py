@@ -20,23 +20,21 @@ def measured(hardware: float, own: float, epsilon: float, delta: float) -> cw.Cl
         epsilon=epsilon,
         delta=delta,
         alpha=0.1,
-        resolution=step,
-        own_noise=own * step,
-        step=step / PARTS,
+        hardware=cw.Hardware(resolution=step, noise_floor=own * step, step=step / PARTS),
     )
 
 
 def converted(x: float, own: float, levels: np.ndarray) -> np.ndarray:
-    """The probability of each level of a converter that reads x with own noise, both in its steps."""
+    """The probability of each level of a converter that reads x with a noise floor, both in its steps."""
     edges = (np.append(levels - 0.5, levels[-1] + 0.5) - x) / own
     upper = edges[1:] > 0
     return np.where(upper, special.ndtr(-edges[:-1]) - special.ndtr(-edges[1:]), np.diff(special.ndtr(edges)))
 
 
 def test_a_noisy_converter_meets_the_claim_at_every_offset(attack: Attack) -> None:
-    """The exact delta of what is sent by a converter with own noise, over offsets, moves, noise and step.
+    """The exact delta of what is sent by a converter with a noise floor, over offsets, moves, noise and step.
 
-    Claim: with `own_noise` stated, a sensor that has it meets (epsilon, delta) wherever its reading lies between the
+    Claim: with `noise_floor` stated, a sensor that has it meets (epsilon, delta) wherever its reading lies between the
     steps of its hardware, for every move that the claim hides.
     """
     levels = np.arange(-14, 18)
@@ -56,7 +54,7 @@ def test_a_noisy_converter_meets_the_claim_at_every_offset(attack: Attack) -> No
 
 
 def audited(cloak: cw.Cloak, own: float, seed: int) -> cw.Audit:
-    """Audit a device behind a converter with this own noise, in steps of the hardware, at the worst place."""
+    """Audit a device behind a converter with this noise floor, in steps of the hardware, at the worst place."""
     step = cloak.resolution
     apart = np.array([0.49, 0.49 + cloak.sensitivity / step])
 
@@ -68,7 +66,7 @@ def audited(cloak: cw.Cloak, own: float, seed: int) -> cw.Audit:
 
 
 def test_an_audit_finds_a_converter_without_the_stated_noise(attack: Attack) -> None:
-    """An audit of a device whose converter has the stated own noise, and of one whose converter has none.
+    """An audit of a device whose converter has the stated noise floor, and of one whose converter has none.
 
     Claim: the audit finds no violation by the first, and finds the second, whose readings jump by two steps.
     """

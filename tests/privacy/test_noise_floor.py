@@ -1,4 +1,4 @@
-"""Own noise before the hardware rounds: what is sent, exactly, against the Gaussian that the claim uses."""
+"""The noise floor before the hardware rounds: what is sent, exactly, against the Gaussian that the claim uses."""
 
 import math
 from itertools import pairwise
@@ -11,7 +11,8 @@ from scipy import special
 import cloakwork as cw
 from cloakwork._checks import FloatArray
 from cloakwork.privacy.gaussian import Profile
-from cloakwork.privacy.own_noise import OwnNoise, quantile_speed
+from cloakwork.privacy.noise_floor import NoiseFloor, quantile_speed
+from tests.options import grouped
 
 EPSILONS = np.concatenate([-np.geomspace(1e-3, 8, 12), [0.0], np.geomspace(1e-3, 8, 12)])
 
@@ -46,7 +47,7 @@ def delta(p: FloatArray, q: FloatArray, epsilon: float) -> float:
 def mu_of(shift: float, own: float, sigma: float) -> float:
     """The mu that is claimed for readings `shift` apart."""
     one = np.ones(1)
-    return shift / float(OwnNoise(own * one, one).charged(sigma * one, one).noise[0])
+    return shift / float(NoiseFloor(own * one, one).charged(sigma * one, one).noise[0])
 
 
 def gaussian(mu: float, epsilon: float) -> float:
@@ -159,7 +160,7 @@ def test_the_bound_never_grows_with_more_noise() -> None:
 @pytest.mark.parametrize(
     ("own", "sigma"), [(0.5, 4.5), (0.5, 8.0), (0.5, 200.0), (0.64, 2.0), (0.64, 5.0), (0.75, 1.0), (1.0, 1.0)]
 )
-def test_own_noise_costs_under_3_percent_from_the_stated_noise_on(own: float, sigma: float) -> None:
+def test_noise_floor_costs_under_3_percent_from_the_stated_noise_on(own: float, sigma: float) -> None:
     assert mu_of(1.0, own, 1.03 * sigma) < 1 / sigma
     if (own, sigma) == (0.5, 4.5):
         assert mu_of(1.0, own, 1.03 * 3.0) > 1 / 3.0
@@ -167,15 +168,15 @@ def test_own_noise_costs_under_3_percent_from_the_stated_noise_on(own: float, si
 
 def flat_line(**options: object) -> cw.Cloak:
     line = cw.HeatLine(n=50, m=20, T=0.05)
-    return cw.Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, resolution=0.0625, **options)  # type: ignore[arg-type]
+    return cw.Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, **grouped({"resolution": 0.0625} | options))
 
 
 @pytest.mark.parametrize("scope", ["network", "sensor"])
 @pytest.mark.parametrize("design", ["equal", "least-error"])
-def test_own_noise_makes_the_step_cheaper_and_never_dearer(scope: str, design: str) -> None:
+def test_noise_floor_makes_the_step_cheaper_and_never_dearer(scope: str, design: str) -> None:
     sigmas = [
         float(
-            np.log(flat_line(own_noise=0.0625 * own, scope=scope, design=design, readings_per_window=9).sigmas).mean()
+            np.log(flat_line(noise_floor=0.0625 * own, scope=scope, design=design, readings_per_window=9).sigmas).mean()
         )
         for own in (0.0, 0.1, 0.22, 0.3, 0.5, 0.64, 1.0, 3.0)
     ]
@@ -183,16 +184,16 @@ def test_own_noise_makes_the_step_cheaper_and_never_dearer(scope: str, design: s
     today = flat_line(scope=scope, design=design, readings_per_window=9)
     assert sigmas[0] == pytest.approx(float(np.log(today.sigmas).mean()), abs=1e-6)
     for own in (0.5, 0.64, 1.0):
-        cloak = flat_line(own_noise=0.0625 * own, scope=scope, design=design, readings_per_window=9)
-        assert cloak.rests_on_own_noise
+        cloak = flat_line(noise_floor=0.0625 * own, scope=scope, design=design, readings_per_window=9)
+        assert cloak.rests_on_noise_floor
         assert cloak.resolution_cost < 0.03
         assert cloak.frame_mu <= cloak.allowance.mu
-        assert cloak.resolution_cost_without_own_noise > 1
+        assert cloak.resolution_cost_without_noise_floor > 1
 
 
-def test_own_noise_never_replaces_noise_of_the_device() -> None:
+def test_noise_floor_never_replaces_noise_of_the_device() -> None:
     for own in (0.3, 30.0):
-        noisy = flat_line(own_noise=own)
+        noisy = flat_line(noise_floor=own)
         assert noisy.sigma >= noisy.sensitivity / noisy.allowance.mu
         assert (noisy.claimed_sigmas == noisy.sigmas).all()
         assert noisy.total_sigmas == pytest.approx(np.hypot(noisy.sigmas, own))
@@ -200,30 +201,36 @@ def test_own_noise_never_replaces_noise_of_the_device() -> None:
 
 def test_each_sensor_may_have_hardware_of_its_own() -> None:
     own = np.where(np.arange(20) < 10, 0.04, 0.0)
-    cloak = flat_line(own_noise=own)
-    assert flat_line(own_noise=0.04).sigma < cloak.sigma < flat_line().sigma
+    cloak = flat_line(noise_floor=own)
+    assert flat_line(noise_floor=0.04).sigma < cloak.sigma < flat_line().sigma
     assert (cloak.steps[:10] < cloak.steps[10:]).all()
 
 
 def test_noise_that_is_too_little_says_how_much_is_missing() -> None:
-    enough = flat_line(own_noise=0.04)
+    enough = flat_line(noise_floor=0.04)
     with pytest.raises(cw.CalibrationError) as refusal:
-        flat_line(own_noise=0.04, sigma=enough.sigma / 2)
+        flat_line(noise_floor=0.04, sigma=enough.sigma / 2)
     assert refusal.value.factor == pytest.approx(2, rel=1e-3)
-    assert flat_line(own_noise=0.04, sigma=enough.sigma / 2 * refusal.value.factor).rests_on_own_noise
+    assert flat_line(noise_floor=0.04, sigma=enough.sigma / 2 * refusal.value.factor).rests_on_noise_floor
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"own_noise": -0.04},
-        {"own_noise": math.nan},
-        {"own_noise": math.inf},
-        {"own_noise": [0.04, 0.04]},
-        {"own_noise": 1000.0},
-        {"own_noise": 0.04, "resolution": None},
+        {"noise_floor": -0.04},
+        {"noise_floor": math.nan},
+        {"noise_floor": math.inf},
+        {"noise_floor": [0.04, 0.04]},
+        {"noise_floor": 1000.0},
+        {"noise_floor": 0.04, "resolution": None},
     ],
 )
-def test_own_noise_that_makes_no_sense_is_refused(options: dict[str, object]) -> None:
-    with pytest.raises(cw.CalibrationError, match="own_noise"):
-        cw.Cloak(cw.HeatLine(n=50, m=20, T=0.05), epsilon=1, delta=1e-6, alpha=0.01, **{"resolution": 0.0625} | options)  # type: ignore[arg-type]
+def test_noise_floor_that_makes_no_sense_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(cw.CalibrationError, match="noise_floor"):
+        cw.Cloak(
+            cw.HeatLine(n=50, m=20, T=0.05),
+            epsilon=1,
+            delta=1e-6,
+            alpha=0.01,
+            **grouped({"resolution": 0.0625} | options),
+        )

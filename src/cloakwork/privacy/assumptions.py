@@ -1,0 +1,37 @@
+"""What the guarantee of a cloak assumes about the model, the clocks and the baseline."""
+
+from dataclasses import dataclass, field
+
+from cloakwork._checks import instance_of
+from cloakwork.errors import CalibrationError
+from cloakwork.physics import AT_ONCE, Drift, Nuisance, Timing, Tolerance
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What a cloak assumes.
+
+    Parameters
+    ----------
+    tolerance
+        How wrong the model may be; the claim then holds over the whole declared set.
+    timing
+        How far apart in time the sensors of a frame measure and how fast sources move, for scope `network`. By default
+        all sensors measure at the same instant.
+    drift
+        How readings wander without any source, or what is unknown of it where a tracker learns it (`Nuisance.learnt`):
+        `least-error` locates sources best in spite of it, at the same claim.
+
+    >>> Assumptions(tolerance=Tolerance(gain=0.05)).tolerance.gain
+    0.05
+    """
+
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    timing: Timing = AT_ONCE
+    drift: Drift | Nuisance | None = None
+
+    def __post_init__(self) -> None:
+        instance_of("tolerance", self.tolerance, Tolerance, "an object such as Tolerance(gain=0.05)")
+        instance_of("timing", self.timing, Timing, "an object such as Timing(spread=0.3, speed=1.5)")
+        if not isinstance(self.drift, Drift | Nuisance | None):
+            raise CalibrationError(f"drift={self.drift!r}: give an object such as Drift(room=1.0).", drift=self.drift)
