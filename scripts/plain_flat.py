@@ -13,7 +13,7 @@ IDEAL = {
     "\nmemory = true ": "\nmemory = false ",
     "\nepsilon = 4.0 ": "\nepsilon = 2.0 ",
     "\nresolution = ": "\n# resolution = ",
-    "\nown_noise = ": "\n# noise_floor = ",
+    "\nnoise_floor = ": "\n# noise_floor = ",
     '\nlate = "16ms"': '\nlate = "4ms"',
 }
 STAY = "\n[privacy.stay]", "\n# One table for each sensor"
