@@ -158,7 +158,7 @@ def test_recovery_takes_the_offsets_of_a_cloak_for_granted() -> None:
         ({"stay": cw.Stay(3, 12.0, 1e-5)}, "shorter than a window"),
         ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5}, "noise_floor of half a step"),
         ({"stay": cw.Stay(64, 1e-3, 1e-5), "resolution": 0.5, "noise_floor": 0.4}, "times finer"),
-        ({"slow": SlowNoise(60000, 1, np.full(3, 1.0))}, "leave slow out"),
+        ({"stay": cw.Stay(64, 12.0, 1e-5, offsets=SlowNoise(60000, 1, np.full(3, 1.0)))}, "leave offsets out"),
     ],
 )
 def test_a_stay_that_cannot_be_hidden_is_refused(changed: dict[str, object], says: str) -> None:
