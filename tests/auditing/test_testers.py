@@ -401,6 +401,12 @@ def test_pure_privacy_without_information_is_refused_in_words() -> None:
     assert caught.value.values == {"epsilon": 1.0}
 
 
+@pytest.mark.parametrize("alpha", [0.0, -1.0])
+def test_pure_privacy_needs_a_distance_above_zero(alpha: float) -> None:
+    with pytest.raises(InputError, match="above 0"):
+        KnownPure(halves(2, 1.0, 0.0), epsilon=1.0, alpha=alpha)
+
+
 def test_the_cheapest_test_is_planned() -> None:
     few, many = halves(8, 0.0, 0.05), halves(256, 0.0, 0.05)
     assert plan_queries(n=8, epsilon=1.0, delta=0.05, alpha=0.1) == UnknownPair(8, 1.0, 0.05, 0.1).plan

@@ -108,7 +108,7 @@ class DeviceListener:
             return BrokerError(f"the broker was away for {self.patience:g} s ({state.reason}).", reason=state.reason)
         return BrokerError(
             f"no new reading on {self.topic} for {self.patience:g} s. Is the device on, is its clock set, and was it "
-            "provisioned for the bench?",
+            "provisioned for tests?",
             topic=self.topic,
             patience=self.patience,
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray, IntArray, positive
 from cloakwork.auditing.query_plan import (
     CONFIDENCE,
     Answer,
@@ -184,6 +184,7 @@ class KnownPure:
 
     def __post_init__(self) -> None:
         _check(self.epsilon, self.confidence)
+        positive("alpha", self.alpha)
 
     @cached_property
     def band(self) -> float:

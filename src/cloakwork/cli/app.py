@@ -24,7 +24,7 @@ COMMANDS = {
     "init": "Write a commented example site file to start from.",
     "plan": "Show how much noise a site needs, what it hides and what it costs; freeze the plan for its devices.",
     "sheet": "Write a page for tenants, from the plan: what is measured, what is hidden, from whom, for how long.",
-    "calibrate": "Fit the physics of a floor plan to readings: of a walk before privacy starts, or cloaked ones.",
+    "calibrate": "Fit the physics of a floor plan to the true readings of a walk, before privacy starts.",
     "simulate": "Write the noisy readings that a site would send. For experiments: this noise is not private.",
     "recover": "Follow sources through noisy readings: where each was, and when.",
     "demo": "Run a simulated flat live: devices, broker, collector and map, until stopped.",
@@ -37,7 +37,7 @@ COMMANDS = {
     "export": "Write stored readings, or the sources recovered from them, to a file.",
     "erase": "Remove all readings of a site, or of a sensor or period, and what was derived; exports keep theirs.",
     "series": "Publish a private series of events or counts, smoothed or summed.",
-    "audit": "Test a privacy claim from outside: a program, two recordings, or a device on the bench.",
+    "audit": "Test a privacy claim from outside: a program, two recordings, or a test device.",
 }
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,

@@ -162,7 +162,7 @@ def _write(text: str, target: Path, inputs: tuple[Path, ...], *, wrong: bool) ->
     with written(target, *inputs) as file:
         file.write(text)
     if wrong:
-        note(f"wrote {target}, but do not plan with it: the model does not fit. Mend what is named, and walk again")
+        note(f"wrote {target}, but do not plan with it: the model does not fit. Fix what is named, and walk again")
     else:
         note(f"wrote {target}; next: {program()} plan {target} --out {plan_beside(target)}")
 

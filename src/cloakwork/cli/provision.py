@@ -114,7 +114,7 @@ def _check_new(folders: dict[str, Path]) -> None:
         others = " ".join(f"--id {sensor}" for sensor in folders if sensor not in old)
         raise InputError(
             f"{len(old)} of {len(folders)} sensors have a folder already, such as {folders[old[0]]}, and none is "
-            "overwritten. Stop these devices and move their folders away, and all are written anew"
+            "overwritten. Stop these devices and move their folders away, and all are written again"
             + (f"; or provision only the others: {others}" if others else ".")
         )
 

@@ -89,8 +89,8 @@ def series(
     fullest: Annotated[
         bool, typer.Option("--fullest", help="Instead, name the series with nearly the largest sum; no delta.")
     ] = False,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss, smaller hides more; each run spends it anew.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="About the probability that the guarantee fails; spent anew.")] = 1e-6,
+    epsilon: Annotated[float, typer.Option(help="Privacy loss, smaller hides more; each run spends it again.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="About the probability that the guarantee fails; spent again.")] = 1e-6,
     time: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Times, ISO 8601 or Unix; default: one called time, timestamp or date."),

@@ -110,7 +110,7 @@ def _sections(site: Site, plan: Plan, cloak: Cloak, texts: dict[str, Any]) -> _S
 
     keys = [HIDDEN[cloak.scope]]
     if cloak.stay is not None:
-        keys.append("hidden_stay" if cloak.scope is Scope.NETWORK else "hidden_stay_few")
+        keys.append("hidden_stay" if cloak.scope is Scope.NETWORK else "hidden_stay_sensor")
     assumed = ["assumed"]
     if site.spec.sources.kind == "lasting":
         assumed.append("lingering_covered" if site.spec.physics.tolerance.memory else "lingering")

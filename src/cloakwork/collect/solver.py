@@ -25,7 +25,7 @@ class Follower:
 
     Before it judges a frame, it takes every stored frame that came between: after a restart or an erasure the last few,
     else those that only another collector received. Its tracks have the labels of the stored results. So collectors on
-    one store, and one that was restarted, agree. Frames that come late are worked in, or recovered alone if they come
+    one store, and one that was restarted, agree. Frames that come late are merged, or recovered alone if they come
     later than the tracker's window.
     """
 

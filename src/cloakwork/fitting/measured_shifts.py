@@ -25,8 +25,9 @@ BANDS = 6
 class ShiftBand:
     """Moves of similar length between measured positions, and how far they shift the readings.
 
-    `shortest` and `longest` are in metres. `typical` is the RMS shift without the noise of the readings, between `low`
-    and `high` with probability 0.9; `allowed` is the shift that the model allows for a move of the mean length.
+    `shortest` and `longest` are in the unit of the space. `typical` is the RMS shift without the noise of the readings,
+    between `low` and `high` with probability 0.9; `allowed` is the shift that the model allows for a move of the mean
+    length.
     """
 
     shortest: float

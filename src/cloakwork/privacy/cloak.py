@@ -50,7 +50,7 @@ class Cloak(Immutable):
     sigma
         Noise to use instead of the calibrated noise, one for all or one per sensor; refused if it misses the claim.
     design
-        How the sensors share the noise: `equal` (the default), or `least-error` for the noise that locates a lone
+        How noise differs between sensors: `equal` (the default), or `least-error` for the noise that locates a lone
         source best at the same guarantee. Not together with `sigma`.
     hardware
         The steps in which sensors read and send, and their noise floor.

@@ -44,7 +44,7 @@ _MOST_INFORMATION = 0.99
 
 
 class Design(StrEnum):
-    """How the sensors share the noise; the guarantee is the same."""
+    """How noise differs between sensors; the guarantee is the same."""
 
     EQUAL = "equal"
     """The same noise for all."""

@@ -211,7 +211,7 @@ def _steps(cloak: "Cloak") -> str:
         own = f"{float(np.min(cloak.noise_floor)):.3g}"
         return (
             f"Hardware that reads in steps of {hardware}, with a noise floor of at least {own} before it rounds, and "
-            f"sending readings in steps of {sent}, take {more}. The same shares of noise without a noise floor would "
+            f"sending readings in steps of {sent}, take {more}. Without the noise floor, the same noise levels would "
             f"take {alone}."
         )
     remedy = " State noise_floor, the noise of the sensors before they round: half a step makes the step almost free."
@@ -287,7 +287,7 @@ def _designed(cloak: "Cloak") -> str:
     equal = rounded_up(float(cloak.allowance.equal().sigma[0]))
     rest = ", the others send little but noise" if report.carrying < cloak.physics.sensors else ""
     return (
-        f"The sensors share the noise so that a lone source is located best: {report.carrying} of "
+        f"Noise differs between sensors so that a lone source is located best: {report.carrying} of "
         f"{cloak.physics.sensors} sensors carry 99 % of the information{rest}. From one window{_in_spite_of(cloak)} an "
         f"unbiased method locates the source along an axis with a mean variance of {report.variance:.3g} and a typical "
         f"standard deviation of {report.vicinity:.3g}. At the same guarantee, equal noise ({equal}) gives "

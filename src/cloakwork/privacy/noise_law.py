@@ -12,7 +12,6 @@ from cloakwork.errors import CalibrationError
 from cloakwork.privacy.calibration import allowed_mu
 from cloakwork.privacy.laplace_losses import largest_shift
 from cloakwork.privacy.laplace_table import laplace_table
-from cloakwork.privacy.noise_floor import PARTS
 from cloakwork.privacy.noise_table import DEVICE_TABLES, NoiseTable, noise_table, table_ratio
 from cloakwork.privacy.observer import Scope
 
@@ -97,7 +96,6 @@ def refuse_too_fine(steps: FloatArray, ratios: FloatArray) -> None:
     if ratios[largest] > DEVICE_TABLES.ratio:
         raise CalibrationError(
             f"step={steps[largest]:g}: the noise of sensor {largest} is {ratios[largest]:,.0f} steps, and tables go up "
-            f"to {DEVICE_TABLES.ratio:,.0f}. Give a coarser step, or a coarser resolution, of which the step is a "
-            f"{PARTS}th.",
+            f"to {DEVICE_TABLES.ratio:,.0f}. Give a coarser step, or a coarser resolution.",
             step=float(steps[largest]),
         )

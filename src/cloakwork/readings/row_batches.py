@@ -94,8 +94,6 @@ class RowReader:
             yield RowBatch(tuple(batch.column(k) for k in places), np.arange(number, end), number, end, {})
             number = end
 
-    # text files
-
     def _text_blocks(self) -> Generator[str, None, None]:
         """The text in blocks of whole lines, with line ends of one kind."""
         rest, data = b"", b"\n"
@@ -165,8 +163,6 @@ class RowReader:
         columns = tuple(pa.array([row.get(name, "") for row in good.values()], pa.string()) for name in names)
         broken = dict.fromkeys(rows.keys() - good.keys(), _BROKEN_JSON)
         return RowBatch(columns, np.array(list(good), dtype=np.int64), first, first + len(lines), broken)
-
-    # Parquet and Arrow
 
     def _open_arrow(self) -> tuple[tuple[str, ...], Iterator[Any]]:
         if self._source is not self.path:

@@ -153,8 +153,8 @@ def recover(
     sigma
         With a physics: the noise of each reading, one number or one per sensor.
     drift
-        How readings wander without any source, such as `Drift(room=1.0)`. Its offsets are integrated out: they are a
-        part of the noise that sensors share.
+        How readings wander without any source, such as `Drift(room=1.0)`. Its offsets are integrated out: they count
+        as noise that is correlated between sensors.
     estimator
         By default `BasisPursuit()`, which assumes nothing about the strengths of the sources. If sources are a few
         points, `PointSources` is far more accurate, most of all with known strengths.

@@ -27,7 +27,7 @@ ON_A_WALL = 0.02  # metres
 
 @dataclass(frozen=True)
 class Oddity:
-    """Something odd in a site file: the `key` it is about, what is wrong, and the `change` that would mend it.
+    """Something odd in a site file: the `key` it is about, what is wrong, and the `change` that would fix it.
 
     An `impossible` one must not be planned with.
     """
@@ -111,12 +111,10 @@ def _strength(site: Site) -> Iterator[Oddity]:
     floors = [each for each in (site.resolutions, site.noise_floors) if each is not None]
     part = float(np.max(floors, axis=0).min()) if floors else 0.0
     if part and peak < BARELY_SEEN * part:
-        problem = (
-            f"{shown}, less than the {part:g} {unit}".rstrip() + " that the best part reads in steps of or as noise."
-        )
+        problem = f"{shown}, less than the step or the noise floor of the best sensor ({part:g} {unit}".rstrip() + ")."
         yield Oddity(key, problem, change, impossible=peak < UNSEEN * part)
     elif unit.endswith("C") and peak < COLD:
-        yield Oddity(key, f"{shown}, which no part resolves.", change)
+        yield Oddity(key, f"{shown}, which no sensor resolves.", change)
     if unit.endswith("C") and peak > HOT:
         problem = f"{shown}: people warm a sensor by a few degrees at most."
         yield Oddity(key, problem, f"{change} Strength is not in watts.", impossible=peak > TOO_HOT)
