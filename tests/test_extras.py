@@ -79,6 +79,7 @@ def test_a_picture_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     published = cw.publish([1, 2, 3], cw.RunningSum(), epsilon=1.0, delta=1e-6)
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "cloakwork.series.picture", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError) as caught:
         published.plot()

@@ -165,9 +165,6 @@ class Origins(Finding):
         for rule in self.beside:
             for name, mean in (("papers' noise", rule.papers), ("exact noise", rule.exact)):
                 measures.append(Measure(f"best rule, {name}, {rule.epsilon:g}", mean.value, mean.error, share=True))
-        for case in self.unsure:
-            for name, mean in (("known time", case.right), ("unknown time", case.unknown_right)):
-                measures.append(Measure(f"right group, {case.spread}, {name}", mean.value, mean.error, share=True))
         return tuple(measures)
 
     def paragraphs(self) -> tuple[str, ...]:

@@ -74,6 +74,31 @@ def test_people_who_move_in_a_room_that_remembers(attack: Attack, scope: str, rn
         assert not too_weak, "the attack breaks nothing without the memory"
 
 
+@pytest.mark.parametrize(("reach", "footprint"), [(0.636, 1.0), (0.6097, 0.9258), (0.6166, 0.9235)])
+def test_heat_between_the_ages_that_are_evaluated(attack: Attack, reach: float, footprint: float) -> None:
+    """Heat that bends around a wall towards one sensor, over all its ages by an own spectrum and a fine quadrature.
+
+    Claim: the slope of a room that remembers covers the integral over all ages, not only the ages between which the
+    product interpolates. These floors are the worst that a search of small floors found.
+    """
+    rooms = cw.Rooms.from_walls((2.0, 2.0), cell=0.5, walls=[((1.5, 0), (1.5, 2.0))], doors=[((1.5, 1.0), (1.5, 1.5))])
+    plan = cw.FloorPlan(rooms, [(0.25, 0.75)], cw.Steady(reach=reach), footprint=footprint)
+    laplacian = np.zeros((len(rooms.space),) * 2)
+    for i, j in rooms.pairs:
+        laplacian[[i, j], [i, j]] += 1
+        laplacian[[i, j], [j, i]] -= 1
+    values, vectors = np.linalg.eigh(laplacian)
+    seen = vectors[plan.sensor_places] * np.exp(-((footprint / 0.5) ** 2) / 2 * values) / 0.5**2
+    moves = vectors[rooms.pairs[:, 0]] - vectors[rooms.pairs[:, 1]]
+    ages = np.append(0.0, np.geomspace(1e-6, 40.0, attack.size(2_000, 20_000)))
+    steepest = np.array([np.abs((seen * np.exp(-age * (reach / 0.5) ** 2 * values)) @ moves.T).max() for age in ages])
+    weighed = steepest / 0.5 * np.exp(-ages)
+    true = float(((weighed[1:] + weighed[:-1]) / 2 * np.diff(ages)).sum())
+    remembering = cw.Assumptions(tolerance=cw.Tolerance(memory=True))
+    cloak = cw.Cloak(plan, epsilon=1.0, delta=1e-6, alpha=0.1, assumptions=remembering)
+    attack.compare(0.1 * true, cloak.sensitivity, tried=len(ages))
+
+
 @pytest.mark.parametrize("design", ["equal", "least-error"])
 def test_people_who_sit_down_and_get_up_in_a_room_that_remembers(
     attack: Attack, design: str, rng: np.random.Generator

@@ -164,7 +164,7 @@ def test_the_options_that_take_no_value_are_known_before_the_commands_are_loaded
         "audit readings site.toml none.csv --epsilon 1",
         *("recover site.toml site.toml --plan none.json", "unveil site.toml site.toml --keys=none.json --out x.csv"),
         *("recover site.toml --from-store none.db", "export hall --out x.csv --store none.db", "token list"),
-        *("calibrate site.toml --walk site.toml --readings none.csv"),
+        "calibrate site.toml --walk site.toml --readings none.csv",
     ],
 )
 def test_a_missing_file_is_named_before_anything_heavy_is_imported(

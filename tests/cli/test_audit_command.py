@@ -204,7 +204,7 @@ def test_a_bar_shows_how_much_of_the_recordings_is_read(
     assert run("audit", "readings", *recordings(tmp_path, shift=0), "--epsilon", 1).code == 0
     assert list(shown) == ["reading", "auditing"]
     assert (shown["reading"][-1], sorted(shown["reading"])) == (1, shown["reading"])
-    assert len(set(shown["reading"])) > 4
+    assert len(set(shown["reading"])) > 1
 
 
 def test_noise_that_was_used_for_both_recordings_is_no_violation_but_bad_input(run: Run, tmp_path: Path) -> None:

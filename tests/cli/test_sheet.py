@@ -110,7 +110,7 @@ def test_a_sheet_hides_stays_from_the_observer_of_the_claim_only(
     succeed("plan", site, "--out", tmp_path / "site.plan.json")
     succeed("sheet", site, "--out", out)
     page = out.read_text(encoding="utf-8")
-    assert ("who sees no more sensors than that, even if they keep every reading of those" in page) == few
+    assert ("who sees only one sensor, even if they keep all its readings" in page) == few
     assert ("without the keys, even if they keep every reading:" in page) != few
 
 

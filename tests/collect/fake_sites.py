@@ -149,7 +149,7 @@ class FakeSite:
         ]
         network = bool(space.labels)
         odds = {"radius": None if network else 0.031, "right_place": 0.853 if network else None}
-        longer = {"seconds": 28_800.0, "epsilon": 19.6, "without_bits": False} | odds
+        longer = {"seconds": 28_800.0, "epsilon": 19.6} | odds
         return shape | {"sensors": self._sensors(), "longer": longer}
 
     def _sensors(self) -> list[dict[str, Any]]:

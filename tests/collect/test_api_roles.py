@@ -32,7 +32,6 @@ RULES: dict[tuple[str, str], set[str]] = {
     ("GET", "/v1/sites/{site}/attack"): READERS,
     ("GET", "/v1/sites/{site}/timeline"): READERS,
     ("GET", "/v1/sites/{site}/tracks"): READERS,
-    ("GET", "/v1/sites/{site}/presence"): READERS,
     ("GET", "/v1/events"): READERS,
     ("GET", "/metrics"): READERS,
     ("GET", "/v1/session"): READERS,

@@ -54,7 +54,6 @@ OPERATIONS = [
     ("GET", "/v1/sites/{site}/attack"),
     ("GET", "/v1/sites/{site}/timeline"),
     ("GET", "/v1/sites/{site}/tracks"),
-    ("GET", "/v1/sites/{site}/presence"),
     ("GET", "/v1/sites/{site}/readings"),
     ("GET", "/v1/sites/{site}/health"),
     ("GET", "/v1/events"),

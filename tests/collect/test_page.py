@@ -94,11 +94,12 @@ def test_the_claim_and_the_budget_are_shown(flat_visit: tuple[Visit, FakeApi]) -
         for part in ("#budget-bar span", ".needle")
     ]
     assert colours[0] == colours[1], "a budget in use is no alarm"
-    for fact in ("0.1 m", "every hour", "epsilon 2", "delta 1e-5"):
+    for fact in ("0.1 m", "every hour", "epsilon 4", "delta 1e-5"):
         assert fact in text(page, "#claim")
     assert text(page, "#budget").startswith("43 of 60 readings")
     page.click(".privacy summary")
-    for fact in ("7.43 times", "within 0.02 s", "faster than 1.5 m per second", "step of the hardware", "fresh noise"):
+    meaning = ("54.9 times", "within 0.032 s", "faster than 1.5 m per second", "hardware reads in steps", "fresh noise")
+    for fact in meaning:
         assert fact in text(page, "#meaning")
     for fact in ("how many", "more than 0.1 m", "side of a wall", "each further hour", "keys"):
         assert fact in text(page, "#not-hidden")

@@ -57,7 +57,10 @@ def read_until(master: int, pattern: str, said: str) -> str:
     while not re.search(pattern, said):
         assert time.monotonic() < end, said
         if select.select([master], [], [], 1.0)[0]:
-            said += os.read(master, 65536).decode()
+            try:
+                said += os.read(master, 65536).decode()
+            except OSError:
+                raise AssertionError(f"the program ended: {said}") from None
     return said
 
 

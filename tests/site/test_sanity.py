@@ -82,7 +82,7 @@ def test_the_impossible_is_marked(old: str, new: str, key: tuple[str, str]) -> N
         ("alpha = 0.1", "alpha = 10.0", ("privacy", "alpha"), "larger than the whole space"),
         ("alpha = 0.1", "alpha = 0.001", ("privacy", "alpha"), "write alpha = 0.1"),
         ("alpha = 0.1", "alpha = 0.1\nspeed = 150.0", ("privacy", "speed"), "metres per second"),
-        ("strength = 5.0", "strength = 0.2", ("sources", "strength"), "best part"),
+        ("strength = 5.0", "strength = 0.2", ("sources", "strength"), "best sensor"),
         ("resolution = 0.0625\nnoise_floor = 0.04\n", "", None, ""),
         ("at = [7.0, 5.0]", "at = [5.0, 6.0]", ("sensor", 1, "at"), "on the line of a wall"),
         ("at = [7.0, 5.0]", "at = [5.0, 2.5]", None, ""),

@@ -180,8 +180,8 @@ def measured_shifts(
     >>> at = np.arange(1, 11) / 10
     >>> cloak = Cloak(Matrix(at[None], Space.line(10)), epsilon=2.0, delta=1e-5, alpha=0.2)
     >>> shifts = measured_shifts(cloak, at[:, None], (at + 0.1 * np.sin(20 * at))[:, None])
-    >>> shifts.covers(0.2), round(shifts.sensitivity(0.2), 3)
-    (False, 0.305)
+    >>> shifts.covers(0.25), round(shifts.sensitivity(0.25), 3)
+    (False, 0.375)
     """
     at, values = np.asarray(positions, dtype=np.float64), np.asarray(readings, dtype=np.float64)
     space, sensors = cloak.physics.space, cloak.physics.sensors

@@ -17,7 +17,6 @@ export function h(tag, attributes, ...children) {
   return build(document.createElement(tag), attributes, children);
 }
 
-/** An SVG element. */
 export function s(tag, attributes, ...children) {
   return build(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -25,7 +24,6 @@ export function s(tag, attributes, ...children) {
 /** A shape that a level colours; a text beside it says the same. */
 export const shape = () => h("span", { class: "shape", "aria-hidden": "true" });
 
-/** The element of index.html with this id. */
 export function $(id) {
   return document.getElementById(id);
 }
@@ -47,7 +45,6 @@ export function setVisible(element, visible) {
   if (element.hidden === visible) element.hidden = !visible;
 }
 
-/** Whether the person prefers less motion. */
 export function prefersLessMotion() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }

@@ -144,7 +144,6 @@ export class FloorDrawing {
     );
   }
 
-  /** Sensors, drawn again if one has changed. */
   _sensors(sensors, known) {
     if (known === this.known && sensors === this.listed && this.drawnScale === this.scale) return;
     Object.assign(this, { known, listed: sensors, drawnScale: this.scale });

@@ -64,17 +64,14 @@ export class FloorGrid {
     }
   }
 
-  /** Walkable neighbours as [column, row]. */
   _neighbours(c, r) {
     return [[c + 1, r], [c - 1, r], [c, r + 1], [c, r - 1]].filter(([toC, toR]) => this.open(c, r, toC, toR));
   }
 
-  /** The cell of a point. */
   cell([x, y]) {
     return this.column(x) + this.columns * this.row(y);
   }
 
-  /** Whether a straight line crosses no wall. */
   clear(from, to) {
     const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     const steps = Math.ceil((4 * Math.hypot(dx, dy)) / Math.min(this.dx, this.dy));

@@ -72,7 +72,6 @@ export const inEvery = (seconds) => `in ${isOneUnit(seconds) ? "every" : "any"} 
 export const day = (time) => DAY.format(new Date(time));
 export const clock = (time) => CLOCK.format(new Date(time));
 
-/** A time; with the date unless it is today's. */
 export function moment(time, now) {
   const same = new Date(time).toDateString() === new Date(now).toDateString();
   return same ? clock(time) : `${day(time)}, ${clock(time)}`;

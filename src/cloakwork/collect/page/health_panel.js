@@ -67,7 +67,6 @@ function sensorState(sensor, alarmed, faulty, info, now) {
   return { gone, level: changed ? "alarm" : level, text: changed || text };
 }
 
-/** One sentence about all sensors. */
 export function summary(sensors) {
   const having = (level) => sensors.filter((sensor) => sensor.level === level).length;
   const parts = [
@@ -241,7 +240,6 @@ const LINK_TEXTS = {
   none: { broker: "No broker" },
 };
 
-/** Broker, store and delay. */
 export function showService(holder, health) {
   const lines = ["broker", "store"]
     .filter((name) => health[name])

@@ -5,7 +5,6 @@ import { s, unit } from "./elements.js";
 const LETTER = 6.9; // width of a letter of a label, on average
 const LABEL = 22;
 
-/** The size of a label in pixels. */
 export function labelSize(text) {
   const u = unit();
   return { wide: text ? (LETTER * text.length + 18) * u : 0, high: LABEL * u };

@@ -36,7 +36,6 @@ export function marksOf({ sources, tracks }) {
   ];
 }
 
-/** The drawing of one site in one holder. */
 export class MapView {
   constructor(holder, geometry) {
     this.holder = holder;
@@ -117,7 +116,6 @@ export class MapView {
   }
 }
 
-/** The point at a share of a way. */
 function along(route, share) {
   const lengths = route.slice(1).map((to, k) => Math.hypot(...to.map((value, axis) => value - route[k][axis])));
   let left = share * lengths.reduce((sum, length) => sum + length, 0);

@@ -18,7 +18,6 @@ export class Overview {
     setInterval(() => document.hidden || this.load(), RESULT_MS);
   }
 
-  /** Lists these sites. */
   begin(sites) {
     this.rows = new Map(sites.length > 1 ? sites.map((info) => [info.name, this._row(info)]) : []);
     $("overview").replaceChildren(...[...this.rows.values()].map(({ item }) => item));
@@ -34,7 +33,6 @@ export class Overview {
     return { info, item: h("li", { "data-level": "unknown" }, button), button, headline, problems };
   }
 
-  /** Marks the site that the page shows. */
   mark(name) {
     for (const [one, { button }] of this.rows) button.setAttribute("aria-current", String(one === name));
   }

@@ -20,7 +20,6 @@ const SENSORS = {
   alarm: "alarm",
 };
 
-/** The key: only what the map shows. */
 export function showKey(layers, { kind, odds, marks, trails, sensors }) {
   const r = 11 * unit();
   const sample = (doubt) => sourceMark([0, 0], { id: doubt ? "?" : "1", at: [], doubt });
@@ -77,7 +76,6 @@ export function showEstimate(result, { marks, views, space, where, now, truth, i
   fill($("estimate-doubts"), (result ? texts.doubts(result, marks, where) : []).map((text) => h("li", null, text)));
 }
 
-/** A description of the map for screen readers. */
 export function pictureText(result, marks, space, where, now) {
   if (!result) return "No map yet.";
   const odds = texts.givesOdds(result);

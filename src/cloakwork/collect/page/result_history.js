@@ -60,7 +60,6 @@ export class ResultHistory {
     this.coming.delete(result.time);
   }
 
-  /** The newest result, without its map. */
   get newest() {
     return this.recent.items.at(-1);
   }

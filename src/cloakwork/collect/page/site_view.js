@@ -70,7 +70,6 @@ export class SiteView {
     $("board").ariaBusy = String(loading);
   }
 
-  /** Loads what no event brings. */
   _poll() {
     if (document.hidden) return;
     this.loadHealth();
@@ -86,7 +85,6 @@ export class SiteView {
     this.attacker.mapView.close();
   }
 
-  /** Loads everything again, after a time away. */
   async refresh() {
     await this.loadHealth();
     await Promise.all([this.loadResults(), this.loadTimeline()]);
@@ -102,7 +100,6 @@ export class SiteView {
     }
   }
 
-  /** Shows the newest map before all else. */
   async _loadFirst() {
     const newest = await this.history.before(api.now() + this.info.ahead_ms);
     const whole = newest && (await this.history.get(newest.time));
@@ -266,7 +263,6 @@ export class SiteView {
     });
   }
 
-  /** The changes since the last announcement. */
   _changes() {
     if (!this.open || !this.page.timeline.live) return "";
     const before = this.announced;
@@ -274,7 +270,6 @@ export class SiteView {
     return texts.changes(before, this.shown, (mark) => this.where(mark, this.shown), this.geometry);
   }
 
-  /** Whether the site has a map: bits have none. */
   get mapped() {
     return this.kind !== "bits";
   }
@@ -290,7 +285,6 @@ export class SiteView {
     };
   }
 
-  /** Where a mark is, in words. */
   where(mark, result) {
     return texts.whereText(mark, this.geometry, result?.zones);
   }
@@ -301,7 +295,6 @@ export class SiteView {
     return layers.alone && shown && alone?.time === shown.time ? alone : shown;
   }
 
-  /** Draws the current result again. */
   redraw() {
     const { drawn: result, geometry: space, layers } = this;
     const { mode } = this.page.timeline;

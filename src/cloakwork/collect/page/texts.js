@@ -30,7 +30,6 @@ function findSpot(mark, space) {
 /** Whether the estimator of a result gives probabilities. */
 export const givesOdds = (result) => result.counts !== null || result.estimator === "presence";
 
-/** How certain a source is, in one line. */
 export function certainty(source, odds, space) {
   const near = `within ${size(source.radius, space)}${source.radius > 0 ? " of the mark" : ""}`;
   if (!odds) return `roughly ${near} (a guide: this method gives no probabilities)`;
@@ -74,14 +73,12 @@ function howMany(low, high, kind) {
 
 const countsOf = (result) => (result.counts ? likelyCounts(result) : [result.sources.length, result.sources.length, null]);
 
-/** How many a result found, without where. */
 export function countText(result, kind) {
   if (kind === "bits") return inUseText(result.zones);
   const [low, high] = countsOf(result);
   return howMany(low, high, kind);
 }
 
-/** How many zones of a site of bits are in use. */
 function inUseText(zones) {
   const used = zones.filter(({ occupied }) => occupied).length;
   return `${used || "None"} of ${count(zones.length, "zone")} in use`;
@@ -114,7 +111,6 @@ export function headline(result, { kind, zones: named }) {
   return { title: `${howMany(low, high, kind)}${place && `: ${place}`}`, sure };
 }
 
-/** The headline in one sentence. */
 export const headlineSentence = (result, space) => Object.values(headline(result, space)).join(", ") + ".";
 
 /** What a headline is made from: the live view or the settled one. */
@@ -126,7 +122,6 @@ export function headlineText(name, result, info, now) {
   return `Now, ${moment(result.time, now)}: ${info.follows ? "from all readings so far" : "from this frame alone"}`;
 }
 
-/** What the map shows, below its title. */
 export function viewText(result, { mode, alone }, info, now) {
   const time = `${{ live: "Now", settled: "Settled" }[mode] ?? "Past"}, ${moment(result.time, now)}`;
   if (alone || !info.follows) return `${time}: from this frame alone`;
@@ -172,7 +167,6 @@ const STATUS = {
   stopped: "Recovery stopped early: this map may be inaccurate.",
 };
 
-/** Reasons to doubt a result, one sentence each. */
 export function doubts(result, marks, where) {
   const { counts, expected, set_aside: aside } = result;
   const found = marks.filter(({ doubt }) => !doubt).length;
@@ -192,7 +186,6 @@ export function doubts(result, marks, where) {
   ].filter(Boolean);
 }
 
-/** The sensors that the observer of a claim sees. */
 const seen = ({ scope }) => (scope === "network" ? "all sensors" : "one sensor");
 
 const span = (seconds) => `${isOneUnit(seconds) ? "one " : ""}${windowName(seconds)}`;
@@ -222,7 +215,6 @@ const BROKEN = {
   "off the slots": ["does", "do", "not measure together with the others"],
 };
 
-/** Some names, and how many more. */
 export function few(names) {
   const rest = names.length - NAMED;
   return rest > 1 ? `${names.slice(0, NAMED).join(", ")} and ${rest} more` : names.join(", ");
@@ -255,7 +247,6 @@ export function budget(info, sensors) {
   return { used, allowed, text: `${used} of ${allowed} readings used in the last ${window}${who || (used === allowed ? ", as planned" : "")}.` };
 }
 
-/** An explanation of the claim. */
 export function meaning(info, kind) {
   const factor = number(Math.exp(Math.min(info.epsilon, 700)) * 1.005, 3); // never rounded down
   if (kind === "bits")
@@ -332,7 +323,6 @@ export function longerText({ kind, longer: { seconds, epsilon, right_place, radi
   return `${who} ${radius === null ? named : `is located to about ${length}`} ${kept}.`;
 }
 
-/** That a site's clock is not a real one. */
 export const speedText = (speed) =>
   `A simulation, ${number(speed)} times as fast as real time: a minute here takes ${duration(60_000 / speed)}.`;
 
@@ -361,7 +351,6 @@ export function stateText({ connected, newest, late, past, mode, now }) {
   return late ? ["old", `Old: ${ago(newest, now)}`] : ["live", `Live: ${ago(newest, now)}`];
 }
 
-/** Why there is no newer map. */
 export function staleText(sensors, newest, period, now) {
   const waiting = sensors.filter((sensor) => sensor.state === "spent").length > sensors.length / 2;
   const why = waiting

@@ -166,7 +166,6 @@ export class Timeline {
     setText($("last"), moment(until, this.now()));
   }
 
-  /** Whether there is a frame about this time. */
   has(time) {
     return this.counts?.[Math.floor((time - this.from) / this.step_ms)] != null;
   }
@@ -223,7 +222,6 @@ function shades(probabilities) {
   });
 }
 
-/** Counts as bars; the highest fills the lane. */
 function bars(counts) {
   const most = Math.max(1, ...counts);
   return runs(counts).map(([x, width, value]) => {
