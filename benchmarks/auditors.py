@@ -20,7 +20,7 @@ from cloakwork.auditing import UnknownPair, Verdict, audit
 REPORTS = 200_000
 PILOT = 5_000
 CONFIDENCE = 0.95
-_MOST_OUTCOMES = 256
+_MAX_OUTCOMES = 256
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def _outcomes(case: Case, rng: Rng) -> tuple[Callable[[Reports], NDArray[np.int6
     """Reports as whole numbers below n: the values of a pilot and "another", or cells between its quantiles."""
     pilot = np.concatenate([_rows(case.mechanism(database, PILOT, rng)) for database in (0, 1)])
     known, numbers = np.unique(pilot, axis=0, return_counts=True)
-    if len(known) <= 2 * _MOST_OUTCOMES:
-        kept = known[np.argsort(-numbers)[:_MOST_OUTCOMES]]
+    if len(known) <= 2 * _MAX_OUTCOMES:
+        kept = known[np.argsort(-numbers)[:_MAX_OUTCOMES]]
         places = {row.tobytes(): place for place, row in enumerate(kept)}
         return lambda reports: np.array([places.get(row.tobytes(), len(kept)) for row in _rows(reports)]), len(kept) + 1
     cells = 64 if pilot.shape[1] == 1 else 3

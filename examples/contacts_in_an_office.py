@@ -123,8 +123,8 @@ panels[2].set(title="percent of pairs that meet", xlim=(-2, None))
 
 # %%
 typical = round(contacts.mean())
-print(f"one pair, one day: epsilon 1; all {typical} contacts of a person: {flip.over(typical, 1e-6):.0f}")
-print(f"one pair that may meet every day, five days: {flip.over(5, 0.0):.0f}")
+print(f"one pair, one day: epsilon 1; all {typical} contacts of a person: {flip.compose(typical, 1e-6):.0f}")
+print(f"one pair that may meet every day, five days: {flip.compose(5, 0.0):.0f}")
 degrees = np.sqrt(len(contacts) * flip.other * flip.truth) / (flip.truth - flip.other)
 print(
     f"the number of contacts of a person shows with an error of {degrees:.0f}, and they differ by {contacts.std():.0f}"

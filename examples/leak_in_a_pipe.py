@@ -100,7 +100,7 @@ print(cw.limits(pipe, cloak.sigma))
 
 # %%
 for times in (1, 2, 10):
-    print(f"frames: {times:2}, epsilon {cloak.profile.times(times).epsilon(1e-6):.1f}")
+    print(f"frames: {times:2}, epsilon {cloak.profile.compose(times).epsilon(1e-6):.1f}")
 
 # %% [markdown]
 # ## What cannot be concluded

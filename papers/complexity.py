@@ -19,7 +19,7 @@ EPSILON, DELTA = 1.0, 0.05
 GAMMA = 0.05  # share of the pairs of inputs that may be bad, for random privacy
 DECIDES = 256  # number of outcomes from which on it dominates the cost
 SMALL = 0.2  # gap up to which our lower bound holds
-MOST_REPORTS = 200_000
+MAX_REPORTS = 200_000
 
 
 class Cell(StrEnum):
@@ -183,9 +183,9 @@ def audit_pair(pair: Pair, delta: float, audits: int, key: tuple[int, ...]) -> t
     used, found = [], 0
     for number in range(audits):
         rng = stream(*key, 1000 + number)
-        one = audit(shuffled(pair, rng), epsilon=EPSILON, delta=delta, reports=MOST_REPORTS, rng=rng)
+        one = audit(shuffled(pair, rng), epsilon=EPSILON, delta=delta, reports=MAX_REPORTS, rng=rng)
         violated = one.verdict is Verdict.VIOLATION
-        used.append(one.reports_used if violated else MOST_REPORTS)
+        used.append(one.reports_used if violated else MAX_REPORTS)
         found += violated
     return float(np.median(used)), found / audits
 

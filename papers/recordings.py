@@ -10,7 +10,7 @@ from typing import TextIO
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, frozen
+from cloakwork._checks import FloatArray, read_only
 from cloakwork.demo import Position
 from cloakwork.errors import InputError
 
@@ -84,8 +84,8 @@ def read_infrared(path: Path) -> Infrared:
             f"{path}: frames {frames.shape} and labels {labels.shape} do not fit: give (k, rows, columns) and "
             "(k, people, 2), at least one."
         )
-    people = tuple(frozen(frame[np.isfinite(frame).all(axis=1)]) for frame in labels)
-    return Infrared(frozen(frames), people)
+    people = tuple(read_only(frame[np.isfinite(frame).all(axis=1)]) for frame in labels)
+    return Infrared(read_only(frames), people)
 
 
 def _refuse_large(path: Path) -> None:

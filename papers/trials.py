@@ -16,7 +16,7 @@ from papers.experiment import stream
 from papers.statistics import Mean
 
 PAPERS_TRIALS = 10
-LEAST_BATCHES = 40  # fewer do not have a 2.5 % quantile
+MIN_BATCHES = 40  # fewer do not have a 2.5 % quantile
 PLACES, NOISE = 0, 1  # parts of a stream of random numbers
 
 
@@ -201,7 +201,7 @@ class Band:
         (Band(low=1.0, high=1.0), None)
         """
         batches = len(values) // PAPERS_TRIALS
-        if batches < LEAST_BATCHES:
+        if batches < MIN_BATCHES:
             return None
         means = values[: batches * PAPERS_TRIALS].reshape(batches, PAPERS_TRIALS).mean(axis=1)
         low, high = np.quantile(means, (0.025, 0.975)).tolist()

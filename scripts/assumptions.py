@@ -47,14 +47,14 @@ def rough_step(site: Site) -> float:
     """The mu of a window whose plan knows a step of the hardware, but half of the true one."""
     cloak = stepped(site)
     frame = cloak.allowance.cost(cloak.sigmas, cloak.steps + 2 * STEP)
-    return Profile(frame).times(cloak.readings_per_window).mu
+    return Profile(frame).compose(cloak.readings_per_window).mu
 
 
 def quiet_sensors(cloak: Cloak, factor: float) -> float:
     """The mu of a window whose plan rests on a noise floor, where the sensors have this part of it."""
     true = NoiseFloor(np.full_like(cloak.sigmas, factor * NOISE_FLOOR), np.full_like(cloak.sigmas, STEP))
     frame = replace(cloak.allowance, own=true).frame_mu(cloak.sigmas)
-    return Profile(frame).times(cloak.readings_per_window).mu
+    return Profile(frame).compose(cloak.readings_per_window).mu
 
 
 def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
@@ -65,13 +65,13 @@ def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
     def window(*, family: Family = family, alpha: float = plan.alpha) -> float:
         """The mu of a window with the planned noise, where some of the plan is wrong."""
         frame = replace(plan, family=family, alpha=alpha).cost(cloak.sigmas, cloak.steps)
-        return Profile(frame).times(cloak.readings_per_window).mu
+        return Profile(frame).compose(cloak.readings_per_window).mu
 
     def moved(spread: float, fastest: float) -> float:
         return window(family=replace(family, timing=Timing(spread, fastest)))
 
     planned, spread = window(), 2 * clock + late
-    more = partial(Profile(planned).times, 2)
+    more = partial(Profile(planned).compose, 2)
     yield Assumption("none is wrong", "", "", planned)
     yield Assumption("clock", f"within {clock:g} s", f"within {2 * clock:g} s", moved(spread + 2 * clock, speed))
     yield Assumption("lateness", f"at most {late:g} s", f"up to {2 * late:g} s", moved(spread + late, speed))

@@ -40,7 +40,7 @@ def _compile_posterior() -> None:
 
 
 def _compile_floor() -> None:
-    with patch.object(floorplan, "MOST_DENSE", 0):  # the loops of large floors
+    with patch.object(floorplan, "MAX_DENSE", 0):  # the loops of large floors
         floor = FloorPlan(Rooms.from_walls((4, 2), cell=0.5), [(0.5, 0.5), (1.5, 1.5), (3.5, 0.5)], Steady(reach=1.0))
         tracker = FloorTracker(floor, sigma=0.1, most=2)
         for seconds in (0.0, 10.0):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cloakwork._files import KeptResults, write_durably
-from cloakwork._method_cache import kept
+from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError
 
 
@@ -64,7 +64,7 @@ def test_a_method_keeps_its_last_results_while_threads_share_it() -> None:
     class Squares:
         calls = 0
 
-        @kept(2)
+        @memoize(2)
         def of(self, number: int, power: int = 2) -> int:
             self.calls += 1
             return int(number**power)

@@ -345,7 +345,7 @@ def _hidden(epsilon: float, trials: int, rng: np.random.Generator) -> Hidden:
             scores = facts @ sent + 0.5 * rng.random((len(people), n))  # ties are broken at random
             row[trial] = (scores.argmax(axis=1) == people).mean()
     posterior = p * flip.truth / (p * flip.truth + (1 - p) * flip.other)
-    return Hidden(epsilon, posterior, flip.over(CONTACTS, DELTA), tuple(Mean.of(row) for row in shares))
+    return Hidden(epsilon, posterior, flip.compose(CONTACTS, DELTA), tuple(Mean.of(row) for row in shares))
 
 
 def _work(run: Run) -> Graphons:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
 from papers import complexity
-from papers.complexity import GAMMA, MOST_REPORTS, Along, Cell, Point, Rare, Setting, Sweep
+from papers.complexity import GAMMA, MAX_REPORTS, Along, Cell, Point, Rare, Setting, Sweep
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.queries import spread
@@ -278,7 +278,7 @@ def _numbers(sweep: Sweep) -> Table:
 
 
 def _reports(one: Point | Rare) -> str:
-    return f"{one.audited:,.0f}" if one.found > 0.5 else f"above {MOST_REPORTS:,}"
+    return f"{one.audited:,.0f}" if one.found > 0.5 else f"above {MAX_REPORTS:,}"
 
 
 def _settings(counts: Sequence[int], gaps: Sequence[float], betas: int) -> list[tuple[Along, list[Setting]]]:

@@ -358,7 +358,7 @@ def window(readings: int, epsilon: float, delta: float) -> Window:
     """The epsilon of each reading by all three ways."""
     added = epsilon / readings
     theorem = float(optimize.brentq(lambda each: advanced(each, readings, delta) - epsilon, 0.0, epsilon, xtol=1e-12))
-    exact = Flip(epsilon=epsilon, delta=delta, readings_per_window=readings).each
+    exact = Flip(epsilon=epsilon, delta=delta, readings_per_window=readings).epsilon_per_reading
     return Window(readings, epsilon, delta, added, theorem, exact)
 
 

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.recovery import BasisPursuit, Estimator, Problem, Solution, Source, read_off
+from cloakwork.recovery import BasisPursuit, Estimator, Problem, Solution, Source, extract_sources
 from papers.experiment import Progress
 from papers.gallery.descent import Strength, descend
 from papers.gallery.points import PointModel, Points, answer, in_pieces
@@ -55,7 +55,7 @@ class Refined(Estimator):
 
         def fit(piece: slice) -> Points:
             found = zip(coarse.maps[piece], problem.project(readings[piece]), strict=True)
-            sets = [_start(model, read_off(weights, seen, problem)) for weights, seen in found]
+            sets = [_start(model, extract_sources(weights, seen, problem)) for weights, seen in found]
             return refine(model, data[piece], sets)
 
         return answer(model, data, in_pieces(fit, len(data), progress))

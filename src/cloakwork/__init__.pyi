@@ -22,8 +22,8 @@ from .errors import BudgetError as BudgetError
 from .errors import CalibrationError as CalibrationError
 from .errors import CloakworkError as CloakworkError
 from .errors import HardwareStepWarning as HardwareStepWarning
+from .errors import IncompatibleMapsError as IncompatibleMapsError
 from .errors import InputError as InputError
-from .errors import MeasureError as MeasureError
 from .errors import PhysicsError as PhysicsError
 from .errors import ReadingError as ReadingError
 from .errors import SiteError as SiteError

@@ -217,7 +217,7 @@ def _outward(value: float, digits: int, direction: float) -> str:
     return f"{float(text) + direction * step:.{digits}g}"
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Make an array read-only, so that callers cannot change cached results, and return it."""
     array.setflags(write=False)
     return array
@@ -229,6 +229,6 @@ def spread_of(values: FloatArray) -> str:
     return rounded_up(high) if low == high else f"{rounded_up(low)} to {rounded_up(high)}"
 
 
-def one_or_each(values: FloatArray) -> float | FloatArray:
+def scalar_or_array(values: FloatArray) -> float | FloatArray:
     """The value that all sensors share, or a copy of those of each."""
     return float(values[0]) if (values == values[0]).all() else values.copy()

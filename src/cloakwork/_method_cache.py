@@ -10,7 +10,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MISSING = object()
 
 
-def kept(most: int) -> Callable[[F], F]:
+def memoize(most: int) -> Callable[[F], F]:
     """Keep the results of a method for the `most` last arguments that differ; an array counts by its content.
 
     The method takes its arguments by position. Threads may compute the same result twice.

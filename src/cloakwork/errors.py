@@ -45,7 +45,7 @@ class HardwareStepWarning(UserWarning):
     """Readings look rounded by hardware, and no step is stated. It is for the caller: never publish it."""
 
 
-class MeasureError(InputError):
+class IncompatibleMapsError(InputError):
     """Two maps that cannot be compared."""
 
 

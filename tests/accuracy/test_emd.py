@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cloakwork.accuracy import emd, l1, l2
-from cloakwork.errors import MeasureError
+from cloakwork.errors import IncompatibleMapsError
 from cloakwork.physics import Graph, HeatPlane, Rooms, Space
 
 Floats = NDArray[np.float64]
@@ -115,9 +115,9 @@ def test_walls_count() -> None:
 def test_weight_that_no_path_can_carry_is_refused() -> None:
     space = Space.path([[0, 1], [2, 3]])
     assert emd([1, 0, 1, 0], [0, 1, 0, 1], space) == pytest.approx(1.0)
-    with pytest.raises(MeasureError, match="unconnected"):
+    with pytest.raises(IncompatibleMapsError, match="unconnected"):
         emd([1, 0, 0, 0], [0, 0, 0, 1], space)
-    with pytest.raises(MeasureError, match="unconnected"):
+    with pytest.raises(IncompatibleMapsError, match="unconnected"):
         emd([2, 0, 1, 0], [1, 0, 2, 0], space)
 
 
@@ -165,7 +165,7 @@ def test_the_seeds_unbalanced_distance_is_not_ours() -> None:
 )
 def test_maps_that_cannot_be_compared_are_refused(first: list[float], second: list[float], attribute: str) -> None:
     for space in (Space.line(3), Space.path([[0, 1], [1, 2]])):
-        with pytest.raises(MeasureError) as problem:
+        with pytest.raises(IncompatibleMapsError) as problem:
             emd(first, second, space)
         assert attribute in problem.value.values
 
@@ -179,7 +179,7 @@ def test_plainer_distances_are_not_scaled() -> None:
             ([1, float("nan")], [1, 0], "where"),
             ([[1, 0]], [[1, 0]], "shape"),
         ):
-            with pytest.raises(MeasureError) as problem:
+            with pytest.raises(IncompatibleMapsError) as problem:
                 plain(first, second)
             assert attribute in problem.value.values
 

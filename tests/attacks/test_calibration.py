@@ -41,7 +41,7 @@ def test_largest_mu_meets_delta(attack: Attack) -> None:
 def test_windows_add_up_to_what_is_stated(attack: Attack) -> None:
     """The delta of k windows of k' frames together, with 80 digits.
 
-    Claim: a cloak for k' frames meets (epsilon, delta) with all of them, and `profile.times(k)` states an epsilon
+    Claim: a cloak for k' frames meets (epsilon, delta) with all of them, and `profile.compose(k)` states an epsilon
     that k windows meet at delta; Gaussian releases add their squares of mu.
     """
     line = cw.HeatLine(n=20, m=5, T=0.05)
@@ -54,6 +54,6 @@ def test_windows_add_up_to_what_is_stated(attack: Attack) -> None:
             window = mp.mpf(cloak.frame_mu) * mp.sqrt(frames)
             attack.compare(float(true_delta(epsilon, window) / mp.mpf(delta)), 1.0)
             for windows in (2, 24, 8_760):
-                stated = cloak.profile.times(windows).epsilon(delta)
+                stated = cloak.profile.compose(windows).epsilon(delta)
                 assert math.isfinite(stated)
                 attack.compare(float(true_delta(stated, window * mp.sqrt(windows)) / mp.mpf(delta)), 1.0)

@@ -35,7 +35,7 @@ def test_laplace_noise_of_single_sensors_keeps_its_epsilon_and_not_six_tenths_of
     line = cw.HeatLine(n=10, m=3, T=0.05)
     claim = {"epsilon": 3.0 * FRAMES, "delta": 0.0, "alpha": 0.1, "readings_per_window": 3 * FRAMES}
     cloak = cw.Cloak(line, **claim, scope="sensor", noise="laplace")  # type: ignore[arg-type]
-    assert cloak.over(1).epsilon(0.0) == pytest.approx(1.0, rel=1e-6)
+    assert cloak.compose(1).epsilon(0.0) == pytest.approx(1.0, rel=1e-6)
     slopes = np.abs(np.diff(line.matrix, axis=1)) / np.diff(line.space.places[:, 0])
     sensor, place = np.unravel_index(slopes.argmax(), slopes.shape)
     moved = np.zeros(3)

@@ -121,7 +121,7 @@ def test_the_claim_of_a_binary_sensor_is_that_of_the_planned_words(quiet: Audit)
     assert isinstance(site, BitSite)
     plan = freeze_bits(site)
     claim = device_claim(site, plan, "door")
-    assert claim.epsilon == pytest.approx(site.flip.each, rel=1e-6)
+    assert claim.epsilon == pytest.approx(site.flip.epsilon_per_reading, rel=1e-6)
     assert claim.delta == 0
     assert device_claim(site, plan, "door", epsilon=0.0).delta == pytest.approx(2 * claim.truth - 1, rel=1e-6)
     assert claim.reports_needed(0.5) < claim.reports_needed(2 / 3) < 1e6
@@ -134,7 +134,7 @@ def test_the_claim_of_a_binary_sensor_is_that_of_the_planned_words(quiet: Audit)
 @pytest.mark.parametrize(("share", "verdict"), [(1.0, Verdict.NONE_FOUND), (0.6, Verdict.VIOLATION)])
 def test_an_audit_finds_a_window_of_flips_at_its_claim_and_not_below(share: float, verdict: Verdict) -> None:
     flip = cw.Flip(epsilon=2.0, delta=0.01, readings_per_window=4)
-    for readings, epsilon, delta, seed in ((4, 2.0, 0.01, 4), (1, flip.each, 0.0, 5)):
+    for readings, epsilon, delta, seed in ((4, 2.0, 0.01, 4), (1, flip.epsilon_per_reading, 0.0, 5)):
         result = cw.audit(
             lambda database, size, rng, k=readings: flip.simulate(np.full((size, k), database), rng=rng),  # type: ignore[misc]
             epsilon=epsilon * share,

@@ -15,7 +15,7 @@ from cloakwork.auditing.betting import _LARGEST_STAKE, _PARTS, Book, _best_stake
 from cloakwork.auditing.events import Cells, Claim, Event, ranges
 from cloakwork.auditing.features import OUTPUT, ReportLattice, differences, entry, low_bits, summaries
 from cloakwork.auditing.portfolio import Bet
-from cloakwork.auditing.reports import MOST_ROWS, Feature, Reader, ReportPair, Reports
+from cloakwork.auditing.reports import MAX_ROWS, Feature, Reader, ReportPair, Reports
 from cloakwork.auditing.score import learn_score
 
 Rng = np.random.Generator
@@ -160,8 +160,8 @@ def test_the_latest_pairs_are_remembered() -> None:
     for start in range(200, 140_200, 20_000):
         part = np.arange(start, start + 20_000, dtype=float)
         past = past.followed_by(pair(part, part))
-    assert len(past.x) == MOST_ROWS
-    assert past.x.values[:, 0].tolist() == past.y.values[:, 0].tolist() == list(range(140_200 - MOST_ROWS, 140_200))
+    assert len(past.x) == MAX_ROWS
+    assert past.x.values[:, 0].tolist() == past.y.values[:, 0].tolist() == list(range(140_200 - MAX_ROWS, 140_200))
 
 
 @pytest.mark.parametrize("width", [2, 3, 7])

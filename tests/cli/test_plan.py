@@ -229,8 +229,8 @@ def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_p
     assert (day["readings"], week["readings"]) == (4 * 24, 4 * 168)
     assert 4 * 8_760 < year["readings"] <= 4 * 8_766
     loaded = load_site(site).cloak()
-    expected = Profile(loaded.frame_mu).times(96).epsilon(1e-4)
-    assert day["epsilon"] == expected == pytest.approx(loaded.profile.times(24).epsilon(1e-4), rel=1e-9)
+    expected = Profile(loaded.frame_mu).compose(96).epsilon(1e-4)
+    assert day["epsilon"] == expected == pytest.approx(loaded.profile.compose(24).epsilon(1e-4), rel=1e-9)
     assert row(run("plan", site).out, "a day")[0] == 96
     long = run("plan", written(tmp_path, LINE + 'window = "1w"\n'), "--json").values
     assert [one["time"] for one in long["over_time"]] == ["1 week", "a year"]
@@ -276,7 +276,7 @@ def test_a_plan_about_one_sensor_adds_up_all_of_them(run: Run, tmp_path: Path) -
     cloak = load_site(file).cloak()
     assert cloak.observers == 6
     spans = run("plan", file, "--json").values["over_time"]
-    expected = [cloak.profile.times(6 * span["readings"]).epsilon(cloak.delta) for span in spans]
+    expected = [cloak.profile.compose(6 * span["readings"]).epsilon(cloak.delta) for span in spans]
     assert [span["together"] for span in spans] == pytest.approx(expected, rel=1e-9)
     told = run("plan", file).out
     assert "of all sensors" in told

@@ -139,7 +139,7 @@ def test_parts_of_a_network_without_a_matrix_build_none_and_depend_on_its_edges(
     path, edges, rows = tmp_path / "site.toml", tmp_path / "edges.csv", tmp_path / "readings.csv"
     path.write_text(NETWORK)
     rows.write_text(",".join(HEADER) + "\n" + "".join(f"{START},s{k},0,{k}\n" for k in range(1, 7)))
-    monkeypatch.setattr("cloakwork.physics.graph.MOST_EXPLICIT", 0)
+    monkeypatch.setattr("cloakwork.physics.graph.MAX_EXPLICIT", 0)
     monkeypatch.setattr(Graph, "matrix", property(refused))
     monkeypatch.setattr("cloakwork.parallel.find_spec", lambda _: None)  # this process does the parts
     kept = []

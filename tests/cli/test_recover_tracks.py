@@ -95,7 +95,7 @@ def test_frames_alone_have_no_tracks(succeed: Run, moved: tuple[Path, Path], tmp
 def test_a_long_file_is_followed_with_a_lag(
     succeed: Run, moved: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recover, "MOST_SMOOTHED", 6)
+    monkeypatch.setattr(recover, "MAX_SMOOTHED", 6)
     monkeypatch.setattr(recover, "LAG", 3)
     out = tmp_path / "found.csv"
     values = succeed("recover", *moved, "--out", out, "--json").values

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from cloakwork.collect.api import ApiSettings
-from cloakwork.collect.api.credentials import MOST_CODES, OneTimeCodes
+from cloakwork.collect.api.credentials import MAX_CODES, OneTimeCodes
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.storage import Role, Token
 from tests.collect.api_kit import PLAIN, Bench, bench, served
@@ -57,7 +57,7 @@ def test_codes_are_stored_as_hashes_expire_and_are_few() -> None:
     assert codes.redeem(early) is None
     now[0] = 600.0
     assert codes.redeem(late) is None
-    first, *others = (codes.make(TOKEN) for _ in range(MOST_CODES + 1))
+    first, *others = (codes.make(TOKEN) for _ in range(MAX_CODES + 1))
     assert codes.redeem(first) is None
     assert all(codes.redeem(text) == TOKEN for text in others)
 

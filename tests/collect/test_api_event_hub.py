@@ -6,7 +6,7 @@ import pytest
 
 from cloakwork.collect.api import ApiSettings, EventHub
 from cloakwork.collect.api.credentials import Caller
-from cloakwork.collect.api.event_hub import BURST, MOST_GATHERED, SEEN, EventQueue
+from cloakwork.collect.api.event_hub import BURST, MAX_GATHERED, SEEN, EventQueue
 from cloakwork.collect.storage import DeviceReport, Role, Token
 from cloakwork.errors import ApiError
 from tests.collect.api_kit import NOW, Bench, result
@@ -27,10 +27,10 @@ def test_events_without_listeners_are_dropped_and_floods_are_gathered() -> None:
         assert (refused.value.status, refused.value.code) == (429, "too-many-streams")
         hub.publish_reports([DeviceReport("hall", f"s{k % 3}", "online", k, 30, NOW) for k in range(5000)])
         reports = len(await stream.take(60))
-        for k in range(2 * MOST_GATHERED):
+        for k in range(2 * MAX_GATHERED):
             hub.publish_result(result(NOW + k, solved=NOW + 1))
         told = await stream.take(60)
-        assert [event.time for event in told] == [NOW + k for k in range(2 * MOST_GATHERED - BURST, 2 * MOST_GATHERED)]
+        assert [event.time for event in told] == [NOW + k for k in range(2 * MAX_GATHERED - BURST, 2 * MAX_GATHERED)]
         hub.attach(None)
         return reports
 

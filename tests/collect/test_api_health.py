@@ -193,7 +193,7 @@ def test_a_wrong_clock_does_not_move_the_window_of_an_attack(made: Bench) -> Non
 
 def test_a_window_with_too_many_frames_is_cut_to_its_end(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     slot = from_now()
-    monkeypatch.setattr("cloakwork.collect.attack.MOST_FRAMES", 2)
+    monkeypatch.setattr("cloakwork.collect.attack.MAX_FRAMES", 2)
     made.store.readings.add([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 6)])
     found = AttackCache(made.store).attack_until(watched(), None)
     assert found is not None

@@ -97,7 +97,7 @@ def test_eight_hours_with_slow_offsets_tell_what_the_claim_for_stays_allows(scop
         CollectedSite(site, freeze(site, site.cloak())) for site in (parse_site(text), parse_site(text + STAY))
     )
     before, after = longer_window(plain), longer_window(still)
-    mu = Profile(still.cloak.stay_mu(still.schedule.most(28_800_000))).times(still.cloak.observers).mu
+    mu = Profile(still.cloak.stay_mu(still.schedule.most(28_800_000))).compose(still.cloak.observers).mu
     assert after.epsilon == pytest.approx(Profile(mu).epsilon(1e-5), rel=1e-3)
     assert after.epsilon < before.epsilon / 3
     if not scope:

@@ -327,13 +327,13 @@ alpha = 1.0
 """
 
 
-def frozen(text: str) -> CollectedSite:
+def read_only(text: str) -> CollectedSite:
     site = parse_site(text)
     return CollectedSite(site, freeze(site, site.cloak()))
 
 
 def test_the_geometry_of_a_floor_of_walls_and_doors() -> None:
-    found = geometry("flat", frozen(WALLS))
+    found = geometry("flat", read_only(WALLS))
     assert (found.kind, found.width, found.height, found.cell) == ("floorplan", 2.0, 1.0, 0.5)
     assert found.doors == [((1.0, 0.0), (1.0, 0.5))]
     around = [((0.0, 0.0), (0.0, 1.0)), ((2.0, 0.0), (2.0, 1.0)), ((0.0, 0.0), (2.0, 0.0)), ((0.0, 1.0), (2.0, 1.0))]
@@ -342,7 +342,7 @@ def test_the_geometry_of_a_floor_of_walls_and_doors() -> None:
 
 
 def test_walls_separate_exactly_the_cells_that_the_model_separates() -> None:
-    one = frozen(DRAWING)
+    one = read_only(DRAWING)
     found = geometry("flat", one)
     physics = one.site.physics
     assert isinstance(physics, FloorPlan)
@@ -365,7 +365,7 @@ def _on(point: Any, segment: Any) -> bool:
 
 
 def test_the_geometry_of_a_network_has_labels_and_edges() -> None:
-    found = geometry("pipes", frozen(GRAPH))
+    found = geometry("pipes", read_only(GRAPH))
     assert found.labels == ["a", "b", "c"]
     assert found.pairs == [(0, 1), (1, 2)]
     assert found.lengths == [1.0, 3.0]

@@ -240,7 +240,7 @@ def test_a_token_that_is_revoked_while_it_is_checked_is_not_remembered() -> None
 
 
 def test_good_tokens_are_looked_up_once_and_the_memory_for_them_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloakwork.collect.api.credentials.MOST_CACHED", 50)
+    monkeypatch.setattr("cloakwork.collect.api.credentials.MAX_CACHED", 50)
     store = Slow()
     store.go_on.set()
     tokens = tokens_of(store)

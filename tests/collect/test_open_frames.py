@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloakwork.collect.open_frames import MOST_OPENED, REMEMBERED, OpenFrames, enough_agree
+from cloakwork.collect.open_frames import MAX_OPENED, REMEMBERED, OpenFrames, enough_agree
 from cloakwork.collect.site_queue import Backlog
 
 
@@ -127,12 +127,12 @@ def test_a_clock_that_is_set_back_or_hardly_at_all_changes_nothing_for_those_tha
 def test_one_sensor_cannot_push_out_the_frames_of_the_others() -> None:
     frames = OpenFrames(2, wait=1.0, period=10.0)
     frames.add(5, 1, 0.0)
-    for when in range(1000, 1000 + 10 * MOST_OPENED):
+    for when in range(1000, 1000 + 10 * MAX_OPENED):
         frames.add(when, 0, 0.0)
-    assert len(frames) == MOST_OPENED + 1
+    assert len(frames) == MAX_OPENED + 1
     frames.add(5, 0, 0.5)
     assert ready(frames, 0.5) == [5]
-    assert len(ready(frames, 1.0)) == MOST_OPENED
+    assert len(ready(frames, 1.0)) == MAX_OPENED
     frames.add(999_999, 0, 2.0)
     assert len(frames) == 1
 

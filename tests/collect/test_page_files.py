@@ -16,7 +16,7 @@ from tests.collect.fake_api import PAGE
 from tests.collect.fake_sites import START_MS
 from tests.collect.page_kit import flat
 
-MOST_BYTES = 160_000
+MAX_BYTES = 160_000
 MARKUP = (PAGE / "index.html").read_text(encoding="utf-8")
 CODE_FILES = {file.name: file.read_text(encoding="utf-8") for file in PAGE.glob("*.js")}
 ALL_CODE = "".join(CODE_FILES.values())
@@ -24,7 +24,7 @@ ALL_CODE = "".join(CODE_FILES.values())
 
 def test_the_page_is_small_and_loads_nothing_from_elsewhere() -> None:
     files = sorted(PAGE.iterdir())
-    assert sum(file.stat().st_size for file in files) < MOST_BYTES
+    assert sum(file.stat().st_size for file in files) < MAX_BYTES
     for file in files:
         content = file.read_text(encoding="utf-8")
         addresses = set(re.findall(r"https?://[^\"'\s)]+", content)) - {"http://www.w3.org/2000/svg"}

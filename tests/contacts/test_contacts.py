@@ -104,7 +104,7 @@ def test_the_privacy_of_a_person_agrees_with_dp_accounting() -> None:
     flip, contacts = flip_of(1.0), 13
     one = privacy_loss_distribution.from_randomized_response(2 * flip.other, 2, value_discretization_interval=1e-4)
     known = one.self_compose(contacts).get_epsilon_for_delta(1e-6)
-    assert flip.over(contacts, 1e-6) == pytest.approx(known, abs=2e-3)
+    assert flip.compose(contacts, 1e-6) == pytest.approx(known, abs=2e-3)
     said = cw.plan_communities(n=500, blocks=OFFICE, epsilon=1.0).explain()
     assert f"All {contacts} contacts" in said
     assert f"epsilon {known:.3g}" in said

@@ -69,7 +69,7 @@ SMALLER: dict[str, dict[str, object]] = {
     "movement": {"papers.experiments.movement.EVERY_MS": 30_000, "papers.experiments.movement.MINUTES_DRAWS": 2},
     "noisy-recovery": _PANELS,
     "private-recovery": _PANELS,
-    "testers": {"papers.experiments.testers.QUICK": (3, 60, 1, 20), "papers.complexity.MOST_REPORTS": 5_000},
+    "testers": {"papers.experiments.testers.QUICK": (3, 60, 1, 20), "papers.complexity.MAX_REPORTS": 5_000},
     "tracking": {
         "papers.experiments.tracking.QUICK": ((2,), 2, 4, 2, 33),
         **dict.fromkeys((f"papers.experiments.tracking.{name}" for name in _UNMEASURED), _unmeasured),
@@ -84,7 +84,7 @@ SMALLEST: dict[str, dict[str, object]] = {
         "papers.experiments.graphons.FOUR": graphons.DENSE,
         "papers.experiments.graphons.BRACKETS": ({}, {}, {2: 3}),
     },
-    "testers": {"papers.complexity.MOST_REPORTS": 500},
+    "testers": {"papers.complexity.MAX_REPORTS": 500},
 }
 """The same for probes that only have to differ from each other."""
 

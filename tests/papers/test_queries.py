@@ -14,7 +14,7 @@ from papers.complexity import (
     COIN,
     DELTA,
     EPSILON,
-    MOST_REPORTS,
+    MAX_REPORTS,
     ONE_WAY,
     Cell,
     Setting,
@@ -163,7 +163,7 @@ def test_an_audit_finds_the_far_pair_and_not_the_private_one() -> None:
     reports, found = audit_pair(setting.far, DELTA, 2, (1, 2))
     assert found == 1.0
     assert reports < 20_000
-    assert audit_pair(setting.stated, DELTA, 1, (1, 3)) == (MOST_REPORTS, 0.0)
+    assert audit_pair(setting.stated, DELTA, 1, (1, 3)) == (MAX_REPORTS, 0.0)
     assert setting.far.delta(EPSILON) == pytest.approx(DELTA + 0.4)
     assert not setting.far.is_private(EPSILON, DELTA)
     assert setting.stated.is_private(EPSILON, DELTA)

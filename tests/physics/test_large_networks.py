@@ -24,7 +24,7 @@ HUBS = nx.to_scipy_sparse_array(nx.barabasi_albert_graph(200, 3, seed=1))
 @pytest.fixture
 def unformed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat every graph as too large for its matrix."""
-    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
 
 
 @pytest.mark.parametrize("rational", [False, True])
@@ -57,7 +57,7 @@ def test_unformed_matrix_acts_like_the_formed_one(adjacency: Any, kind: Laplacia
     matrix = formed.matrix.copy()
     expected = linalg.expm(-0.8 * formed.laplacian.toarray())[sensors] * 2
     assert np.abs(matrix - expected).max() < 1e-12
-    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
     rng = np.random.default_rng(2)
     maps, readings = rng.normal(size=(2, 3, matrix.shape[1])), rng.normal(size=(3, 4))
     assert np.abs(formed.apply(maps) - maps @ matrix.T).max() < 1e-8
@@ -96,7 +96,7 @@ def test_slope_without_a_matrix_is_never_too_small(
     weights = np.random.default_rng(3).uniform(0.5, 2.0, adjacency.shape[0])
     graph = Graph(adjacency, tau, laplacian=kind)
     true = graph.pair_slopes(weights)
-    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
     seen: list[tuple[int, int]] = []
     slopes = graph.edge_slopes(weights, progress=lambda done, whole: seen.append((done, whole)))
     assert (slopes.upper >= true).all()
@@ -129,8 +129,8 @@ def test_a_sketch_is_tight_whatever_the_near_part_is_worth(
 ) -> None:
     physics = Graph(graph, tau, sensors, laplacian=kind)
     true = physics.pair_slopes()
-    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
-    monkeypatch.setattr(network_slope, "MOST_JUMPS", 0.0)  # no edge is local
+    monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
+    monkeypatch.setattr(network_slope, "MAX_JUMPS", 0.0)  # no edge is local
     slopes = physics.edge_slopes()
     assert (slopes.upper >= true - 1e-15).all()
     if true.max() > 1e-9:  # else roundings are all that is seen

@@ -17,7 +17,7 @@ def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tup
     sensors = [(x, y) for x in np.arange(0.6, 15, 1.25) for y in np.arange(0.5, 10)]
     dense = FloorPlan(rooms, sensors, Steady(1.0), footprint=request.param)
     assert dense.local is None
-    monkeypatch.setattr(floorplan, "MOST_DENSE", 0)
+    monkeypatch.setattr(floorplan, "MAX_DENSE", 0)
     monkeypatch.setattr("cloakwork.physics.local_field.TILE", 7)
     monkeypatch.setattr("cloakwork.physics.local_field.WINDOW", 1e-2)  # so that windows end within the floor
     local = replace(dense)

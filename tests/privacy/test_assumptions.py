@@ -31,7 +31,7 @@ def test_the_first_row_is_the_claim_and_no_error_makes_it_better_than_less_diffu
     cloak = site.cloak()
     mus = {(row.name, row.true): row.mu for row in rows if row.mu is not None}
     planned = mus["none is wrong", ""]
-    assert planned <= Profile(cloak.frame_mu).times(cloak.readings_per_window).mu * (1 + 1e-9)
+    assert planned <= Profile(cloak.frame_mu).compose(cloak.readings_per_window).mu * (1 + 1e-9)
     with mp.workdps(40):
         assert float(true_delta(cloak.epsilon, planned)) == pytest.approx(cloak.delta, rel=1e-3)
     assert [name for (name, _), mu in mus.items() if mu < planned] == ["model: diffusion"]
@@ -70,7 +70,7 @@ def test_the_step_of_a_usual_thermometer_costs_little_with_its_noise_floor(site:
 def test_a_plan_without_the_step_of_its_hardware_has_the_delta_that_the_pages_state() -> None:
     cloak = plain_flat().cloak()
     frame = cloak.allowance.cost(cloak.sigmas, cloak.steps + 0.0625)
-    delta = Profile(frame).times(cloak.readings_per_window).delta(cloak.epsilon)
+    delta = Profile(frame).compose(cloak.readings_per_window).delta(cloak.epsilon)
     for page in ("devices.md", "mechanism.md"):
         text = " ".join((PAGE.parent / page).read_text(encoding="utf-8").split())
         assert f"would have delta {delta:.1g} instead of {cloak.delta:.0e}".replace("e-0", "e-") in text

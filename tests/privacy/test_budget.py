@@ -21,7 +21,7 @@ def truth(each: float) -> float:
 
 def test_parts_alone_have_their_own_claim() -> None:
     assert cw.Budget().cloak(CLOAK, windows=24).epsilon(1e-6) == pytest.approx(
-        CLOAK.profile.times(24).epsilon(1e-6), rel=1e-6
+        CLOAK.profile.compose(24).epsilon(1e-6), rel=1e-6
     )
     assert cw.Budget().flip(FLIP).epsilon(1e-5) == pytest.approx(2.0, rel=1e-6)
     assert cw.Budget().choice(0.5, times=3).epsilon(0.0) == pytest.approx(1.5)
@@ -59,7 +59,7 @@ def test_unequal_bits_are_never_below_brute_force_and_hardly_above() -> None:
 def test_a_day_of_everything_agrees_with_dp_accounting() -> None:
     budget = cw.Budget().cloak(CLOAK, windows=6).flip(FLIP, windows=6).choice(0.5, times=3)
     gaussian = pld.from_gaussian_mechanism(1 / CLOAK.profile.mu, value_discretization_interval=1e-3)
-    bit = pld.from_randomized_response(2 * (1 - truth(FLIP.each)), 2, value_discretization_interval=1e-4)
+    bit = pld.from_randomized_response(2 * (1 - truth(FLIP.epsilon_per_reading)), 2, value_discretization_interval=1e-4)
     choice = pld.from_randomized_response(2 * (1 - truth(0.5)), 2, value_discretization_interval=1e-3)
     bits = bit.self_compose(360)
     theirs = gaussian.self_compose(6)
@@ -67,7 +67,9 @@ def test_a_day_of_everything_agrees_with_dp_accounting() -> None:
         cw.Budget().cloak(CLOAK, windows=6).epsilon(1e-5), rel=2e-2
     )
     assert bits.get_epsilon_for_delta(1e-5) == pytest.approx(cw.Budget().flip(FLIP, windows=6).epsilon(1e-5), rel=2e-2)
-    fine = pld.from_randomized_response(2 * (1 - truth(FLIP.each)), 2, value_discretization_interval=1e-3)
+    fine = pld.from_randomized_response(
+        2 * (1 - truth(FLIP.epsilon_per_reading)), 2, value_discretization_interval=1e-3
+    )
     together = theirs.compose(fine.self_compose(360)).compose(choice.self_compose(3))
     ours = budget.epsilon(1e-5)
     assert ours <= together.get_epsilon_for_delta(1e-5) <= 1.1 * ours, "theirs rounds each of 360 losses up"
@@ -76,7 +78,7 @@ def test_a_day_of_everything_agrees_with_dp_accounting() -> None:
 
 def test_more_of_it_never_costs_less_and_is_said() -> None:
     day = cw.Budget().cloak(CLOAK, windows=2).flip(FLIP)
-    assert day.epsilon(1e-5) < day.times(7).epsilon(1e-5) < day.times(365).epsilon(1e-5)
+    assert day.epsilon(1e-5) < day.compose(7).epsilon(1e-5) < day.compose(365).epsilon(1e-5)
     assert "365" in day.explain(1e-5)
 
 
@@ -104,7 +106,7 @@ def test_tiny_deltas_are_not_lost_in_rounding() -> None:
         lambda: cw.Budget().claim(1.0, 1.5),
         lambda: cw.Budget().choice(-1.0),
         lambda: cw.Budget().delta(-1.0),
-        lambda: cw.Budget().flip(FLIP).times(10**11),
+        lambda: cw.Budget().flip(FLIP).compose(10**11),
     ],
 )
 def test_what_cannot_be_added_is_refused(wrong: object) -> None:

@@ -113,7 +113,7 @@ def test_a_window_of_k_frames_meets_the_claim_exactly(line: HeatLine, k: int) ->
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=k)
     assert cloak.profile.delta(1.0) <= 1e-6
     assert cloak.profile.delta(1.0) >= 0.999e-6
-    assert cloak.profile == Profile(cloak.frame_mu).times(k)
+    assert cloak.profile == Profile(cloak.frame_mu).compose(k)
     assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
 
 

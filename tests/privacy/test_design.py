@@ -268,8 +268,8 @@ def test_a_window_of_many_frames_locates_as_well_as_one_frame() -> None:
 
 def test_moves_left_out_at_first_are_added_when_they_bind(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = designed(MODELS["steady"])
-    monkeypatch.setattr(search, "MOST_BOUNDS", 6 * 8)
-    monkeypatch.setattr(search, "MOST_SLOPES", 200)
+    monkeypatch.setattr(search, "MAX_BOUNDS", 6 * 8)
+    monkeypatch.setattr(search, "MAX_SLOPES", 200)
     _, complete = search.steepest(Family(MODELS["steady"]), np.ones(6))
     assert not complete
     part = designed(MODELS["steady"])
@@ -325,7 +325,7 @@ def test_bad_designs_are_refused(change: dict[str, Any]) -> None:
 
 
 def test_too_many_sensors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_SENSORS", 3)
+    monkeypatch.setattr(search, "MAX_SENSORS", 3)
     with pytest.raises(CalibrationError, match="least-error") as refused:
         designed(MODELS["line"])
     assert refused.value.values == {"sensors": 5, "most": 3}
@@ -372,8 +372,8 @@ def test_tiles_of_a_large_floor_come_near_the_search_for_the_whole_and_prove_it(
     rooms = Rooms.from_walls((16, 10), cell=0.5, walls=walls, doors=doors)
     at = [(x + 0.5, y + 0.5) for x in range(16) for y in range(10)]
     whole = designed(FloorPlan(rooms, at, Steady(0.7), footprint=0.5), timing=timing)
-    monkeypatch.setattr("cloakwork.physics.floorplan.MOST_DENSE", 0)
-    monkeypatch.setattr(tiled_design, "MOST_TOGETHER", 50)
+    monkeypatch.setattr("cloakwork.physics.floorplan.MAX_DENSE", 0)
+    monkeypatch.setattr(tiled_design, "MAX_TOGETHER", 50)
     monkeypatch.setattr(tiled_design, "IN_A_TILE", 45)
     tiled = designed(FloorPlan(rooms, at, Steady(0.7), footprint=0.5), timing=timing)
     assert tiled.frame_mu <= tiled.allowance.mu

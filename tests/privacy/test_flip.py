@@ -48,19 +48,19 @@ def test_the_words_meet_a_claim_that_is_finer_than_floating_point(epsilon: float
         for readings, values, delta in itertools.product((1, 3, 7, 11), (2, 3), (0.0, 1e-18, 1e-15, 1e-12, 1e-6)):
             flip = cw.Flip(epsilon=epsilon, delta=delta, readings_per_window=readings, values=values)
             assert exact_delta(flip, epsilon) <= delta, (readings, values, delta)
-            assert exact_delta(flip, flip.over(readings, delta)) <= delta, "nor is the epsilon of a window too small"
+            assert exact_delta(flip, flip.compose(readings, delta)) <= delta, "nor is the epsilon of a window too small"
 
 
 def test_a_delta_of_zero_gives_each_reading_an_equal_part_of_epsilon() -> None:
     flip = cw.Flip(epsilon=1.2, readings_per_window=4)
-    assert flip.each == pytest.approx(0.3)
+    assert flip.epsilon_per_reading == pytest.approx(0.3)
     assert joint_delta(flip, 4, 1.2) <= 1e-15
 
 
 @pytest.mark.parametrize(("readings", "epsilon", "each"), [(60, 2.0, 0.0665), (20, 8.0, 0.4147)])
 def test_a_window_is_composed_exactly(readings: int, epsilon: float, each: float) -> None:
     flip = cw.Flip(epsilon=epsilon, delta=1e-5, readings_per_window=readings)
-    assert flip.each == pytest.approx(each, abs=5e-5)
+    assert flip.epsilon_per_reading == pytest.approx(each, abs=5e-5)
     one = pld.from_randomized_response(2 * flip.other, 2, value_discretization_interval=1e-5)
     together = one.self_compose(readings).get_delta_for_epsilon(epsilon)
     assert together == pytest.approx(1e-5, rel=0.02)
@@ -79,7 +79,7 @@ def test_one_person_who_changes_several_sensors_is_covered() -> None:
 
 def test_words_decide_reports_exactly_as_often_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     flip = cw.Flip(epsilon=1.0, readings_per_window=10, values=3)
-    cut = math.ceil(2**127 / (math.exp(flip.each) + 2) * (1 + 2.0**-50))
+    cut = math.ceil(2**127 / (math.exp(flip.epsilon_per_reading) + 2) * (1 + 2.0**-50))
     words = [0, cut - 1, cut, 2 * cut - 1, 2 * cut, 2**127 - 1, 2**127 + cut]  # the highest bit does not count
     pairs = np.array([divmod(word, 2**64) for word in words], dtype=np.uint64)
     monkeypatch.setattr("cloakwork.privacy.flip.private_words", lambda _: pairs)

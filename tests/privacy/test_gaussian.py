@@ -61,18 +61,18 @@ def test_composition_agrees_with_dp_accounting() -> None:
     event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(4.224679), 24)
     theirs = pld.from_gaussian_mechanism(4.224679, value_discretization_interval=1e-3).self_compose(24)
     assert event.count == 24
-    ours = Profile(1 / 4.224679).times(24).epsilon(1e-6)
+    ours = Profile(1 / 4.224679).compose(24).epsilon(1e-6)
     assert ours == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=2e-3)
 
 
 def test_windows_compose_as_published() -> None:
     window = Profile(largest_mu(1, 1e-6))
-    assert [window.times(k).epsilon(1e-6) for k in (2, 24, 720)] == pytest.approx([1.45, 5.8, 49.6], rel=4e-3)
+    assert [window.compose(k).epsilon(1e-6) for k in (2, 24, 720)] == pytest.approx([1.45, 5.8, 49.6], rel=4e-3)
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, 100])
 def test_k_releases_are_one_with_sigma_over_root_k(k: int) -> None:
-    assert Profile(0.3).times(k).mu == pytest.approx(0.3 * math.sqrt(k), rel=1e-15)
+    assert Profile(0.3).compose(k).mu == pytest.approx(0.3 * math.sqrt(k), rel=1e-15)
 
 
 def test_epsilon_and_delta_are_inverse_to_each_other() -> None:

@@ -55,7 +55,7 @@ def test_a_window_agrees_with_dp_accounting(epsilon: float, delta: float, readin
 def test_a_budget_adds_a_year_of_laplace_readings() -> None:
     minute = cloak(0.05, 0.0, 1)
     for readings in (100, 525_600):
-        profile = minute.over(readings)
+        profile = minute.compose(readings)
         ours = cw.Budget().cloak(minute, windows=readings)
         assert ours.epsilon(1e-6) == pytest.approx(profile.epsilon(1e-6), rel=0.03)
         assert ours.epsilon(0.0) == pytest.approx(readings * 0.05, rel=1e-6)

@@ -191,7 +191,7 @@ def test_the_variance_on_a_large_floor_is_that_of_all_entries(monkeypatch: pytes
     rooms = Rooms.from_walls((10, 5), cell=0.5, walls=[((5, 0), (5, 5))], doors=[((5, 2), (5, 3))])
     dense = FloorPlan(rooms, [(x, y) for x in np.arange(0.6, 10, 1.25) for y in np.arange(0.5, 5)], Steady(1.0))
     every = Moves.of(dense)
-    monkeypatch.setattr("cloakwork.physics.floorplan.MOST_DENSE", 0)
+    monkeypatch.setattr("cloakwork.physics.floorplan.MAX_DENSE", 0)
     few = Moves.of(replace(dense))
     weights = np.random.default_rng(0).uniform(1, 9, dense.sensors)
     assert few.mean(weights) == pytest.approx(every.mean(weights), rel=1e-4)

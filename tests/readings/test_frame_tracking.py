@@ -147,7 +147,7 @@ def test_sources_of_unknown_strength_are_followed(stated: str) -> None:
 
 
 def test_people_on_a_large_floor_are_followed_and_no_moment_is_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(floorplan, "MOST_DENSE", 0)
+    monkeypatch.setattr(floorplan, "MAX_DENSE", 0)
     floor = parse_site(FLOOR)
     noise = floor.cloak()
     truth, rng = floor.physics.apply(np.eye(floor.physics.places)[10]), np.random.default_rng(1)

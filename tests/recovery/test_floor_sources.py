@@ -28,7 +28,7 @@ def both(monkeypatch: pytest.MonkeyPatch) -> tuple[FloorPlan, FloorPlan]:
     rooms = Rooms.from_walls((10, 5), cell=0.5, walls=[((5, 0), (5, 5))], doors=[((5, 2), (5, 3))])
     dense = FloorPlan(rooms, [(x, y) for x in np.arange(0.6, 10, 1.25) for y in np.arange(0.5, 5)], Steady(1.0))
     assert dense.local is None
-    monkeypatch.setattr(floorplan, "MOST_DENSE", 0)
+    monkeypatch.setattr(floorplan, "MAX_DENSE", 0)
     return dense, replace(dense)
 
 

@@ -23,7 +23,7 @@ def both(
     noise = sigma * np.random.default_rng(5).normal(size=81)
     readings = formed.apply(sources(formed, [20, 60])) + noise
     first = recover(readings, formed, sigma=sigma, estimator=estimator)
-    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
     return first, recover(readings, unformed, sigma=sigma, estimator=estimator)
 
 
@@ -57,6 +57,6 @@ def test_readings_without_a_source_give_an_empty_map(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("estimator", [Bregman(), PointSources(None), PointSources((0.5, 1.0))])
 def test_estimators_that_need_the_matrix_are_refused(estimator: Estimator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
     with pytest.raises(InputError):
         recover(np.zeros(81), Graph(STREETS, 0.6), sigma=1.0, estimator=estimator)

@@ -95,14 +95,14 @@ def test_without_a_matrix_probabilities_are_the_same_within_the_stated_error(
     answers = _rumour(graph, flip, np.random.default_rng(int(10 * epsilon)))
     paired = cw.find_origin(graph, answers, flip, knowing=20.0, times=(1.0,))
     assert paired.error == 0
-    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
     wide = cw.find_origin(graph, answers, flip, knowing=20.0)
     assert 0 < wide.error < 0.3
     assert np.abs(wide.probability - paired.probability).sum() / 2 < min(wide.error, 0.003)
     odds = np.where(answers == 1, math.expm1(epsilon), math.expm1(-epsilon)) * (answers >= 0)
     exact = np.log(paired.probability)
     for most in (10_000, 0):  # all columns computed whole, and the likeliest ones
-        monkeypatch.setattr(origin_columns, "MOST_WHOLE", most)
+        monkeypatch.setattr(origin_columns, "MAX_WHOLE", most)
         monkeypatch.setattr(origin_columns, "SCREENED", 60)
         monkeypatch.setattr(origin_columns, "WHOLE_SAMPLE", 400)
         logs, errors = origin_columns.screened(graph, odds, 20.0)
@@ -119,7 +119,7 @@ def test_errors_of_columns_are_never_larger_than_stated(monkeypatch: pytest.Monk
     matrix = np.maximum(graph.matrix, 0.0)
     c = origin_columns.knowing_factor(matrix, 300, 20.0)
     exact = np.log1p(-odds[:, None] * np.expm1(-c * matrix)).sum(axis=0)
-    monkeypatch.setattr(graph_module, "MOST_EXPLICIT", 0)
+    monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
     monkeypatch.setattr(origin_columns, "_near_factor", lambda *_: c)
     for rounds in (1, 2, 3):
         monkeypatch.setattr(origin_columns, "ROUNDS", rounds)

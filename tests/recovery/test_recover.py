@@ -8,7 +8,16 @@ from cloakwork.accuracy import emd
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph, HeatLine, HeatPlane, sources
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import BasisPursuit, PointSources, Problem, Radius, Status, noticed, read_off, recover
+from cloakwork.recovery import (
+    BasisPursuit,
+    PointSources,
+    Problem,
+    Radius,
+    Status,
+    detection_probability,
+    extract_sources,
+    recover,
+)
 from papers.calibration import Calibration, calibrated
 
 
@@ -75,7 +84,7 @@ def test_sources_are_grouped_by_vicinity_heaviest_first(line: HeatLine) -> None:
     weights[75] = 0.9
     weights[50] = 1e-4
     problem = Problem.with_noise(line, 0.5)
-    found = read_off(weights, problem.range.reduced @ weights, problem)
+    found = extract_sources(weights, problem.range.reduced @ weights, problem)
     assert [round(s.weight, 6) for s in found] == [0.9, 0.6]
     assert found[0].at == pytest.approx(0.76)
     assert found[1].at == pytest.approx(0.245, abs=0.0051)
@@ -86,7 +95,7 @@ def test_the_radius_grows_with_the_noise(line: HeatLine) -> None:
     weights = np.zeros(100)
     weights[50] = 1.0
     problems = [Problem.with_noise(line, sigma) for sigma in (0.05, 0.2, 0.8)]
-    radii = [read_off(weights, p.range.reduced @ weights, p)[0].radius for p in problems]
+    radii = [extract_sources(weights, p.range.reduced @ weights, p)[0].radius for p in problems]
     assert radii == sorted(radii)
     assert radii[0] < radii[2]
 
@@ -114,7 +123,7 @@ def test_sources_on_a_plane_have_coordinates_and_on_a_graph_names() -> None:
 
 def test_the_share_of_frames_in_which_a_source_is_noticed_is_right(line: HeatLine) -> None:
     problem = Problem.with_noise(line, 2.0)
-    predicted = noticed(problem)[49]
+    predicted = detection_probability(problem)[49]
     readings = line.apply(sources(line, [0.5])) + 2.0 * np.random.default_rng(6).standard_normal((1500, 50))
     seen = np.mean([status is not Status.EMPTY for status in recover(readings, line, sigma=2.0).status])
     assert 0.3 < predicted < 0.99

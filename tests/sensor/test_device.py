@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cloakwork.privacy import noise_table
 from cloakwork.sensor import noise as device_noise
-from cloakwork.sensor.device import FARTHEST, MOST_STEPS, SPENT, TAKE, WAIT, Device
+from cloakwork.sensor.device import FARTHEST, MAX_STEPS, SPENT, TAKE, WAIT, Device
 from cloakwork.sensor.errors import RandomError, StateError, TableError
 from cloakwork.sensor.keystream import EPOCH, ratchet, sequence, split, stream_key, words
 from cloakwork.sensor.state import COPIES, unpack
@@ -89,10 +89,10 @@ def test_a_reading_is_rounded_once_and_exactly(numerator: int, denominator: int,
     device.config = {"step": list(step.as_integer_ratio()), "fallback": 7, "values": 0}
     ideal = Fraction(numerator, denominator) / Fraction(step)
     steps = device._steps((numerator, denominator))
-    if abs(ideal) < MOST_STEPS:
+    if abs(ideal) < MAX_STEPS:
         assert abs(steps - ideal) <= Fraction(1, 2)
     else:
-        assert abs(steps) == MOST_STEPS
+        assert abs(steps) == MAX_STEPS
     assert device._steps(None) == 7
 
 

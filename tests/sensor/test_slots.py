@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakwork.sensor.slots import MOST_RUNS, Slots
+from cloakwork.sensor.slots import MAX_RUNS, Slots
 
 
 def spent(used: list[int], window: int) -> int:
@@ -28,7 +28,7 @@ def test_no_stretch_of_window_slots_holds_more_than_allowed(
         used += range(slot, slot + taken)
         slots = Slots(slots.runs, window, allowed)  # as after a start from the storage
     assert spent(used, window) <= allowed
-    assert len(slots.runs) <= MOST_RUNS
+    assert len(slots.runs) <= MAX_RUNS
 
 
 @given(gaps=st.lists(st.integers(1, 12), min_size=1, max_size=60), window=st.integers(1, 40), allowed=st.integers(1, 9))
@@ -39,7 +39,7 @@ def test_the_budget_is_used_in_full_while_there_are_few_runs(gaps: list[int], wi
     for gap in gaps:
         slot += gap
         room = sum(slot - window < one for one in used) < allowed
-        assert slots.take(slot, 1) == room or len(slots.runs) == MOST_RUNS
+        assert slots.take(slot, 1) == room or len(slots.runs) == MAX_RUNS
         used += [slot] if slots.last == slot else []
 
 
@@ -54,7 +54,7 @@ def test_forgetting_gaps_never_allows_too_many_slots() -> None:
     slots = Slots([], 10_000, 5000)
     for slot in range(0, 6000, 2):
         slots.take(slot, 1)
-    assert len(slots.runs) <= MOST_RUNS
+    assert len(slots.runs) <= MAX_RUNS
     assert slots.used(6000) >= 3000
 
 

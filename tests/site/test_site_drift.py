@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cloakwork.cli.planned_accuracy import cost_of_drift, drift_sentences, share_noticed, window_limits
+from cloakwork.cli.planned_accuracy import cost_of_drift, drift_sentences, share_detected, window_limits
 from cloakwork.errors import SiteError
 from cloakwork.physics import Drift, Heat, HeatLine, whitener
 from cloakwork.privacy import Cloak
@@ -102,7 +102,7 @@ def test_the_plan_states_what_drift_costs() -> None:
     cloak = site.cloak()
     cost, bounds = cost_of_drift(site, cloak), window_limits(cloak)
     assert bounds is not None
-    assert cost.noticed < share_noticed(cloak)
+    assert cost.noticed < share_detected(cloak)
     assert cost.average_emd is not None
     assert cost.average_emd > bounds.average_emd
     assert len(drift_sentences(site, cloak, bounds)) == 1

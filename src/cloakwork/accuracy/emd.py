@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, frames
 from cloakwork._compile import compiled
-from cloakwork.errors import MeasureError
+from cloakwork.errors import IncompatibleMapsError
 from cloakwork.physics import Metric, Space
 
 CRUMB = 1e-15  # of the total weight: less is not moved
@@ -31,7 +31,7 @@ def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
     0.5
     """
     if not isinstance(space, Space):
-        raise MeasureError(f"space={space!r}: give the space of a model, such as line.space.", space=space)
+        raise IncompatibleMapsError(f"space={space!r}: give the space of a model, such as line.space.", space=space)
     difference = _normalised("first", first, space) - _normalised("second", second, space)
     if space.metric is Metric.LINE:
         return float(np.abs(np.cumsum(difference)[:-1]) @ space.lengths)
@@ -43,7 +43,9 @@ def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
     else:
         cost = _flow(difference, space.pairs, space.lengths, givers=len(space))
     if cost < 0:
-        raise MeasureError("the maps have weight in unconnected parts: their distance is undefined.", space=space)
+        raise IncompatibleMapsError(
+            "the maps have weight in unconnected parts: their distance is undefined.", space=space
+        )
     return cost
 
 
@@ -71,9 +73,9 @@ def _difference(first: ArrayLike, second: ArrayLike) -> FloatArray:
 
 
 def _single_map(name: str, values: ArrayLike, places: int) -> FloatArray:
-    weights = frames(name, values, places, error=MeasureError)
+    weights = frames(name, values, places, error=IncompatibleMapsError)
     if weights.ndim != 1:
-        raise MeasureError(f"the {name} map has shape {weights.shape}: give one map.", shape=weights.shape)
+        raise IncompatibleMapsError(f"the {name} map has shape {weights.shape}: give one map.", shape=weights.shape)
     return weights
 
 
@@ -81,10 +83,12 @@ def _normalised(name: str, values: ArrayLike, space: Space) -> FloatArray:
     weights = _single_map(name, values, len(space))
     if weights.min() < 0:
         place = int(weights.argmin())
-        raise MeasureError(f"the {name} map has a negative weight at place {place}.", place=place)
+        raise IncompatibleMapsError(f"the {name} map has a negative weight at place {place}.", place=place)
     largest = float(weights.max())
     if largest <= 0:
-        raise MeasureError(f"the {name} map is empty: see the status of its recovery for the reason.", map=name)
+        raise IncompatibleMapsError(
+            f"the {name} map is empty: see the status of its recovery for the reason.", map=name
+        )
     scaled = weights / largest  # so the sum cannot overflow
     return np.asarray(scaled / scaled.sum())
 
@@ -93,7 +97,9 @@ def _transport(difference: FloatArray, fewer: IntArray, more: IntArray, space: S
     """Carry weight between places at their distance."""
     if len(fewer) * len(more) > MAX_PAIRS:
         pairs = len(fewer) * len(more)
-        raise MeasureError(f"{pairs:,} pairs of places differ: drop small weights from the maps first.", pairs=pairs)
+        raise IncompatibleMapsError(
+            f"{pairs:,} pairs of places differ: drop small weights from the maps first.", pairs=pairs
+        )
     if not len(fewer):
         return 0.0
     distances = np.stack([space.distances(int(place))[more] for place in fewer])

@@ -14,7 +14,7 @@ from cloakwork.auditing.curve import NO_CURVE, CurveBand, PrivacyCurve
 from cloakwork.auditing.events import Claim
 from cloakwork.auditing.independence import IndependenceCheck
 from cloakwork.auditing.portfolio import portfolio
-from cloakwork.auditing.reports import MOST_NUMBERS, RUN, Reader, ReportPair
+from cloakwork.auditing.reports import MAX_NUMBERS, RUN, Reader, ReportPair
 from cloakwork.errors import InputError
 
 Mechanism: TypeAlias = Callable[[int, int, np.random.Generator], ArrayLike]
@@ -23,7 +23,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 ANNOUNCED = 1_000  # reports before a violation is announced: with fewer, dependent reports pass unnoticed
 FEWEST_REPORTS = 300
 _FIRST, _LEAST = 200, 100  # reports to learn from before the first bet; the smallest batch
-_GROWTH, _MOST_ROWS = 0.25, 1 << 15
+_GROWTH, _MAX_ROWS = 0.25, 1 << 15
 NEVER_PROOF = (
     "No audit can verify a claim. Not excluded: other events, other inputs, leaks too small for this many reports, and "
     "a mechanism that behaves differently when it is not watched."
@@ -245,7 +245,7 @@ def _witness(book: Book, reader: Reader, past: ReportPair) -> Witness:
 
 
 def _batch_size(used: int, ceiling: int, width: int) -> int:
-    most, left = min(_MOST_ROWS, max(_LEAST, MOST_NUMBERS // width)), ceiling - used
+    most, left = min(_MAX_ROWS, max(_LEAST, MAX_NUMBERS // width)), ceiling - used
     size = min(max(_LEAST, int(_GROWTH * used)) // RUN * RUN, most, left)
     return left if left - size < RUN else size  # fewer would be no run
 

@@ -22,7 +22,7 @@ _TAILS = np.array([0.0005, 0.001, 0.002, 0.005, 0.01])
 COARSE = np.unique(np.concatenate([_TAILS, 1 - _TAILS, np.linspace(0.0, 1.0, 40)]))
 FINE = np.linspace(0.0, 1.0, 1024)
 _EXTREMES = 64
-_MOST_VALUES = 4_096
+_MAX_VALUES = 4_096
 _SHOWN = 6
 _REACH = np.linspace(-8.0, 8.0, 641)  # standard deviations
 
@@ -146,7 +146,7 @@ def cut(feature: Feature, past: ReportPair, levels: FloatArray) -> Cells:
 def values_of(feature: Feature, past: ReportPair) -> Cells:
     """Return a cell for each of the most frequent values."""
     values, number = np.unique(np.concatenate([reports.measure(feature) for reports in past]), return_counts=True)
-    return Cells(feature, np.sort(values[np.argsort(-number, kind="stable")[:_MOST_VALUES]]), exact=True)
+    return Cells(feature, np.sort(values[np.argsort(-number, kind="stable")[:_MAX_VALUES]]), exact=True)
 
 
 def half_line(feature: Feature, past: ReportPair, claim: Claim) -> Choice:

@@ -11,10 +11,10 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.auditing.reports import RUN, Feature, ReportPair, Reports
 
 SCREEN = 1_000  # reports that a first look at many features takes
-MOST_ENTRIES = 16
+MAX_ENTRIES = 16
 _FEW_ENTRIES = 4
 MIX = np.uint64(0x9E3779B97F4A7C15)
-_MOST_STEPS = 1e6  # beyond these, rounding errors look like points between those of a lattice
+_MAX_STEPS = 1e6  # beyond these, rounding errors look like points between those of a lattice
 _SUMMARIES: dict[str, Callable[[FloatArray], NDArray[Any]]] = {
     "the largest entry": lambda rows: np.where(np.isnan(rows), -np.inf, rows).max(axis=1),
     "the smallest entry": lambda rows: np.where(np.isnan(rows), np.inf, rows).min(axis=1),
@@ -47,7 +47,7 @@ def entry(index: int, width: int) -> Feature:
 
 def entries(past: ReportPair) -> list[Feature]:
     """Return the entries that differ most between the inputs."""
-    return [entry(index, past.x.width) for index in map(int, differing(past, MOST_ENTRIES))]
+    return [entry(index, past.x.width) for index in map(int, differing(past, MAX_ENTRIES))]
 
 
 def differences(past: ReportPair) -> list[Feature]:
@@ -59,8 +59,8 @@ def differences(past: ReportPair) -> list[Feature]:
         with np.errstate(all="ignore"):
             related = np.abs(np.nan_to_num(np.corrcoef(np.where(np.isfinite(rows), rows, 0.0).T)))
         i, j = np.triu_indices(len(related), 1)
-        best = np.argsort(-related[i, j], kind="stable")[: MOST_ENTRIES // 2]
-        both = [*((int(i[k]), int(j[k])) for k in best), *((k, k + 1) for k in range(MOST_ENTRIES // 2 - 1))]
+        best = np.argsort(-related[i, j], kind="stable")[: MAX_ENTRIES // 2]
+        both = [*((int(i[k]), int(j[k])) for k in best), *((k, k + 1) for k in range(MAX_ENTRIES // 2 - 1))]
     return [_difference(i, j) for i, j in dict.fromkeys(both)]
 
 
@@ -106,7 +106,7 @@ class ReportLattice:
             return
         for parts in (1, 2, 3, 4):
             steps = (different - different[0]) * parts / smallest
-            if steps[-1] < _MOST_STEPS and (np.abs(steps - np.round(steps)) < 0.01).all():
+            if steps[-1] < _MAX_STEPS and (np.abs(steps - np.round(steps)) < 0.01).all():
                 self.spacing, self.origin = smallest / parts, float(different[0])
                 return
 

@@ -12,12 +12,12 @@ from cloakwork._checks import FloatArray
 from cloakwork.auditing.features import MIX, ReportLattice, code, entry_name
 from cloakwork.auditing.reports import ReportPair
 
-MOST_LAGS, NEAR = 2_000, 32
+MAX_LAGS, NEAR = 2_000, 32
 _LEVEL, _SECOND_LEVEL = 1e-4, 1e-3  # of all tests of an audit together; of the look before a violation is announced
 _STRICT = math.log(2e9 / _LEVEL)  # an audit makes fewer than 1e9 tests
-_MOST_ENTRIES = 6
+_MAX_ENTRIES = 6
 _CUTS = np.linspace(0.0, 1.0, 257)[1:-1]
-_SPANS = 2 ** np.arange(1, MOST_LAGS.bit_length() - 1)
+_SPANS = 2 ** np.arange(1, MAX_LAGS.bit_length() - 1)
 _STRETCH = 64  # reports in a row, which do not come again among independent ones
 _SAME_NOISE = "the same noise seems to have been used for both"
 
@@ -54,7 +54,7 @@ class IndependenceCheck:
             ranks = [self._ranks(f"{name} {database}", column) for database, column in enumerate(values)]
             self._numbers[name].add(*ranks)
             self._numbers[f"the size of {name}"].add(*(np.abs(rank - 0.5) for rank in ranks))
-        few = range(min(pair.x.width, _MOST_ENTRIES))
+        few = range(min(pair.x.width, _MAX_ENTRIES))
         self._lattices = self._lattices or [ReportLattice(pair.x.values[:, index]) for index in few]
         for index, lattice in enumerate(self._lattices):
             bits = [(lattice.places(reports, index) & np.uint64(1)).astype(np.float64) for reports in pair]
@@ -76,7 +76,7 @@ class IndependenceCheck:
         tests = 16 * NEAR * len(watched) + len(self._equal)
         exponent = math.log(2 * tests / _SECOND_LEVEL) if again else _STRICT
         for name, series in watched.items():
-            for what in series.far(name, exponent, NEAR if again else MOST_LAGS, in_a_row=digits):
+            for what in series.far(name, exponent, NEAR if again else MAX_LAGS, in_a_row=digits):
                 return what
         for what, (equal, expected) in () if digits else self._equal.items():
             if abs(equal - expected) > math.sqrt(4 * expected * exponent) + 2 * exponent:
@@ -134,7 +134,7 @@ class _Series:
     def __init__(self) -> None:
         self._latest = [np.empty(0), np.empty(0)]
         self._total, self._size = np.zeros(2), 0
-        self._products, self._spread = np.zeros((2, 2, MOST_LAGS + 1)), np.zeros((2, 2))
+        self._products, self._spread = np.zeros((2, 2, MAX_LAGS + 1)), np.zeros((2, 2))
         self._in_a_row = np.zeros((2, 2))  # sums of products of three and of four, on each input
         self._largest = 0.0
 
@@ -144,19 +144,19 @@ class _Series:
         # less the mean of all calls, not of this one: a change from call to call must show
         centred = [part - mean for part, mean in zip(values, self._total / self._size, strict=True)]
         every = [np.concatenate(parts) for parts in zip(self._latest, centred, strict=True)]
-        length = fft.next_fast_len(len(every[0]) + MOST_LAGS, real=True)
+        length = fft.next_fast_len(len(every[0]) + MAX_LAGS, real=True)
         spectra = [fft.rfft(part, length).conj() for part in every]
         self._largest = max(self._largest, *(float(np.abs(part).max()) for part in centred))
         for now, part in enumerate(centred):
             new = fft.rfft(np.concatenate([np.zeros_like(self._latest[now]), part]), length)
             for before in (0, 1):
-                products = fft.irfft(new * spectra[before], length)[: MOST_LAGS + 1]
+                products = fft.irfft(new * spectra[before], length)[: MAX_LAGS + 1]
                 products[: 1 if now <= before else 0] = 0.0  # nothing with itself, and each pair once
                 self._products[now, before] += products
                 self._spread[now, before] += len(part) * float((part**2).mean() * (centred[before] ** 2).mean())
             pairs = part[1:] * part[:-1]
             self._in_a_row[now] += (pairs[1:] * part[:-2]).sum(), (pairs[2:] * pairs[:-2]).sum()
-        self._latest = [part[-MOST_LAGS:] for part in every]
+        self._latest = [part[-MAX_LAGS:] for part in every]
 
     def far(self, name: str, exponent: float, most: int, *, in_a_row: bool) -> Iterator[str]:
         """Yield the products that are further from 0 than chance explains, in words."""
@@ -182,7 +182,7 @@ def _columns(pair: ReportPair, *, words: bool) -> dict[str, list[FloatArray]]:
     width = pair.x.width
     if width == 1:
         return {"the output": [r.codes[:, 0].astype(float) if words else r.values[:, 0] for r in pair]}
-    found = {f"entry {k}": [reports.values[:, k] for reports in pair] for k in range(min(width, _MOST_ENTRIES))}
+    found = {f"entry {k}": [reports.values[:, k] for reports in pair] for k in range(min(width, _MAX_ENTRIES))}
     found["entry 0 minus entry 1"] = [reports.values[:, 0] - reports.values[:, 1] for reports in pair]
     return {**found, "the sum of the entries": [reports.values.sum(axis=1) for reports in pair]}
 

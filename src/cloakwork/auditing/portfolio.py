@@ -13,7 +13,7 @@ from cloakwork.auditing.events import (
     some_values,
 )
 from cloakwork.auditing.features import (
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     OUTPUT,
     differences,
     differing,
@@ -75,6 +75,6 @@ def _of_rows(past: ReportPair, claim: Claim, *, whole: bool) -> Iterator[Bet]:
     yield Bet("entries, extremes, sums and counts", 4.0, best_of(single, [half_line, ranges], past, claim))
     yield Bet("differences of entries", 2.0, best_of(differences(past), [half_line, ranges], past, claim))
     yield Bet("normal half-lines of entries", 1.0, best_of(single, [normal_half_line], past, claim))
-    few = map(int, differing(past, MOST_ENTRIES // 2))
+    few = map(int, differing(past, MAX_ENTRIES // 2))
     digits = [feature for index in few for feature in low_bits(index, width, whole=whole)]
     yield Bet("last digits of entries", 0.5, best_of(digits, [ranges], past, claim))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frozen, not_negative, positive, rounded_down
+from cloakwork._checks import FloatArray, IntArray, count, not_negative, positive, read_only, rounded_down
 from cloakwork.errors import InputError
 
 Mechanism: TypeAlias = Callable[[Any, int, np.random.Generator], ArrayLike]
@@ -16,9 +16,9 @@ Mechanism: TypeAlias = Callable[[Any, int, np.random.Generator], ArrayLike]
 
 CONFIDENCE = 2 / 3
 LARGEST_EPSILON = 300.0
-LEAST_GAP = 1e-12
+MIN_GAP = 1e-12
 _CHUNK = 1 << 18
-_MOST_QUERIES = 10**15
+_MAX_QUERIES = 10**15
 _ROUNDING = 1e-12
 
 
@@ -82,7 +82,7 @@ class Pair:
             array = np.asarray(values, dtype=np.float64)
             if array.ndim != 1 or len(array) < 2 or not (array >= 0).all() or not abs(array.sum() - 1) < 1e-9:
                 raise InputError(f"{name}: give 2 or more probabilities that sum to 1.", given=values)
-            object.__setattr__(self, name, frozen(array / array.sum()))
+            object.__setattr__(self, name, read_only(array / array.sum()))
         if len(self.zero) != len(self.one):
             raise InputError("zero and one: give both on the same outcomes.", zero=len(self.zero), one=len(self.one))
 
@@ -136,7 +136,7 @@ def binned(mechanism: Mechanism, edges: ArrayLike) -> Mechanism:
 
 def count_outcomes(mechanism: Mechanism, database: Any, size: int, n: int, rng: np.random.Generator) -> IntArray:
     """Count each of the n outcomes among `size` answers; a method `counts` is asked for all at once."""
-    if size > _MOST_QUERIES:
+    if size > _MAX_QUERIES:
         raise InputError(f"{size:,} queries are needed, which cannot be made. Ask for a larger alpha.", size=size)
     at_once = getattr(mechanism, "counts", None)
     if callable(at_once):
@@ -184,7 +184,7 @@ def checked_epsilon(epsilon: float) -> float:
 
 def checked_gap(delta: float, alpha: float) -> float:
     """Return `alpha` as a float, refused unless 0 <= delta < delta + alpha < 1."""
-    if not (0 <= delta < 1 and LEAST_GAP <= alpha < 1 and delta + alpha < 1):
+    if not (0 <= delta < 1 and MIN_GAP <= alpha < 1 and delta + alpha < 1):
         raise InputError(
             f"delta={delta!r} with alpha={alpha!r}: give delta from 0 and alpha above 0 so that their sum is below 1.",
             delta=delta,

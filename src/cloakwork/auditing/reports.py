@@ -18,7 +18,7 @@ Draw: TypeAlias = Callable[[int, int], ArrayLike]
 """Called with (database, size): `size` new reports on input 0 or 1. Every adapter is one of these."""
 
 RUN = 4  # consecutive reports that are examined together
-MOST_ROWS, MOST_NUMBERS = 1 << 16, 1 << 20  # remembered on each input
+MAX_ROWS, MAX_NUMBERS = 1 << 16, 1 << 20  # remembered on each input
 _WORD, _LOW = (1 << 64) - 1, (1 << 32) - 1
 
 
@@ -84,7 +84,7 @@ class ReportPair(NamedTuple):
 
     def followed_by(self, more: "ReportPair") -> "ReportPair":
         """Return both together, without the oldest where they are more than the auditor remembers."""
-        keep = slice(-max(2_000, min(MOST_ROWS, MOST_NUMBERS // self.x.width)), None)
+        keep = slice(-max(2_000, min(MAX_ROWS, MAX_NUMBERS // self.x.width)), None)
         return ReportPair(
             *(
                 Reports(np.concatenate([a.values, b.values])[keep], np.concatenate([a.codes, b.codes])[keep])

@@ -6,7 +6,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.auditing.features import differing
 from cloakwork.auditing.reports import Feature, ReportPair, Reports
 
-_MOST_ENTRIES, _MOST_ROWS = 48, 20_000
+_MAX_ENTRIES, _MAX_ROWS = 48, 20_000
 _FEW = 6  # entries of which products are taken
 _SHOWN = 8
 _FURTHEST = 8.0
@@ -20,8 +20,8 @@ def learn_score(past: ReportPair) -> Feature:
     Newton's method on sum log(1 + exp(-s_i w'f_i)) + |w|^2 / 2, on at most 20,000 reports of each input. Each entry is
     centred and scaled first, and clipped at 8 standard deviations.
     """
-    columns = differing(past, _MOST_ENTRIES)
-    sides = [reports.values[:_MOST_ROWS, columns] for reports in past]
+    columns = differing(past, _MAX_ENTRIES)
+    sides = [reports.values[:_MAX_ROWS, columns] for reports in past]
     rows = np.concatenate(sides)
     numbers = np.where(np.isfinite(rows), rows, np.nan)
     with np.errstate(all="ignore"):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cloakwork.fitting import WalkFit
 
 INK, ACCENT, WARM = "#222222", "#b3261e", "OrRd"
-MOST_DRAWN_NODES = 400
+MAX_DRAWN_NODES = 400
 PALE = 20.0  # times the weight of one source spread over all places: below, nothing has the full colour
 COLOURS = ("#1f5fa8", "#1b7837", "#762a83", "#8c510a", "#01665e", "#ad1457")  # of tracks, legible on a warm map
 FAINTEST = 0.08
@@ -212,7 +212,7 @@ def cross(axes: Any, at: Sequence[float], colour: str = ACCENT) -> None:
 
 def _network(axes: Any, physics: Physics, weights: FloatArray) -> dict[int, Sequence[float]]:
     space = physics.space
-    if len(space) > MOST_DRAWN_NODES:
+    if len(space) > MAX_DRAWN_NODES:
         order = np.argsort(weights)[::-1][:20][::-1]
         axes.barh([space.name(int(k)) for k in order], weights[order], color="#e07b39")
         axes.set_title(f"Recovered map: the 20 heaviest of {len(space):,} places")

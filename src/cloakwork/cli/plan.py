@@ -20,7 +20,7 @@ from cloakwork.cli.planned_accuracy import (
     over_time,
     print_over_time,
     seen_sensors,
-    share_noticed,
+    share_detected,
     stay_rows,
     stay_values,
     unit_of_length,
@@ -133,7 +133,7 @@ def plan_values(
         "mu": cloak.profile.mu,
         "design": {"kind": str(cloak.design), **achieved(cloak.design_report)},
         "stay": stay_values(cloak),
-        "noticed": share_noticed(cloak),
+        "noticed": share_detected(cloak),
         "drift": None if site.drift is None else asdict(cost_of_drift(site, cloak)),
         "limits": None if bounds is None else _limit_values(cloak, bounds),
         "estimator": _estimator(site),
@@ -177,7 +177,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
         (f"{cloak.noise.title()} noise of a reading, sigma", spread_of(cloak.sigmas) + unit),
         *stay_rows(cloak, unit),
         ("largest reading of one source", f"{cloak.physics.peak:.4g}{unit}"),
-        ("frames that detect a lone source", f"{100 * share_noticed(cloak):.0f} %"),
+        ("frames that detect a lone source", f"{100 * share_detected(cloak):.0f} %"),
         ("step of the hardware", "none" if site.resolutions is None else spread_of(site.resolutions) + unit),
         *(
             ("noise floor of the sensors, at least", spread_of(own) + unit)
@@ -207,7 +207,7 @@ def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: li
             say(f"- {sentence}")
         say(f"- Recovery will use {_estimator(site)}.\n")
     print_over_time(cloak, over)
-    if share_noticed(cloak) < 0.5:
+    if share_detected(cloak) < 0.5:
         follow = "" if site.not_followed else "Following sources through many frames finds more: --sweep simulates it. "
         say(f"Note: a frame alone misses most lone sources. {follow}A larger epsilon or a smaller alpha helps.\n")
 

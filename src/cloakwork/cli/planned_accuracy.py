@@ -10,7 +10,7 @@ from cloakwork.accuracy import Limits, bayes_risk, limits
 from cloakwork.cli.output import say, table
 from cloakwork.physics import Drift, FloorPlan, Physics
 from cloakwork.privacy import Cloak, NoiseLaw, Profile, Scope
-from cloakwork.recovery import Problem, noticed, samples_locally
+from cloakwork.recovery import Problem, detection_probability, samples_locally
 from cloakwork.site import Schedule, Site, clock_ms
 
 FOUND = 0.999  # once a source is found this often, more readings are not simulated
@@ -34,7 +34,7 @@ class CostOfDrift:
 def cost_of_drift(site: Site, cloak: Cloak) -> CostOfDrift:
     """Limits for a lone source from one frame and from one window, with unknown offsets."""
     bounds = window_limits(cloak, site.drift)
-    return CostOfDrift(share_noticed(cloak, site.drift), None if bounds is None else bounds.average_emd)
+    return CostOfDrift(share_detected(cloak, site.drift), None if bounds is None else bounds.average_emd)
 
 
 def drift_sentences(site: Site, cloak: Cloak, bounds: Limits | None) -> list[str]:
@@ -43,7 +43,7 @@ def drift_sentences(site: Site, cloak: Cloak, bounds: Limits | None) -> list[str
         return []
     cost, unit = cost_of_drift(site, cloak), f" {unit_of_length(cloak.physics)}".rstrip()
     alone = f"detects a lone source in {100 * cost.noticed:.0f} % of cases"
-    alone += f" instead of {100 * share_noticed(cloak):.0f} %"
+    alone += f" instead of {100 * share_detected(cloak):.0f} %"
     if bounds is not None and cost.average_emd is not None:
         alone += (
             f", and a window alone locates it no better than to {rounded_down(cost.average_emd, 2)}{unit} on average "
@@ -60,10 +60,14 @@ def drift_sentences(site: Site, cloak: Cloak, bounds: Limits | None) -> list[str
     return sentences
 
 
-def share_noticed(cloak: Cloak, drift: Drift | None = None) -> float:
+def share_detected(cloak: Cloak, drift: Drift | None = None) -> float:
     """The share of frames in which a lone unit source at a typical place is detected at all."""
     offsets = None if drift is None else drift.on(cloak.physics)
-    return float(np.median(noticed(Problem.with_noise(cloak.physics, cloak.total_sigmas, cloak.roundings, offsets))))
+    return float(
+        np.median(
+            detection_probability(Problem.with_noise(cloak.physics, cloak.total_sigmas, cloak.roundings, offsets))
+        )
+    )
 
 
 def window_limits(cloak: Cloak, drift: Drift | None = None) -> Limits | None:
@@ -128,7 +132,7 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
             found = right >= FOUND and spans
             risk = None if found else bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=math.ceil(worth))
             right, mean = (risk.right_place, risk.mean_distance) if risk else (1.0, 0.0)
-        epsilon = cloak.over(readings).epsilon(cloak.delta)
+        epsilon = cloak.compose(readings).epsilon(cloak.delta)
         less = None if std is None else std * math.sqrt(within / worth)
         stay, together = _stay(cloak, readings), _together(cloak, readings)
         spans.append(OverTime(name, readings, epsilon if spans else cloak.epsilon, right, mean, less, stay, together))
@@ -138,7 +142,7 @@ def over_time(site: Site, cloak: Cloak, schedule: Schedule, bounds: Limits | Non
 def _together(cloak: Cloak, readings: int) -> float | None:
     if cloak.scope is Scope.NETWORK:
         return None
-    return cloak.over(readings * cloak.observers).epsilon(cloak.delta)
+    return cloak.compose(readings * cloak.observers).epsilon(cloak.delta)
 
 
 def _stay(cloak: Cloak, readings: int) -> float | None:

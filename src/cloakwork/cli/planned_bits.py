@@ -38,7 +38,7 @@ def bits_over_time(site: BitSite, plan: BitPlan) -> list[BitsOverTime]:
     for name, seconds in HORIZONS:
         if seconds > window:
             readings = plan.schedule.most(clock_ms(seconds))
-            spans.append((name, readings, flip.over(readings, flip.delta)))
+            spans.append((name, readings, flip.compose(readings, flip.delta)))
     return [BitsOverTime(*span) for span in spans]
 
 

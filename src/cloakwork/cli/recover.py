@@ -36,7 +36,7 @@ from cloakwork.recovery import EXISTS
 from cloakwork.site import Site, load_site
 
 BATCH = 512
-MOST_SMOOTHED = 1000  # frames that are judged all together
+MAX_SMOOTHED = 1000  # frames that are judged all together
 STOPPED = (
     "stopped, nothing written. To be able to stop and go on, give --out with the name of a folder: it gets the "
     "results part by part"
@@ -152,9 +152,9 @@ def _recovered(
 ) -> Iterator[FrameRecovery]:
     """Follow sources if there are several frames: through all together, or with a lag if they are too many."""
     source = iter(frames.source)
-    first = [] if alone or not site.follows else list(islice(source, MOST_SMOOTHED + 1))
+    first = [] if alone or not site.follows else list(islice(source, MAX_SMOOTHED + 1))
     live = site.samples_locally  # no moment is judged from later frames
-    if 1 < len(first) <= MOST_SMOOTHED and not live:
+    if 1 < len(first) <= MAX_SMOOTHED and not live:
         summary.followed = True
         with bar("following") as progress:
             yield from smoothed_frames(first, site, cloak, progress)

@@ -99,11 +99,11 @@ def _sections(site: Site, plan: Plan, cloak: Cloak, texts: dict[str, Any]) -> _S
         "period": _duration(plan.schedule.period_ms / 1000, texts),
         "window": _duration(window, texts),
         "alpha": _decimal(alpha, texts),
-        "right": _percent(cloak.over(cloak.readings_per_window).right, texts),
+        "right": _percent(cloak.compose(cloak.readings_per_window).best_test_accuracy, texts),
     }
     if cloak.stay is not None and site.spec.privacy.stay is not None:
         values["stay"] = _duration(site.spec.privacy.stay.length, texts)
-        values["stay_right"] = _percent(Profile(cloak.stay_mu(cloak.stay.readings)).right, texts)
+        values["stay_right"] = _percent(Profile(cloak.stay_mu(cloak.stay.readings)).best_test_accuracy, texts)
 
     def text(key: str) -> str:
         return escape(_of_number(texts[key], sensors).format(**values))
@@ -139,7 +139,7 @@ def _bit_sections(site: BitSite, plan: FrozenPlan, texts: dict[str, Any]) -> _Se
         "period": _duration(plan.schedule.period_ms / 1000, texts),
         "window": _duration(window, texts),
         "wrong": _decimal(f"{math.floor(1000 * flip.other) / 10:g}", texts),
-        "right": _percent(flip.right(flip.readings_per_window), texts),
+        "right": _percent(flip.best_test_accuracy(flip.readings_per_window), texts),
         "shared": flip.sensors,
     }
 
@@ -153,7 +153,7 @@ def _bit_sections(site: BitSite, plan: FrozenPlan, texts: dict[str, Any]) -> _Se
         shown=[escape(line) for line in texts["bits_shown"]],
         heads=texts["bits_time_heads"],
         rows=[
-            (name, f"{_percent(flip.right(count), texts)} %")
+            (name, f"{_percent(flip.best_test_accuracy(count), texts)} %")
             for name, count in _spans(window, flip.readings_per_window, plan, texts)
         ],
         note=text("bits_time_note"),
@@ -210,7 +210,7 @@ def _right(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:
 
     It sees all sensors. A claim about one of them holds for each, and these add up.
     """
-    return _percent(cloak.over(readings * cloak.observers).right, texts)
+    return _percent(cloak.compose(readings * cloak.observers).best_test_accuracy, texts)
 
 
 def _percent(right: float, texts: dict[str, Any]) -> str:

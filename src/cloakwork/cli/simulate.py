@@ -71,7 +71,7 @@ def simulate(
     note(f"wrote {counted(frames * len(ids), 'reading')} of {counted(frames, 'frame')} to {out}")
     if frames > cloak.readings_per_window:
         windows = -(-frames // cloak.readings_per_window)
-        total = cloak.profile.times(windows).epsilon(cloak.delta)
+        total = cloak.profile.compose(windows).epsilon(cloak.delta)
         both = f"{counted(frames, 'frame')} are {counted(windows, 'window')}"
         note(f"{both}, with a total epsilon of {total:.3g} at delta {cloak.delta:g}")
     if truth is not None:
@@ -132,7 +132,7 @@ def _simulate_bits(
                 write([scale.row(seq * site.schedule.period_ms, sensor, seq, value) for sensor, value in columns])
     note(f"wrote {counted(frames * len(bits), 'report')} of {counted(frames, 'frame')} to {out}")
     if frames > site.flip.readings_per_window:
-        epsilon = site.flip.over(frames, site.flip.delta)
+        epsilon = site.flip.compose(frames, site.flip.delta)
         note(f"{counted(frames, 'frame')} have a total epsilon of {epsilon:.3g} at delta {site.flip.delta:g}")
 
 

@@ -18,10 +18,10 @@ from cloakwork.recovery import recover
 
 PATIENCE_S = 60.0  # that following sources may take
 GROWTH = 100  # from one number of frames to the next, while there is time
-MOST_FRAMES = 9_999  # that are asked for: more than there is time for
+MAX_FRAMES = 9_999  # that are asked for: more than there is time for
 FRAMES_AT_ONCE = 500
-MOST_READINGS = 200_000  # of one that does not
-MOST_ATTACKS = 32
+MAX_READINGS = 200_000  # of one that does not
+MAX_ATTACKS = 32
 
 
 class Span(StrEnum):
@@ -135,7 +135,7 @@ class AttackCache:
     def __init__(self, store: Store, *, clock: Callable[[], int] = unix_ms) -> None:
         self._store = store
         self._clock = clock
-        self._attacks: LRUCache[tuple[str, int, Span, int, int], Attack] = LRUCache(MOST_ATTACKS)
+        self._attacks: LRUCache[tuple[str, int, Span, int, int], Attack] = LRUCache(MAX_ATTACKS)
         self._lock = Lock()
 
     def attack_until(self, site: CollectedSite, until: int | None, span: Span = Span.WINDOW) -> Attack | None:
@@ -146,14 +146,14 @@ class AttackCache:
             return None
         end = newest[0].time if until is None else until
         since, erasures = max(1, end + 1 - span.milliseconds(site)), self._store.erasures(site.name)
-        stored = self._store.frames.times(site.name, since, end + 1, MOST_FRAMES + 1)
+        stored = self._store.frames.times(site.name, since, end + 1, MAX_FRAMES + 1)
         key = (site.name, end, span, sum(frame.sensors for frame in stored), erasures)
         with self._lock:
             for old in [old for old in self._attacks if old[0] == site.name and old[4] != erasures]:
                 del self._attacks[old]  # its readings may have been erased
             if key in self._attacks:
                 return self._attacks[key]
-        most = MOST_FRAMES if site.follows else min(MOST_FRAMES, max(1, MOST_READINGS // len(site.ids)))
+        most = MAX_FRAMES if site.follows else min(MAX_FRAMES, max(1, MAX_READINGS // len(site.ids)))
         times = sorted(frame.time for frame in stored[:most])
         if site.follows:
             found = follow(site, times, partial(self._frames, site), clock=self._clock)

@@ -35,7 +35,7 @@ LONGEST_LAG, SHORTEST_LAG = 10, 2
 OFTEN_MS = 10_000
 FRAMES_AT_ONCE = 256
 LONGEST_REPORT_MS = 86_400_000  # how far back the history of reports is read
-MOST_REPORTS = 10_000
+MAX_REPORTS = 10_000
 OFFLINE = "offline"
 
 
@@ -267,7 +267,7 @@ def unable_sensors(store: Store, site: str, times: Sequence[int], period_ms: int
     reports, judged = store.reports.latest(site), BLOCK * period_ms
     if times and any(report.received > times[0] + judged for report in reports):
         since, until = times[0] - LONGEST_REPORT_MS, times[-1] + judged
-        reports += store.reports.history(site, since=since, until=until, limit=MOST_REPORTS)
+        reports += store.reports.history(site, since=since, until=until, limit=MAX_REPORTS)
     unable: dict[int, set[str]] = {}
     waiting = sorted((report for report in reports if report.state != OFFLINE), key=lambda report: -report.received)
     now: set[str] = set()

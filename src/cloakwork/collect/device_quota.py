@@ -12,7 +12,7 @@ OUTBOX = 100_000  # readings that a device on a computer keeps while the broker 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 WAITED_MS = 31 * DAY_MS  # a broker keeps the queue of a collector for 30 days
 REPEATS = 2  # a clock that is set back stamps a period twice
-MOST_PERIODS = 4096  # whose counts are remembered
+MAX_PERIODS = 4096  # whose counts are remembered
 RELOAD_MS = 10_000  # before the count of a full period is read again: readings may have been erased
 
 SensorName = tuple[str, str]
@@ -56,7 +56,7 @@ class DeviceQuota:
         self._store = store
         self._rules = rules
         self._outbox = outbox
-        self._counts: LRUCache[Period, tuple[Counter[str], int]] = LRUCache(MOST_PERIODS)
+        self._counts: LRUCache[Period, tuple[Counter[str], int]] = LRUCache(MAX_PERIODS)
         self._undated: dict[SensorName, _Allowance] = {}
         self._arrivals: dict[SensorName, _Allowance] = {}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cachetools import FIFOCache
 
-MOST_OPENED = 64  # open frames per sensor that opened them
+MAX_OPENED = 64  # open frames per sensor that opened them
 REMEMBERED = 1024  # closed frames
 
 
@@ -47,7 +47,7 @@ class OpenFrames:
         self._all = (1 << sensors) - 1
         self._sensors = sensors
         self._wait = wait
-        self._most_opened = max(MOST_OPENED, math.ceil(2 * wait / period))
+        self._most_opened = max(MAX_OPENED, math.ceil(2 * wait / period))
         self._open: dict[int, _OpenFrame] = {}
         self._opened = [0] * sensors
         self._offset = 0.0

@@ -14,7 +14,7 @@ from cloakwork.collect.storage import FoundFault, PhysicsCheck, Store
 from cloakwork.recovery import Fault, FaultDetector, FaultKind, Tracker
 
 SAVED_EVERY = 30  # frames; a restarted collector repeats those since then
-MOST_KEPT = 50  # faults, with those that have ended
+MAX_KEPT = 50  # faults, with those that have ended
 CALIBRATE = "Compare the site with its plan; if it has changed for good, run `cloakwork calibrate` and plan again."
 TEXTS = {
     FaultKind.DEAD: "Sensor {0} no longer responds to people. Check that it is powered and uncovered, or replace it.",
@@ -79,7 +79,7 @@ class PhysicsWatch:
                 faults.append(replace(now.pop(fault.sensor), raised=fault.raised))
             else:
                 faults.append(replace(fault, ended=time))
-        return tuple([*faults, *now.values()][-MOST_KEPT:])
+        return tuple([*faults, *now.values()][-MAX_KEPT:])
 
     def _found(self, fault: Fault, time: int) -> FoundFault:
         ids = self._site.ids

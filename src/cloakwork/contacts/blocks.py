@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cloakwork._checks import FloatArray, IntArray, count, frozen, numbers
+from cloakwork._checks import FloatArray, IntArray, count, numbers, read_only
 from cloakwork.contacts.contact_pairs import ReportRates, random_pairs, symmetric
 from cloakwork.errors import InputError
 
@@ -65,8 +65,8 @@ class Blocks:
         parts = np.ones(len(values)) if shares is None else numbers("shares", shares)
         if parts.shape != (len(values),) or not (np.isfinite(parts) & (parts > 0)).all():
             raise InputError(f"shares: give a finite number above 0 for each of {len(values)} groups.", k=len(values))
-        self.matrix: FloatArray = frozen(values.copy())
-        self.shares: FloatArray = frozen(parts / parts.sum())
+        self.matrix: FloatArray = read_only(values.copy())
+        self.shares: FloatArray = read_only(parts / parts.sum())
 
     @property
     def k(self) -> int:
@@ -94,4 +94,4 @@ class Blocks:
             for a in range(self.k)
             for b in range(a, self.k)
         ]
-        return Contacts(frozen(labels), symmetric(np.concatenate(parts), n))
+        return Contacts(read_only(labels), symmetric(np.concatenate(parts), n))

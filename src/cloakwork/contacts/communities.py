@@ -11,7 +11,7 @@ from scipy import sparse, special
 from scipy.cluster.vq import kmeans2
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from cloakwork._checks import FloatArray, IntArray, count, frozen, positive, whole_numbers
+from cloakwork._checks import FloatArray, IntArray, count, positive, read_only, whole_numbers
 from cloakwork.contacts.blocks import Blocks
 from cloakwork.contacts.contact_pairs import ReportRates, checked_network
 from cloakwork.errors import InputError
@@ -125,7 +125,9 @@ def communities(
     limits = np.clip((share_limits(ones, pairs, CONFIDENCE) - rates.lie) / gap, 0.0, 1.0)
     densities = np.where(alone, 0.5, (share - rates.lie) / gap)
     findable = labels is not None or len(snr) > 0
-    return Communities(frozen(groups), frozen(densities), frozen(error), frozen(limits), frozen(snr), findable)
+    return Communities(
+        read_only(groups), read_only(densities), read_only(error), read_only(limits), read_only(snr), findable
+    )
 
 
 def noise_edge(n: int, mean: float, false_alarms: float = FALSE_ALARMS) -> float:

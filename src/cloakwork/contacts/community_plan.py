@@ -84,7 +84,7 @@ class CommunityPlan:
     def explain(self) -> str:
         """Explain in plain sentences what can be found out, and what is hidden."""
         typical = max(1, round((self.n - 1) * self.blocks.density))
-        person = rounded_up(Flip(epsilon=self.epsilon, readings_per_window=1).over(typical, PERSON_DELTA), 3)
+        person = rounded_up(Flip(epsilon=self.epsilon, readings_per_window=1).compose(typical, PERSON_DELTA), 3)
         people = f"from {self.min_n:,.0f} people on" if math.isfinite(self.min_n) else "with no number of people"
         least = f"from epsilon {rounded_up(self.min_epsilon, 3)} on" if math.isfinite(self.min_epsilon) else "never"
         groups = "No method can name the groups"

@@ -39,7 +39,7 @@ MEMORY = "/dev/shm"  # noqa: S108 - the folder made there has a random name
 PREFIX = "cloakwork-demo-"
 KEPT_DAYS = 2.0
 SPEED = 60.0
-MOST_FILES = 4096  # a device holds two files and a connection open, with both of its ends in this process
+MAX_FILES = 4096  # a device holds two files and a connection open, with both of its ends in this process
 LOOK_S = 0.1
 STEPS_OF_A_LAG = 10  # in which people may move while readings follow them
 REMEMBERED_STEPS = 80  # eight lags; what is older counts as the oldest
@@ -303,6 +303,6 @@ def _allow_files() -> None:
         import resource  # noqa: PLC0415 - not everywhere
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        enough = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+        enough = MAX_FILES if hard == resource.RLIM_INFINITY else min(MAX_FILES, hard)
         if soft != resource.RLIM_INFINITY and soft < enough:
             resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))

@@ -23,7 +23,7 @@ ENDING = 15.0
 LOOK_S = 0.1
 Measure = Callable[[int], float]
 log = logging.getLogger(__name__)
-MOST_BEHIND_S = 1.0
+MAX_BEHIND_S = 1.0
 
 
 class SimulatedClock:
@@ -46,7 +46,7 @@ class SimulatedClock:
     def advance(self, milliseconds: int, stopping: Event, *, real: bool = False) -> None:
         """Wait, unless behind, and move the time on; as slowly as real time if `real`."""
         pause = milliseconds / 1000
-        self._due = max(self._due + pause / self.speed, time.monotonic() - MOST_BEHIND_S)
+        self._due = max(self._due + pause / self.speed, time.monotonic() - MAX_BEHIND_S)
         stopping.wait(pause if real else max(0.0, self._due - time.monotonic()))
         self._now += milliseconds
 

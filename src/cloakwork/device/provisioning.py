@@ -17,7 +17,7 @@ from cloakwork.errors import InputError
 from cloakwork.keys import FIRST_SECOND, PRIVATE, DeviceKind, load_keys, open_generation, wire_site
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import NoiseTable, first_offset
-from cloakwork.sensor.device import MOST_STEPS
+from cloakwork.sensor.device import MAX_STEPS
 from cloakwork.sensor.state import COPIES, State
 from cloakwork.site import SHORTEST_MS, BitPlan, Plan, make_schedule
 
@@ -52,9 +52,9 @@ class Provisioned:
 def check_device(plan: Plan | BitPlan, sensor: str, folder: Path) -> None:
     """Refuse a sensor that the plan does not have, one whose baseline no device can send, and a folder in use."""
     steps = plan.noise(sensor).fallback
-    if abs(steps) > MOST_STEPS:
+    if abs(steps) > MAX_STEPS:
         raise InputError(
-            f"the baseline of {sensor} is more than {MOST_STEPS:,} steps: give a coarser resolution.",
+            f"the baseline of {sensor} is more than {MAX_STEPS:,} steps: give a coarser resolution.",
             sensor=sensor,
             steps=steps,
         )

@@ -18,7 +18,7 @@ WORKING = ["online", "spent", "bench"]  # states of a device without a problem
 PEOPLE = "people-present"  # in place of a zone, as the names of alarms are
 PHYSICS, CLAIM, AWAY = "physics-changed", "claim-at-risk", "sensors-away"
 ALARMS = {PHYSICS: "Physics changed", CLAIM: "Claim at risk", AWAY: "Sensors away"}
-MOST_REASONS = 10  # in one message: the shipped broker drops longer ones
+MAX_REASONS = 10  # in one message: the shipped broker drops longer ones
 EXPIRY_WINDOWS = 3  # windows without a message after which a value expires
 # units that stand for one kind of quantity only
 _DEVICE_CLASSES = {
@@ -95,7 +95,7 @@ def alarm_discovery(
 
 def alarm_state(reasons: "Sequence[str]") -> bytes:
     """Payload of the state of an alarm: its reasons, none of which holds a reading."""
-    shown = [*reasons[:MOST_REASONS], *(["and others"] if len(reasons) > MOST_REASONS else [])]
+    shown = [*reasons[:MAX_REASONS], *(["and others"] if len(reasons) > MAX_REASONS else [])]
     return json.dumps({"reasons": shown}, ensure_ascii=False).encode()
 
 

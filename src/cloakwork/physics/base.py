@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, frames
-from cloakwork._method_cache import kept
+from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, SpectralBound, describe
 
-MOST_RANGES = 32  # cached ranges of differently weighted models
+MAX_RANGES = 32  # cached ranges of differently weighted models
 CHUNK = 2_000_000  # numbers in memory at once while neighbouring columns are compared
 
 
@@ -128,7 +128,7 @@ class Physics(ABC):
         """M' y: shape (..., m) in, (..., n) out."""
         return np.asarray(frames("readings", readings, self.sensors) @ self.matrix)
 
-    @kept(MOST_RANGES)
+    @memoize(MAX_RANGES)
     def range(self, weights: FloatArray | None = None, /) -> NumericalRange:
         """The numerical range of M, of diag(weights) M or, with a matrix (m, m), of weights M; cached per `weights`."""
         return NumericalRange.of_matrix(_scaled(self.matrix, weights))
@@ -247,7 +247,7 @@ class Physics(ABC):
         i, j = (int(k) for k in self.space.pairs[steepest])
         return Slope(float((slopes[steepest] + self._slack(error)) * (1 + 1e-12)), (i, j))
 
-    @kept(1)
+    @memoize(1)
     def _displaced(self, distance: float) -> CertifiedRows:
         """Largest |M_li - M_lj| over all places of sensor l within `distance`, shape (m, p)."""
         nearby = self.nearby_places(distance)

@@ -16,7 +16,7 @@ from cloakwork._checks import FloatArray
 FINEST_LINE = 2**17
 TOGETHER = 1024  # points of a line whose tables stay in the cache
 FINEST_PLANE = 2**10
-MOST_CENTRES = 4_000_000  # centres of swept regions times sensors
+MAX_CENTRES = 4_000_000  # centres of swept regions times sensors
 FINE = 0.05  # distance of such centres, in standard deviations of the kernel
 ENOUGH = 1e-6  # relative excess of the certified squared slope at which refinement stops
 
@@ -109,7 +109,7 @@ def swept_kernel(
     r = sqrt(2T) and falls from there.
     """
     peak = np.sqrt(2 * T)
-    most = max(9, int((MOST_CENTRES / len(sensors)) ** (1 / len(size))))
+    most = max(9, int((MAX_CENTRES / len(sensors)) ** (1 / len(size))))
     counts = [min(most, max(2, int(side / (peak * FINE)) + 2)) for side in size]
     axes = [np.linspace(0, side, k) for side, k in zip(size, counts, strict=True)]
     cover = radius + np.sqrt(sum((side / (k - 1) / 2) ** 2 for side, k in zip(size, counts, strict=True)))

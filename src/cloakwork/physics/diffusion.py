@@ -12,7 +12,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.array_sum import chebyshev_sum
 
-MOST_ENTRIES = 100_000_000  # largest dense block of rows: 800 MB
+MAX_ENTRIES = 100_000_000  # largest dense block of rows: 800 MB
 TRUNCATION = 1e-15
 
 
@@ -44,10 +44,10 @@ def laplacian(n: int, pairs: IntArray, weights: FloatArray) -> sparse.csr_array:
 
 def unit_rows(n: int, places: IntArray) -> FloatArray:
     """One row per place, with a 1 at that place."""
-    if len(places) * n > MOST_ENTRIES:
+    if len(places) * n > MAX_ENTRIES:
         raise PhysicsError(
             f"{len(places)} sensors and {n} places need {8e-9 * len(places) * n:.1f} GB: "
-            f"use at most {MOST_ENTRIES // n} sensors, or larger cells.",
+            f"use at most {MAX_ENTRIES // n} sensors, or larger cells.",
             sensors=len(places),
         )
     rows = np.zeros((len(places), n))

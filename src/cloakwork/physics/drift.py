@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, IntArray, frozen, not_negative, positive
+from cloakwork._checks import FloatArray, IntArray, not_negative, positive, read_only
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.base import Physics
 from cloakwork.physics.floorplan import FloorPlan
@@ -157,7 +157,7 @@ class Nuisance:
     @cached_property
     def factor(self) -> FloatArray:
         """A matrix (m, k) such that factor factor' is the covariance of the offsets of all sensors in one frame."""
-        return frozen(self.columns * self.deviations)
+        return read_only(self.columns * self.deviations)
 
 
 def whitener(sigma: FloatArray, factor: FloatArray) -> FloatArray:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage, sparse
 
-from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative, points, positive
-from cloakwork._method_cache import kept
+from cloakwork._checks import FloatArray, IntArray, frames, not_negative, points, positive, read_only
+from cloakwork._method_cache import memoize
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, pieces_of
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, steady, unit_rows
@@ -20,7 +20,7 @@ from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Space
 
 AGES = 16  # ages at which the heat of a room that remembers is evaluated
-MOST_DENSE = 3_000_000  # entries of M; beyond, a steady field keeps only those that matter
+MAX_DENSE = 3_000_000  # entries of M; beyond, a steady field keeps only those that matter
 OLDEST = 12.0  # the last of them, in time constants of the room
 
 
@@ -117,7 +117,7 @@ class FloorPlan(Physics):
     @cached_property
     def sensor_positions(self) -> FloatArray:
         """Coordinates of the sensors, shape (m, 2)."""
-        return frozen(points("sensors_at", self.sensors_at, error=PhysicsError))
+        return read_only(points("sensors_at", self.sensors_at, error=PhysicsError))
 
     @cached_property
     def sensor_places(self) -> IntArray:
@@ -162,7 +162,7 @@ class FloorPlan(Physics):
     @cached_property
     def local(self) -> LocalField | None:
         """The entries of M that matter, for the steady field of a large floor; None if M is small or of a pulse."""
-        return None if self.pulse or self.places * self.sensors <= MOST_DENSE else self.nearby
+        return None if self.pulse or self.places * self.sensors <= MAX_DENSE else self.nearby
 
     @cached_property
     def nearby(self) -> LocalField:
@@ -236,7 +236,7 @@ class FloorPlan(Physics):
 
     @cached_property
     def matrix(self) -> FloatArray:
-        return frozen(self._rows.values)
+        return read_only(self._rows.values)
 
     @property
     def error(self) -> float:
@@ -290,7 +290,7 @@ class FloorPlan(Physics):
         squares = math.ceil(travel / self.rooms.cell * (1 - 1e-12)) + 1
         return self._box_slopes(min(squares, max(self.rooms.grid.shape)), displacement)
 
-    @kept(1)  # the next call mostly asks for the same boxes
+    @memoize(1)  # the next call mostly asks for the same boxes
     def _box_slopes(self, squares: int, displacement: float) -> CertifiedRows:
         rows, columns = self.rooms.grid.shape
         ends = self.rooms.grid_positions[self.rooms.pairs]

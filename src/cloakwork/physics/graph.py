@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cloakwork._checks import FloatArray, IntArray, frames, frozen, not_negative, positive
-from cloakwork._method_cache import kept
+from cloakwork._checks import FloatArray, IntArray, frames, not_negative, positive, read_only
+from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.array_sum import moved
 from cloakwork.physics.base import Physics, Slope
@@ -25,7 +25,7 @@ from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Side, SpectralBound
 
 DENSE_SPECTRUM = 2_000  # most nodes for which `describe` computes the full spectrum of L
-MOST_EXPLICIT = 4_000_000  # entries of M above which it is applied and never formed
+MAX_EXPLICIT = 4_000_000  # entries of M above which it is applied and never formed
 SKETCH_ROOM = 100  # sketches that the doubt of a slope covers
 
 
@@ -141,7 +141,7 @@ class Graph(Physics):
 
     @property
     def explicit(self) -> bool:
-        return self.places * self.sensors <= MOST_EXPLICIT
+        return self.places * self.sensors <= MAX_EXPLICIT
 
     @property
     def peak(self) -> float:
@@ -189,7 +189,7 @@ class Graph(Physics):
 
     @cached_property
     def matrix(self) -> FloatArray:
-        return frozen(self._rows.values)
+        return read_only(self._rows.values)
 
     @property
     def error(self) -> float:
@@ -276,12 +276,12 @@ class Graph(Physics):
             self._edge_slopes[key] = self._network(weights).slopes(progress or (lambda *_: None))
         return self._edge_slopes[key]
 
-    @kept(1)
+    @memoize(1)
     def column_norms(self, weights: FloatArray | None = None, /) -> FloatArray:
         """||diag(weights) M_v|| of each node without the matrix, to three digits or, with hubs, estimated; (n,)."""
         known = self._edge_slopes.get(None if weights is None else weights.tobytes())
         norms = self._network(weights).norms() if known is None or known.norms is None else known.norms
-        return frozen(norms)
+        return read_only(norms)
 
     def near_columns(self, sources: IntArray, drop: float) -> NearColumns:
         """Columns of M / gain of some nodes, on the nodes near them; heat below `drop` is left out as it spreads."""

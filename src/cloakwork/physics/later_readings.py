@@ -17,7 +17,7 @@ from cloakwork.physics.line import HeatLine
 
 EXCESS = 1e-3  # by which a certified slope may exceed the steepest that was evaluated
 NEGLIGIBLE = 1e-9  # of the largest possible slope: an excess this small is accepted as well
-MOST_KEPT = 10_000_000  # numbers in memory for the matrices of later times
+MAX_KEPT = 10_000_000  # numbers in memory for the matrices of later times
 FIFTH = 5.784  # at least the largest |u^5 - 10 u^3 + 15 u| exp(-u^2/2)
 
 Fading = Graph | FloorPlan | HeatLine
@@ -110,7 +110,7 @@ class LaterModels:
 
     def _at(self, time: float) -> tuple[Fading, LaterBounds]:
         if time not in self._models:
-            if len(self._models) * self.model.matrix.size > MOST_KEPT:
+            if len(self._models) * self.model.matrix.size > MAX_KEPT:
                 self._models.clear()
             model = self.model.with_spread(time) if time > 1 else self.model
             self._models[time] = (model, LaterBounds.of(model, self.displacement))

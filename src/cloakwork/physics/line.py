@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, count, frozen, positive
+from cloakwork._checks import FloatArray, count, positive, read_only
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.continuum import heat_kernel, kernel_error, line_peak, margin, steepest_kernel, swept_kernel
@@ -84,9 +84,9 @@ class HeatLine(Physics):
         """Coordinates of the sensors, shape (m,)."""
         if isinstance(self.m, int | np.integer) and not isinstance(self.m, bool):
             m = count("m", int(self.m), error=PhysicsError)
-            return frozen(self.length * np.arange(1, m + 1) / m)
+            return read_only(self.length * np.arange(1, m + 1) / m)
         try:
-            return frozen(np.array(self.m, dtype=np.float64))
+            return read_only(np.array(self.m, dtype=np.float64))
         except (TypeError, ValueError):
             return np.empty(0)
 
@@ -96,7 +96,7 @@ class HeatLine(Physics):
 
     @cached_property
     def matrix(self) -> FloatArray:
-        return frozen(self.columns_at(self.space.places))
+        return read_only(self.columns_at(self.space.places))
 
     def columns_at(self, positions: FloatArray) -> FloatArray:
         return self.gain * heat_kernel(self.sensor_positions[:, None] - positions[:, 0], self.T)

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, frozen, not_negative
+from cloakwork._checks import FloatArray, not_negative, read_only
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics
 from cloakwork.physics.space import Space
@@ -48,7 +48,7 @@ class Matrix(Physics):
             raise PhysicsError(f"{array.shape[1]} columns but {len(space)} places: give as many.", shape=array.shape)
         if not np.isfinite(array).all():
             raise PhysicsError("the matrix has entries that are not finite numbers.", values=array)
-        object.__setattr__(self, "_values", frozen(array))
+        object.__setattr__(self, "_values", read_only(array))
         object.__setattr__(self, "_space", space)
         object.__setattr__(self, "lag", not_negative("lag", lag, error=PhysicsError))
 

@@ -15,7 +15,7 @@ from cloakwork.physics.network_kernel import ONE
 
 BoolArray = NDArray[np.bool_]
 
-MOST_NODES = 20_000  # that the heat of one edge may reach
+MAX_NODES = 20_000  # that the heat of one edge may reach
 PIECE = 50_000  # columns of one task: some take much longer than others
 NOW, NEXT, TOTAL, STATE = 0, 1, 2, 3  # of a row of heat, see `spread_once`
 NEVER, EVER, LISTED = 0.0, 1.0, 2.0  # whether a node held heat, and is on the list of those that will
@@ -206,7 +206,7 @@ def near_slopes(
 ) -> float:
     """Fill the norm of the readings of each pair and a bound on its error in the l1 norm; returns the entries touched.
 
-    The error is infinite where heat reaches more than `MOST_NODES` nodes.
+    The error is infinite where heat reaches more than `MAX_NODES` nodes.
     """
     norms, slack = filled
     n = len(seen)
@@ -218,7 +218,7 @@ def near_slopes(
             lists[0, k], ever[k] = node, node
             heat[node, NOW], heat[node, STATE] = 1.0 - 2.0 * k, EVER
             heat[node, TOTAL] = shares[0] * heat[node, NOW]
-        reached, lost, touched = spread(csr, rates, shares, heat, lists, 2, drop, MOST_NODES)
+        reached, lost, touched = spread(csr, rates, shares, heat, lists, 2, drop, MAX_NODES)
         work, square = work + touched, 0.0
         for k in range(reached):
             j = ever[k]

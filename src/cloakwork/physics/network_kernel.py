@@ -19,9 +19,9 @@ from cloakwork.errors import PhysicsError
 from cloakwork.physics.array_sum import chebyshev_sum, library_of, sparse_like
 from cloakwork.physics.diffusion import TRUNCATION, chebyshev_coefficients
 
-MOST_TERMS = 200  # of a Chebyshev sum; a rational sum is faster where more are needed
+MAX_TERMS = 200  # of a Chebyshev sum; a rational sum is faster where more are needed
 SMALL = 20_000  # entries of L below which a second thread costs more than it saves
-MOST_ROUNDS = 400  # of conjugate gradients
+MAX_ROUNDS = 400  # of conjugate gradients
 SOLVED = 7e-10  # error of a rational sum that conjugate gradients may leave, relative to the input
 
 # Poles and residues of the best rational approximation of exp(-x) on x >= 0 with ten poles, by the method of
@@ -114,7 +114,7 @@ class NetworkKernel:
     @cached_property
     def rational(self) -> bool:
         """Whether a rational sum is cheaper than a Chebyshev sum."""
-        return self.truncation == TRUNCATION and len(self.coefficients) > MOST_TERMS
+        return self.truncation == TRUNCATION and len(self.coefficients) > MAX_TERMS
 
     @cached_property
     def coefficients(self) -> FloatArray:
@@ -209,7 +209,7 @@ class NetworkKernel:
         result = np.zeros(len(column))
         along = _sums([np.einsum("ij,ij->j", rest, direction)])
         with self._over_rows() as over_rows:
-            for _ in range(MOST_ROUNDS):
+            for _ in range(MAX_ROUNDS):
                 vectors = (direction, direction.view(np.float64), image)
                 alpha = along / _sums(over_rows(image_step, self._csr, self.tau, shifted, vectors))
                 parts = over_rows(rest_step, inverse, alpha, (direction, image, rest), result)
@@ -219,7 +219,7 @@ class NetworkKernel:
                 over_rows(direction_step, inverse, after / along, rest, direction)
                 along = after
         raise PhysicsError(
-            f"the diffusion over this network did not converge in {MOST_ROUNDS} rounds: reduce tau or the weights.",
+            f"the diffusion over this network did not converge in {MAX_ROUNDS} rounds: reduce tau or the weights.",
             tau=self.tau,
         )
 

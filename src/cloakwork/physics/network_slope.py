@@ -18,8 +18,8 @@ from cloakwork.physics.edge_list import Progress
 from cloakwork.physics.near_columns import Jumps, NearColumns, near_columns, near_slopes
 from cloakwork.physics.network_kernel import BLOCK, NetworkKernel
 
-MOST_JUMPS = 60.0  # expected jumps of a walker; with more, no edge is local
-MOST_TOUCHED = 1.5e10  # entries that all edges together may touch, about a minute of work on two cores
+MAX_JUMPS = 60.0  # expected jumps of a walker; with more, no edge is local
+MAX_TOUCHED = 1.5e10  # entries that all edges together may touch, about a minute of work on two cores
 SAMPLED = 64  # edges whose cost is measured first
 CLOSE = 1.005  # a bound this near to the steepest edge is not refined
 SKETCHES = (64, 128, 256, 512)  # random readings, more if the bound is loose; see `sketched`
@@ -30,7 +30,7 @@ SKETCH_DOUBT = 1e-11  # probability that a sketch understates the slope
 ROUNDING = 1e-12  # of a sum of squares
 NORM_BLOCKS = 2  # blocks of random readings for the norms of columns alone
 NEAR_DROP, SHARPEST_DROP = 3e-3, 1e-4  # heat left out as the near part of a column spreads: at first, and at least
-NEAR_LEAST = 0.01  # of the largest entry of a column, for an entry of its near part
+NEAR_MIN = 0.01  # of the largest entry of a column, for an entry of its near part
 NEAR_TOUCHED, NEAR_WORK = 30_000, 1e10  # entries that the near part of one column, and that of all, may touch
 NEAR_JUMPS = 500.0  # expected jumps of its heat; with more, there is no near part
 FEW_EDGES = 4  # of which the steepest sets the error of the Chebyshev sum, where there is no near part
@@ -94,11 +94,11 @@ class Network:
     @cached_property
     def _is_local(self) -> bool:
         """Whether the heat of an edge stays near enough for all edges to be affordable."""
-        if self.jumps.expected > MOST_JUMPS:
+        if self.jumps.expected > MAX_JUMPS:
             return False
         chosen = np.random.default_rng(0).choice(len(self.pairs), min(SAMPLED, len(self.pairs)), replace=False)
         _, slack, touched = self._local(np.sort(chosen), 1e-4)
-        return bool(np.isfinite(slack).all()) and touched * len(self.pairs) / len(chosen) <= MOST_TOUCHED
+        return bool(np.isfinite(slack).all()) and touched * len(self.pairs) / len(chosen) <= MAX_TOUCHED
 
     def local(self, progress: Progress) -> EdgeSlopes:
         """Slopes of all edges, each from the nodes near it; edges that may be the steepest are refined.
@@ -197,12 +197,12 @@ class Network:
         jumps, seen = self.jumps.only_through(through), np.where(slow, self.seen, 0.0)
         if jumps.expected > NEAR_JUMPS or not _is_affordable(jumps, nodes, NEAR_DROP):
             return part
-        part = part.with_columns(nodes, near_columns(jumps, nodes, NEAR_DROP, least=NEAR_LEAST), seen)
+        part = part.with_columns(nodes, near_columns(jumps, nodes, NEAR_DROP, least=NEAR_MIN), seen)
         slopes = part.slopes(self.pairs)
         steep = np.unique(self.pairs[slopes > STEEP * slopes.max()])
-        sharper = max(NEAR_LEAST * float(slopes.max()), SHARPEST_DROP)
+        sharper = max(NEAR_MIN * float(slopes.max()), SHARPEST_DROP)
         if len(steep) and sharper < NEAR_DROP and _is_affordable(jumps, steep, sharper):
-            part = part.with_columns(steep, near_columns(jumps, steep, sharper, least=NEAR_LEAST), seen)
+            part = part.with_columns(steep, near_columns(jumps, steep, sharper, least=NEAR_MIN), seen)
         return part
 
     def _slope(self, edge: int) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork._checks import FloatArray, count, frozen, points, positive
+from cloakwork._checks import FloatArray, count, points, positive, read_only
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.continuum import heat_kernel, kernel_error, margin, plane_peak, steepest_kernel, swept_kernel
@@ -70,8 +70,8 @@ class HeatPlane(Physics):
         if len(self.m) == 2 and all(isinstance(value, int | np.integer) for value in self.m):
             mx, my = (count("m", value, error=PhysicsError) for value in self.m if isinstance(value, int | np.integer))
             axes = [self.size[0] * np.arange(1, mx + 1) / mx, self.size[1] * np.arange(1, my + 1) / my]
-            return frozen(_product(axes))
-        return frozen(points("m", self.m, error=PhysicsError))
+            return read_only(_product(axes))
+        return read_only(points("m", self.m, error=PhysicsError))
 
     @cached_property
     def space(self) -> Space:
@@ -88,7 +88,7 @@ class HeatPlane(Physics):
     def matrix(self) -> FloatArray:
         axes = [self.size[k] * np.arange(1, self.n[k] + 1) / self.n[k] for k in range(2)]
         x, y = (heat_kernel(self.sensor_positions[:, k, None] - axes[k], self.T) for k in range(2))
-        return frozen(self.gain * (x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
+        return read_only(self.gain * (x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
 
     def columns_at(self, positions: FloatArray) -> FloatArray:
         x, y = (heat_kernel(self.sensor_positions[:, k, None] - positions[:, k], self.T) for k in range(2))

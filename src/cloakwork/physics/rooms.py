@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from cloakwork._checks import FloatArray, IntArray, frozen, positive
+from cloakwork._checks import FloatArray, IntArray, positive, read_only
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.space import Metric, Space
 
-MOST_CELLS = 1_000_000
+MAX_CELLS = 1_000_000
 Segment = tuple[tuple[float, float], tuple[float, float]]
 
 
@@ -93,7 +93,7 @@ class Rooms:
     def __post_init__(self) -> None:
         positive("cell", self.cell, error=PhysicsError)
         for name in ("grid", "pairs", "door"):
-            object.__setattr__(self, name, frozen(np.array(getattr(self, name))))
+            object.__setattr__(self, name, read_only(np.array(getattr(self, name))))
 
     def __repr__(self) -> str:
         width, height = self.size
@@ -120,7 +120,7 @@ class Rooms:
     def grid_positions(self) -> IntArray:
         """Row and column of each cell in `grid`, shape (n, 2)."""
         positions = np.argwhere(self.grid >= 0)
-        return frozen(positions[np.argsort(self.grid[self.grid >= 0])])
+        return read_only(positions[np.argsort(self.grid[self.grid >= 0])])
 
     def shut(self, doors: Sequence[int]) -> "Rooms":
         """The same rooms with some doors shut; cells that become unreachable stay places."""
@@ -204,8 +204,8 @@ def _characters(drawing: str) -> NDArray[np.str_]:
 
 def _check_size(columns: int, rows: int) -> None:
     cells = columns * rows
-    if cells > MOST_CELLS:
-        raise PhysicsError(f"{columns} x {rows} cells: use at most {MOST_CELLS:,} larger ones.", cells=cells)
+    if cells > MAX_CELLS:
+        raise PhysicsError(f"{columns} x {rows} cells: use at most {MAX_CELLS:,} larger ones.", cells=cells)
 
 
 def _neighbours(grid: IntArray) -> IntArray:
@@ -240,7 +240,7 @@ def _crossing(segment: Segment, steps: Sequence[IntArray], ends: FloatArray, cel
     if wall.shape != (2, 2) or not np.isfinite(wall).all():
         raise PhysicsError(f"{segment!r} is not a wall: give ((x, y), (x, y)) in metres.", wall=segment)
     corners = np.floor(wall.min(axis=0) / cell) - 2, np.ceil(wall.max(axis=0) / cell) + 2
-    (left, bottom), (right, top) = np.clip(corners, 0, MOST_CELLS).astype(np.int64)
+    (left, bottom), (right, top) = np.clip(corners, 0, MAX_CELLS).astype(np.int64)
     near = np.concatenate([part[bottom:top, left:right].ravel() for part in steps])
     return np.asarray(near[_crosses(ends[near, 0], ends[near, 1], *wall)])
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from cloakwork._checks import FloatArray, IntArray, frozen
+from cloakwork._checks import FloatArray, IntArray, read_only
 from cloakwork.errors import InputError, PhysicsError
 
 
@@ -62,7 +62,7 @@ class Space:
         if self.labels is not None and len(self.labels) != len(places):
             raise PhysicsError(f"{len(places)} places but {len(self.labels)} labels.", labels=len(self.labels))
         for name, array in (("places", places), ("pairs", pairs), ("lengths", lengths)):
-            object.__setattr__(self, name, frozen(array))
+            object.__setattr__(self, name, read_only(array))
 
     @classmethod
     def line(cls, n: int, *, length: float = 1.0) -> "Space":

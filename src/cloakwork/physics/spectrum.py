@@ -6,7 +6,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import linalg
 
-from cloakwork._checks import FloatArray, frozen, rounded_down, rounded_up
+from cloakwork._checks import FloatArray, read_only, rounded_down, rounded_up
 from cloakwork.physics.space import Space
 
 RANK_TOLERANCE = 1e-10
@@ -30,9 +30,9 @@ class NumericalRange:
         left, values, right = linalg.svd(matrix, full_matrices=False, lapack_driver="gesdd")
         rank = int((values > RANK_TOLERANCE * values[0]).sum()) if values[0] > 0 else 0
         return cls(
-            frozen(np.ascontiguousarray(left[:, :rank])),
-            frozen(np.ascontiguousarray(values[:rank, None] * right[:rank])),
-            frozen(values),
+            read_only(np.ascontiguousarray(left[:, :rank])),
+            read_only(np.ascontiguousarray(values[:rank, None] * right[:rank])),
+            read_only(values),
         )
 
     @property

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from cloakwork._checks import FloatArray, not_negative
-from cloakwork._method_cache import kept
+from cloakwork._method_cache import memoize
 from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics, Slope
 from cloakwork.physics.diffusion import CertifiedRows
@@ -22,9 +22,9 @@ from cloakwork.physics.plane import HeatPlane
 
 DISTANCES = np.geomspace(1 / 8, 512, 49)  # of two paths, in ways that a source travels, at which bounds are evaluated
 SPREADS = 9  # diffusion values evaluated over the declared interval
-MOST_KEPT = 10_000_000  # numbers in memory for slopes within regions
-MOST_SLOPES = 1000  # kept, of different weights of the sensors
-MOST_DOORS = 6  # at most 2^6 plans are evaluated
+MAX_KEPT = 10_000_000  # numbers in memory for slopes within regions
+MAX_SLOPES = 1000  # kept, of different weights of the sensors
+MAX_DOORS = 6  # at most 2^6 plans are evaluated
 BETWEEN_AGES = (
     0.01  # room for heat between the ages that are evaluated; the largest excess found in a search of floors is 0.002
 )
@@ -191,7 +191,7 @@ class Family:
             return self.joint_slope(weights).value
         return self._steepest_frame(np.ones(self.physics.sensors) if weights is None else weights)
 
-    @kept(MOST_SLOPES)
+    @memoize(MAX_SLOPES)
     def _steepest_frame(self, weights: FloatArray) -> float:
         anywhere = float(_joint(self.sensor_slopes() * weights)) * (1 + 1e-12)
         if self.timing.travel == np.inf or (self.tolerance.later and not self.physics.convex):
@@ -237,7 +237,7 @@ class Family:
             return self._regions[key]
         slopes = member.swept_slopes(diameter, displacement=self.tolerance.position)
         held = {id(kept): kept.values.size for kept in (*self._regions.values(), slopes)}
-        if sum(held.values()) <= MOST_KEPT:
+        if sum(held.values()) <= MAX_KEPT:
             self._regions[key] = slopes
         return slopes
 
@@ -291,11 +291,11 @@ class Family:
             f"{type(member).__name__} is not known to be a pulse: leave `later` out of the tolerance.", later=True
         )
 
-    @kept(MOST_SLOPES)
+    @memoize(MAX_SLOPES)
     def _later_models(self, member: Graph | FloorPlan | HeatLine) -> LaterModels:
         return LaterModels(member, self.tolerance.position)
 
-    @kept(MOST_SLOPES)
+    @memoize(MAX_SLOPES)
     def _steepest(self, weights: FloatArray | None) -> Slope:
         steepest = Slope(0.0, (0, 0))
         for spreads in self._by_doors:
@@ -307,7 +307,7 @@ class Family:
                 steepest = Slope(value, slopes[best].pair)
         return Slope(steepest.value * (1 + self.tolerance.gain), steepest.pair)
 
-    @kept(1)
+    @memoize(1)
     def sensor_slopes(self) -> FloatArray:
         """The steepest slope of each sensor over the set, shape (m,)."""
         steepest = np.zeros(self.physics.sensors)
@@ -350,9 +350,9 @@ def _shut(member: Physics) -> list[Physics]:
     if not isinstance(member, FloorPlan):
         raise PhysicsError(f"{type(member).__name__} has no doors: leave doors out of the tolerance.", doors=True)
     doors = range(member.rooms.doors)
-    if len(doors) > MOST_DOORS:
+    if len(doors) > MAX_DOORS:
         raise PhysicsError(
-            f"{len(doors)} doors make {2 ** len(doors)} plans: a tolerance takes at most {MOST_DOORS} doors.",
+            f"{len(doors)} doors make {2 ** len(doors)} plans: a tolerance takes at most {MAX_DOORS} doors.",
             doors=len(doors),
         )
     chosen = (c for k in range(len(doors) + 1) for c in itertools.combinations(doors, k))

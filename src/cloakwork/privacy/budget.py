@@ -16,8 +16,8 @@ from cloakwork.privacy.gaussian import checked_delta, log_delta, turning_point
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 
 GRID = 1 << 14  # points of the sum of losses
-MOST_REPORTS = 10**11  # of one kind: a thousand sensors that send three times a second for a year
-MOST_LISTED = 1 << 14  # reports whose sums of losses are all listed; of more, all but a probability of 2 e^-60
+MAX_REPORTS = 10**11  # of one kind: a thousand sensors that send three times a second for a year
+MAX_LISTED = 1 << 14  # reports whose sums of losses are all listed; of more, all but a probability of 2 e^-60
 LAPLACE_GRID = 8192  # points of the sum of losses of readings with Laplace noise
 FINEST = 64  # values that the loss of one such reading is rounded to
 _TAIL = 40.0  # the probability of a loss beyond the grid is at most 2 e^-40
@@ -80,9 +80,9 @@ class Budget:
     def cloak(self, cloak: Cloak, *, windows: int = 1, readings: int | None = None) -> "Budget":
         """Add full windows of a cloak, or so many frames."""
         instance_of("cloak", cloak, Cloak, "a Cloak")
-        profile = cloak.profile.times(count("windows", windows))
+        profile = cloak.profile.compose(count("windows", windows))
         if readings is not None:
-            profile = cloak.over(count("readings", readings))
+            profile = cloak.compose(count("readings", readings))
         if isinstance(profile, LaplaceProfile):
             return replace(self, laplace=_grouped((*self.laplace, (profile.shift, profile.readings))))
         mu2 = self.mu2 + profile.mu**2
@@ -91,7 +91,7 @@ class Budget:
     def flip(self, flip: Flip, *, windows: int = 1) -> "Budget":
         """Add full windows of a flip."""
         instance_of("flip", flip, Flip, "a Flip")
-        return self._with(flip.each, count("windows", windows) * flip.readings_per_window * flip.sensors)
+        return self._with(flip.epsilon_per_reading, count("windows", windows) * flip.readings_per_window * flip.sensors)
 
     def series(self, cloak: SeriesRelease, *, times: int = 1) -> "Budget":
         """Add releases of a series, a stream or marginals: exactly for Gaussian noise, otherwise by their claim."""
@@ -109,7 +109,7 @@ class Budget:
         more = self.choice(epsilon, times=times)
         return replace(more, lost=_either(self.lost, _repeated(checked_delta(delta), times)))
 
-    def times(self, k: int) -> "Budget":
+    def compose(self, k: int) -> "Budget":
         """All of this, k times: so many days, say."""
         k = count("k", k)
         bits, laplace = (_grouped((each, k * n) for each, n in parts) for parts in (self.bits, self.laplace))
@@ -140,8 +140,8 @@ class Budget:
         parts += [f"{number:,} x Laplace noise of epsilon {rounded_up(each, 3)}" for each, number in self.laplace]
         parts += [f"claims whose deltas add up to {rounded_up(self.lost, 2)}"] if self.lost else []
         most = max((number for _, number in (*self.bits, *self.laplace)), default=0)
-        spans = [k for k in (7, 365) if _repeated(self.lost, k) < delta and k * most <= MOST_REPORTS]
-        longer = "".join(f"; {k} times that, {rounded_up(self.times(k).epsilon(delta), 3)}" for k in spans)
+        spans = [k for k in (7, 365) if _repeated(self.lost, k) < delta and k * most <= MAX_REPORTS]
+        longer = "".join(f"; {k} times that, {rounded_up(self.compose(k).epsilon(delta), 3)}" for k in spans)
         return (
             f"Together: {'; '.join(parts) or 'nothing'}. At delta {delta:g}, epsilon is "
             f"{rounded_up(self.epsilon(delta), 3)}{longer}."
@@ -207,9 +207,9 @@ def _grouped(parts: Iterable[tuple[float, int]]) -> tuple[tuple[float, int], ...
     for each, number in parts:
         numbers[each] = numbers.get(each, 0) + number
     for number in numbers.values():
-        if number > MOST_REPORTS:
+        if number > MAX_REPORTS:
             raise CalibrationError(
-                f"{number:,} reports of one kind: at most {MOST_REPORTS:,} are added up.", reports=number
+                f"{number:,} reports of one kind: at most {MAX_REPORTS:,} are added up.", reports=number
             )
     return tuple(sorted(numbers.items()))
 
@@ -217,7 +217,7 @@ def _grouped(parts: Iterable[tuple[float, int]]) -> tuple[tuple[float, int], ...
 def _bit_losses(each: float, number: int) -> _Losses:
     """The law of the sum of so many losses of plus or minus `each`."""
     first, last = 0, number
-    if number > MOST_LISTED:
+    if number > MAX_LISTED:
         middle, far = number * float(special.expit(each)), math.sqrt(30.0 * number)  # Hoeffding
         first, last = max(0, math.floor(middle - far)), min(number, math.ceil(middle + far))
     k = np.arange(first, last + 1)

@@ -20,7 +20,7 @@ from cloakwork.privacy.sampler import noise_from_words, private_words
 from cloakwork.sensor import WireError, keystream, renewed, whole_steps
 from cloakwork.sensor.wire import LARGEST, topic
 
-MOST_WORDS = 512  # a block number is one byte, and a block has two words
+MAX_WORDS = 512  # a block number is one byte, and a block has two words
 _STRIDE = 256  # epochs between remembered keys
 _BATCH = 1 << 14  # sequence numbers whose words are held in memory at once
 _INNER_PAD, _OUTER_PAD = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
@@ -82,8 +82,8 @@ class Keystream:
 
     def words(self, seqs: ArrayLike, count: int) -> NDArray[np.uint64]:
         """Return the first `count` words of each sequence number, shape (len(seqs), count, 2), upper half first."""
-        if whole_number("count", count) > MOST_WORDS:
-            raise InputError(f"count={count}: a sequence number has at most {MOST_WORDS} words.", count=count)
+        if whole_number("count", count) > MAX_WORDS:
+            raise InputError(f"count={count}: a sequence number has at most {MAX_WORDS} words.", count=count)
         numbers = self._checked(seqs)
         words = np.empty((len(numbers), count, 2), dtype=np.uint64)
         for batch in _batches(numbers):

@@ -9,7 +9,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, instance_of, member_of, one_or_each, positive
+from cloakwork._checks import (
+    FloatArray,
+    IntArray,
+    count,
+    frames,
+    instance_of,
+    member_of,
+    positive,
+    read_only,
+    scalar_or_array,
+)
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Family, Nuisance, Physics
 from cloakwork.privacy.assumptions import Assumptions
@@ -123,7 +133,7 @@ class Cloak(Immutable):
         self._resolution = (
             None
             if sensors.resolution is None
-            else frozen(per_sensor("resolution", sensors.resolution, physics.sensors))
+            else read_only(per_sensor("resolution", sensors.resolution, physics.sensors))
         )
         self._own = stated_noise_floor(sensors.noise_floor, self._resolution, physics.sensors)
         claimed.refuse_unknown(self.noise, noise_floor=self._own is not None, stay=stay is not None)
@@ -135,12 +145,12 @@ class Cloak(Immutable):
         claim = (self.family, self.alpha, self.scope, self._mu, self.readings_per_window, self.sensitivity)
         self.allowance = Allowance(*claim, self._resolution, chosen, self._own, finer, assumed.drift)
         levels = self._levels(sigma)
-        self.sigmas, self.roundings, self._bound = frozen(levels.sigma), frozen(levels.rounding), levels.bound
+        self.sigmas, self.roundings, self._bound = read_only(levels.sigma), read_only(levels.rounding), levels.bound
         self.steps = self.roundings if chosen is None else chosen
         self.frame_mu = self.allowance.frame_mu(self.sigmas)
         self.allowance.refuse_too_little(self.sigmas, self.epsilon, self.delta)
         ratios, which = np.unique(self.sigmas / self.steps, return_inverse=True)
-        self.ratios = frozen(np.array([table_ratio(ratio) for ratio in ratios])[which])
+        self.ratios = read_only(np.array([table_ratio(ratio) for ratio in ratios])[which])
         refuse_too_fine(self.steps, self.ratios)
         self.stay = stay
         self.slow = None if stay is None else stated_slow_noise(self.allowance, self.sigmas, self.steps, stay)
@@ -154,17 +164,17 @@ class Cloak(Immutable):
     @property
     def sigma(self) -> Any:
         """Standard deviation of a reading's noise: a float, or one per sensor if they differ."""
-        return one_or_each(self.sigmas)
+        return scalar_or_array(self.sigmas)
 
     @property
     def resolution(self) -> Any:
         """Step in which the hardware reads: a float, or one per sensor if they differ; None if it is not stated."""
-        return None if self._resolution is None else one_or_each(self._resolution)
+        return None if self._resolution is None else scalar_or_array(self._resolution)
 
     @property
     def noise_floor(self) -> Any:
         """Noise that sensors have before their hardware rounds: a float, or one per sensor; None if not stated."""
-        return None if self._own is None else one_or_each(self._own.own)
+        return None if self._own is None else scalar_or_array(self._own.own)
 
     @property
     def rests_on_noise_floor(self) -> bool:
@@ -176,7 +186,7 @@ class Cloak(Immutable):
     @property
     def step(self) -> Any:
         """Step in which readings are sent: a float, or one per sensor if they differ."""
-        return one_or_each(self.steps)
+        return scalar_or_array(self.steps)
 
     @property
     def total_sigmas(self) -> FloatArray:
@@ -210,13 +220,13 @@ class Cloak(Immutable):
     @property
     def profile(self) -> Profile | LaplaceProfile:
         """All (epsilon, delta) that a full window meets."""
-        return self.over(self.readings_per_window)
+        return self.compose(self.readings_per_window)
 
-    def over(self, readings: int) -> Profile | LaplaceProfile:
+    def compose(self, readings: int) -> Profile | LaplaceProfile:
         """All (epsilon, delta) that so many frames meet together."""
         if self.noise is NoiseLaw.LAPLACE:
             return LaplaceProfile(ROOT_2 * self.frame_mu * (1 + 1e-15), readings)
-        return Profile(self.frame_mu, self.family.doubt).times(readings)
+        return Profile(self.frame_mu, self.family.doubt).compose(readings)
 
     @property
     def resolution_cost(self) -> float:
@@ -310,8 +320,8 @@ class Cloak(Immutable):
     def _chosen_step(self, step: ArrayLike | None) -> FloatArray | None:
         """The step of each sensor, or None if it follows the noise."""
         if step is not None:
-            return frozen(per_sensor("step", step, self.physics.sensors))
-        return None if self._resolution is None else frozen(usual_steps(self._resolution, self._own))
+            return read_only(per_sensor("step", step, self.physics.sensors))
+        return None if self._resolution is None else read_only(usual_steps(self._resolution, self._own))
 
     def _levels(self, sigma: ArrayLike | None) -> NoiseLevels:
         if sigma is not None:

@@ -26,21 +26,21 @@ from cloakwork.privacy.interior_point import Bounds, Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.variance import Moves
 
-MOST_SENSORS = 2_000
+MAX_SENSORS = 2_000
 ENOUGH, ROUGHLY = 1e-3, 1e-2  # relative gap at which a search stops, and one for a search that is repeated
 FAINTEST = 1e-4  # weight of a sensor that is not needed, as a fraction of the weight it could have alone
 FLOOR_COST = 0.01  # fraction of the budget that all such sensors together may take
 BLIND = 1e-6  # a sensor whose slope is below this fraction of the largest is blind
-MOST_STEPS = DEVICE_TABLES.ratio / 32  # of noise: draws of the offsets for long stays, in 256ths of a step, need tables
+MAX_STEPS = DEVICE_TABLES.ratio / 32  # of noise: draws of the offsets for long stays, in 256ths of a step, need tables
 TABLES_PER_OCTAVE = 8  # noise tables for given steps, which keep sensors from sharing one table
-MOST_SLOPES = 3_000_000  # places times axes times sensors; beyond, the search samples the places
-MOST_BOUNDS = 4_000_000  # moves times sensors to begin with; beyond, the search starts with the steepest moves
+MAX_SLOPES = 3_000_000  # places times axes times sensors; beyond, the search samples the places
+MAX_BOUNDS = 4_000_000  # moves times sensors to begin with; beyond, the search starts with the steepest moves
 DIRECTIONS = 12  # of moves on a plane, over half a turn
 POINTS = 4  # per width of the kernel, for sources that may be anywhere
-MOST_POINTS = 10_000_000  # such points times sensors
+MAX_POINTS = 10_000_000  # such points times sensors
 _ROUNDS = 8
 _SLACK = 1e-3  # fraction by which a move outside the bounds may exceed the budget before it becomes a bound
-_MOST_INFORMATION = 0.99
+_MAX_INFORMATION = 0.99
 
 
 class Design(StrEnum):
@@ -153,7 +153,7 @@ class Search:
         equal = np.ones(self.family.physics.sensors)
         _refuse_too_many(len(equal))
         moves = Moves.of(self.family.physics, drift=self.drift)
-        few = moves.thinned(MOST_SLOPES)
+        few = moves.thinned(MAX_SLOPES)
         groups, complete = steepest(self.family, equal)
         shares = self.shares(groups, equal)
         seeing = sensors_that_see(_largest_of_each(np.concatenate(groups)))
@@ -217,7 +217,7 @@ def sensors_that_see(largest: FloatArray) -> IntArray:
 def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
     """Nearly the same noise with few distinct ratios of sigma to step, so that few tables serve all sensors."""
     ratios = 2.0 ** (np.rint(TABLES_PER_OCTAVE * np.log2(sigma / step)) / TABLES_PER_OCTAVE)
-    return np.asarray(step * np.minimum(ratios, max(MOST_STEPS, float(ratios.min()))))
+    return np.asarray(step * np.minimum(ratios, max(MAX_STEPS, float(ratios.min()))))
 
 
 def report(
@@ -233,7 +233,7 @@ def report(
     weights = 1 / sigma**2
     places, before = (moves.members @ moves.variances(each) for each in (weights, 1 / equal**2))
     carried = np.sort(-moves.gradient(weights) * weights)[::-1]
-    carrying = int(np.searchsorted(np.cumsum(carried), _MOST_INFORMATION * carried.sum())) + 1
+    carrying = int(np.searchsorted(np.cumsum(carried), _MAX_INFORMATION * carried.sum())) + 1
     return DesignReport(
         equal_variance=float(before.mean()),
         variance=float(places.mean()),
@@ -313,9 +313,9 @@ def _finer(model: HeatLine | HeatPlane) -> HeatLine | HeatPlane:
     density = POINTS / math.sqrt(2 * model.T)
     if isinstance(model, HeatLine):
         points = max(model.n, math.ceil(density * model.length))
-        return replace(model, n=points) if points * model.sensors <= MOST_POINTS else model
+        return replace(model, n=points) if points * model.sensors <= MAX_POINTS else model
     x, y = (max(k, math.ceil(density * side)) for k, side in zip(model.n, model.size, strict=True))
-    return replace(model, n=(x, y)) if x * y * model.sensors <= MOST_POINTS else model
+    return replace(model, n=(x, y)) if x * y * model.sensors <= MAX_POINTS else model
 
 
 def _displaced(model: Physics, distance: float) -> Iterator[FloatArray]:
@@ -328,7 +328,7 @@ def _displaced(model: Physics, distance: float) -> Iterator[FloatArray]:
 
 
 def _room(sensors: int) -> int:
-    return max(MOST_BOUNDS // sensors, 4 * sensors)
+    return max(MAX_BOUNDS // sensors, 4 * sensors)
 
 
 def _largest(rows: FloatArray, weights: FloatArray, most: int) -> FloatArray:
@@ -338,12 +338,12 @@ def _largest(rows: FloatArray, weights: FloatArray, most: int) -> FloatArray:
 
 
 def _refuse_too_many(sensors: int) -> None:
-    if sensors > MOST_SENSORS:
+    if sensors > MAX_SENSORS:
         raise CalibrationError(
-            f'design="least-error" with {sensors:,} sensors: the search handles at most {MOST_SENSORS:,}. '
+            f'design="least-error" with {sensors:,} sensors: the search handles at most {MAX_SENSORS:,}. '
             'Use design="equal", or fewer sensors.',
             sensors=sensors,
-            most=MOST_SENSORS,
+            most=MAX_SENSORS,
         )
 
 

@@ -53,7 +53,7 @@ def _hidden(cloak: "Cloak") -> tuple[str, ...]:
     window = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
     sensors = "all sensors" if cloak.scope is Scope.NETWORK else ONE_SENSOR
     factor = rounded_up(math.exp(min(cloak.epsilon, 700)), 3)
-    right = rounded_up(100 * cloak.over(k).right, 3)
+    right = rounded_up(100 * cloak.compose(k).best_test_accuracy, 3)
     plus = f", plus {cloak.delta:g}" if cloak.delta else ""
     tolerated = cloak.family.tolerance.sentences()
     return (
@@ -177,8 +177,8 @@ def _pulse(cloak: "Cloak") -> tuple[str, ...]:
 
 
 def _not_hidden(cloak: "Cloak") -> tuple[str, ...]:
-    window = cloak.over(cloak.readings_per_window)
-    two, day = (rounded_up(window.times(k).epsilon(cloak.delta), 3) for k in (2, 24))
+    window = cloak.compose(cloak.readings_per_window)
+    two, day = (rounded_up(window.compose(k).epsilon(cloak.delta), 3) for k in (2, 24))
     wall = ", and which side of a wall a source is on" if isinstance(cloak.physics, FloorPlan) else ""
     lines = [
         "The presence of sources, their number and their total strength.",

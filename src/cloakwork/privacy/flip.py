@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frozen, positive, rounded_down, rounded_up
+from cloakwork._checks import FloatArray, IntArray, array_or_none, count, positive, read_only, rounded_down, rounded_up
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy.gaussian import checked_delta, turning_point
 from cloakwork.privacy.ledger import Immutable, Ledger
@@ -17,12 +17,12 @@ from cloakwork.privacy.sampler import WordSource, private_words, simulated_words
 from cloakwork.sensor import WORD_BYTES
 
 WORD = 1 << CUT_BITS  # words that decide one answer
-MOST_VALUES = 64
+MAX_VALUES = 64
 LARGEST_EPSILON = 300.0
-MOST_READINGS = 10**6  # of a window, for all sensors
-MOST_EXACT = 50_000  # readings over which epsilon is exact; beyond, a tail probability bounds it
+MAX_READINGS = 10**6  # of a window, for all sensors
+MAX_EXACT = 50_000  # readings over which epsilon is exact; beyond, a tail probability bounds it
 ROUNDED = 2.0**-50  # covers the floating-point errors of an epsilon, and of its difference to a loss
-MOST_SUMMED = 2048  # readings whose losses are added one by one; beyond, those of two values bound those of more
+MAX_SUMMED = 2048  # readings whose losses are added one by one; beyond, those of two values bound those of more
 
 
 @final
@@ -54,7 +54,7 @@ class Flip(Immutable):
     the window reach it.
 
     >>> flip = Flip(epsilon=2.0, delta=1e-5, readings_per_window=60)
-    >>> round(flip.each, 4), round(flip.truth, 4)
+    >>> round(flip.epsilon_per_reading, 4), round(flip.truth, 4)
     (0.0665, 0.5166)
     """
 
@@ -68,23 +68,26 @@ class Flip(Immutable):
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
         self.values = count("values", values, least=2, error=CalibrationError)
         self.sensors = count("sensors", sensors, error=CalibrationError)
-        if self.values > MOST_VALUES:
+        if self.values > MAX_VALUES:
             raise CalibrationError(
-                f"values={values}: give at most {MOST_VALUES}. A reading with more values is a number: use Cloak.",
+                f"values={values}: give at most {MAX_VALUES}. A reading with more values is a number: use Cloak.",
                 values=values,
             )
         covered = self.readings_per_window * self.sensors
         if self.epsilon > LARGEST_EPSILON:
             raise CalibrationError(f"epsilon={epsilon:g}: give at most {LARGEST_EPSILON:g}.", epsilon=epsilon)
-        if covered > MOST_READINGS:
+        if covered > MAX_READINGS:
             raise CalibrationError(
-                f"{covered:,} readings in a window: give at most {MOST_READINGS:,}. Read less often, or shorten the "
+                f"{covered:,} readings in a window: give at most {MAX_READINGS:,}. Read less often, or shorten the "
                 "window.",
                 readings=covered,
             )
-        self.each = _largest_each(self.epsilon, self.delta, covered, self.values)
+        self.epsilon_per_reading = _largest_each(self.epsilon, self.delta, covered, self.values)
         # every other value gets so many of all 2^127 words, rounded up, but never more than the true one
-        self.words = min(math.ceil(WORD / (math.exp(self.each) + self.values - 1) * (1 + ROUNDED)), WORD // self.values)
+        self.words = min(
+            math.ceil(WORD / (math.exp(self.epsilon_per_reading) + self.values - 1) * (1 + ROUNDED)),
+            WORD // self.values,
+        )
         self._ledger = Ledger(
             self.readings_per_window,
             unit="readings",
@@ -146,15 +149,15 @@ class Flip(Immutable):
         mean = seen / n
         likely = np.clip(mean, self.other, self.truth)  # no other mean is possible
         errors = np.sqrt(likely * (1 - likely) / n) / gap
-        return Shares(frozen((mean - self.other) / gap), frozen(errors), frozen(np.clip(limits, 0.0, 1.0)))
+        return Shares(read_only((mean - self.other) / gap), read_only(errors), read_only(np.clip(limits, 0.0, 1.0)))
 
-    def over(self, readings: int, delta: float) -> float:
+    def compose(self, readings: int, delta: float) -> float:
         """The epsilon of so many readings together at this delta, rounded up."""
-        return loss_epsilon(delta, self.each, readings * self.sensors, self.values)
+        return loss_epsilon(delta, self.epsilon_per_reading, readings * self.sensors, self.values)
 
-    def right(self, readings: int) -> float:
+    def best_test_accuracy(self, readings: int) -> float:
         """How often the best test between two histories is right from so many readings together, rounded up."""
-        return min(1.0, (1 + loss_delta(0.0, self.each, readings * self.sensors, self.values)) / 2)
+        return min(1.0, (1 + loss_delta(0.0, self.epsilon_per_reading, readings * self.sensors, self.values)) / 2)
 
     def explain(self) -> str:
         """Explain in plain sentences what is hidden from whom, and what is not."""
@@ -162,7 +165,7 @@ class Flip(Immutable):
         readings = "the one reading of a window" if n == 1 else f"all {n} readings of a window"
         sensors = "one sensor" if self.sensors == 1 else f"up to {self.sensors} sensors"
         plus = f", plus {self.delta:g}" if self.delta else ""
-        day = rounded_up(self.over(24 * n, self.delta), 3)
+        day = rounded_up(self.compose(24 * n, self.delta), 3)
         return "\n".join(
             [
                 f"Hidden: everything that {sensors} saw during a window, from an observer who has {readings}. Any "
@@ -258,7 +261,7 @@ def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float
     largest = each * readings * (1 + ROUNDED)
     if delta == 0:
         return largest
-    if readings > MOST_EXACT:
+    if readings > MAX_EXACT:
         truth = special.expit(each)
         few, many = 0, readings  # the loss of `many` true reports is exceeded with a probability of at most delta
         while many - few > 1:
@@ -296,7 +299,7 @@ def flip_table(words: int, values: int = 2) -> NoiseTable:
 
 def loss_law(each: float, readings: int, values: int) -> FloatArray:
     """Law of the sum of losses, in units of `each`, from -readings to readings."""
-    if values == 2 or readings > MOST_SUMMED:  # two values reveal at least as much as more
+    if values == 2 or readings > MAX_SUMMED:  # two values reveal at least as much as more
         law = np.zeros(2 * readings + 1)
         law[::2] = true_reports(each, readings, np.arange(readings + 1))
         return law

@@ -10,7 +10,7 @@ from scipy import linalg, optimize
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.privacy.variance import Curve, Moves
 
-_MOST_STEPS = 200
+_MAX_STEPS = 200
 _PRICED = 1e-6  # fraction of the largest price below which a bound does not bind
 _INSIDE = 0.9  # fraction of the bounds that the first weights use
 _SHORT = 0.95  # fraction of the way to the boundary that a step may go
@@ -116,7 +116,7 @@ def least(moves: Moves, bounds: Bounds, start: FloatArray, *, enough: float) -> 
     """
     state = _State.at(moves, bounds, bounds.inside(start))
     best = _certified(moves, bounds, state, None)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         if best.gap <= enough:
             break
         try:

@@ -12,7 +12,7 @@ from cloakwork.privacy.gaussian import checked_delta, turning_point
 
 _ULP = 2.0**-52
 _COST = 0.01  # of delta, for the damping that makes the sum end
-_MOST_NODES = 4000
+_MAX_NODES = 4000
 _TILTS = (math.log(1e-4), math.log(1e8))
 
 
@@ -20,7 +20,7 @@ _TILTS = (math.log(1e-4), math.log(1e8))
 class LaplaceProfile:
     """All (epsilon, delta) of readings with Laplace noise, each of which moves by up to `shift` scales of the noise.
 
-    >>> LaplaceProfile(0.5).times(4).epsilon(0.0)
+    >>> LaplaceProfile(0.5).compose(4).epsilon(0.0)
     2.0
     """
 
@@ -44,7 +44,7 @@ class LaplaceProfile:
             return largest
         return turning_point(lambda e: e < largest and self.delta(e) > delta, 0.0, largest, within=1e-7)[1]
 
-    def times(self, k: int) -> "LaplaceProfile":
+    def compose(self, k: int) -> "LaplaceProfile":
         """The profile of `k` times as many readings."""
         return replace(self, readings=k * self.readings)
 
@@ -54,7 +54,7 @@ class LaplaceProfile:
         return self.shift * math.sqrt(self.readings / 2)
 
     @property
-    def right(self) -> float:
+    def best_test_accuracy(self) -> float:
         """How often the best test between two neighbours is right, at most."""
         return (1 + self.delta(0.0)) / 2
 
@@ -181,7 +181,7 @@ def _line(shifts: FloatArray, epsilon: float, times: int, cost: float) -> _Line:
     apart = (12.0 + max(-_height(shifts, epsilon, c, times), 0.0)) / c
     tau = 2 * math.pi / apart
     ends = math.log(1e4 * (1 + c * apart))
-    nodes = min(math.ceil(math.sqrt(c * (c + 1) * ends / cost) / tau) + 2, _MOST_NODES)
+    nodes = min(math.ceil(math.sqrt(c * (c + 1) * ends / cost) / tau) + 2, _MAX_NODES)
     return _Line(c, tau, nodes, 2 * ends / (tau * nodes) ** 2)
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from scipy import optimize
 
-from cloakwork._checks import FloatArray, IntArray, count, frozen, positive
+from cloakwork._checks import FloatArray, IntArray, count, positive, read_only
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Nuisance
 from cloakwork.privacy.calibration import Allowance, allowed_mu
@@ -297,7 +297,7 @@ class StayCost:
         draws = self._ratios(Information(share, carry / 2**CARRY_BITS, renew))
         if draws.max() > DEVICE_TABLES.ratio:
             return None  # another bound may need smaller offsets
-        return SlowNoise(carry, renew, frozen(np.array([table_ratio(ratio) for ratio in draws])))
+        return SlowNoise(carry, renew, read_only(np.array([table_ratio(ratio) for ratio in draws])))
 
     def _least_share(self, fade: float, renew: int, readings: int, allowed: float) -> float | None:
         def excess(log_share: float) -> float:

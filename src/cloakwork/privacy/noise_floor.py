@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, frozen
+from cloakwork._checks import FloatArray, read_only
 from cloakwork.errors import CalibrationError, HardwareStepWarning
 
 PARTS = 64  # a step of the hardware is sent in so many steps, so that means of up to 64 values stay exact
@@ -115,7 +115,7 @@ def stated_noise_floor(noise_floor: ArrayLike, resolution: FloatArray | None, se
             "that of the readings, like resolution.",
             noise_floor=noise_floor,
         )
-    return NoiseFloor(frozen(own), resolution)
+    return NoiseFloor(read_only(own), resolution)
 
 
 def _effective(own: float, variance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -15,7 +15,7 @@ from cloakwork.sensor import WORD_BYTES
 
 WordSource: TypeAlias = Callable[[int], NDArray[np.uint64]]
 """A function that returns `count` random words of 128 bits, shape (count, 2)."""
-MOST_STEPS = 2.0**31
+MAX_STEPS = 2.0**31
 _BLOCK = 1 << 16  # words at a time, few enough to stay in the cache
 _WIDTH = 16
 
@@ -43,11 +43,11 @@ def frames_in_steps(readings: ArrayLike, step: FloatArray) -> FloatArray:
         raise ReadingError(f"readings has {values.ndim} axes: give one frame (m,) or frames (k, m).", axes=values.ndim)
     with np.errstate(over="ignore"):  # a value that is too large is refused below
         steps: FloatArray = np.asarray(np.rint(values / step))
-    far = np.argwhere(np.abs(steps) >= MOST_STEPS)
+    far = np.argwhere(np.abs(steps) >= MAX_STEPS)
     if len(far):
         sensor = int(far[0][-1])
         raise ReadingError(
-            f"the reading of sensor {sensor} does not fit in {MOST_STEPS:.0f} steps of {step[sensor]:.3g}: "
+            f"the reading of sensor {sensor} does not fit in {MAX_STEPS:.0f} steps of {step[sensor]:.3g}: "
             "subtract its baseline first, or give a coarser step.",
             sensor=sensor,
         )

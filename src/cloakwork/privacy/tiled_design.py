@@ -12,11 +12,11 @@ from scipy import sparse
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Family, FloorPlan, Steady
-from cloakwork.privacy.design import MOST_SLOPES, Search, SearchResult, best_weights
+from cloakwork.privacy.design import MAX_SLOPES, Search, SearchResult, best_weights
 from cloakwork.privacy.interior_point import Bounds, Optimum
 from cloakwork.privacy.variance import Moves
 
-MOST_TOGETHER = 1_000  # sensors whose noise is searched for in one piece
+MAX_TOGETHER = 1_000  # sensors whose noise is searched for in one piece
 IN_A_TILE = 150  # sensors of a tile, without its margin
 MARGIN = 4.0  # reaches of the field around a tile that its search knows as well
 ENOUGH = 3e-3  # relative gap at which the search of a tile stops
@@ -38,7 +38,7 @@ def searched(search: Search) -> SearchResult:
     sensors are charged too little.
     """
     physics = search.family.physics
-    if physics.sensors <= MOST_TOGETHER or not isinstance(physics, FloorPlan) or physics.local is None:
+    if physics.sensors <= MAX_TOGETHER or not isinstance(physics, FloorPlan) or physics.local is None:
         return search.run()
     if search.family.timing.travel == math.inf:  # one condition for all sensors, so there are no tiles
         return search.run()
@@ -116,7 +116,7 @@ class _Tiles:
 
 def _best(moves: Moves, rows: FloatArray) -> Optimum:
     """The best weights of one tile, from few conditions at first; prices are for all of them."""
-    few = moves.thinned(MOST_SLOPES)
+    few = moves.thinned(MAX_SLOPES)
     each = np.arange(rows.shape[1])
     steepest = np.argsort(rows.sum(axis=1))[-3 * len(each) :]
     chosen = np.union1d(steepest, rows.argmax(axis=0))

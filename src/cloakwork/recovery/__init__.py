@@ -3,12 +3,12 @@
 from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
 from cloakwork.recovery.batch_posterior import BatchPosterior, batch_posterior
 from cloakwork.recovery.bit_presence import presence
-from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, noticed
+from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, detection_probability
 from cloakwork.recovery.fault_detection import Fault, FaultDetector, FaultKind
-from cloakwork.recovery.floor_sources import MOST_SOURCES, samples_locally
+from cloakwork.recovery.floor_sources import MAX_SOURCES, samples_locally
 from cloakwork.recovery.floor_tracker import FloorTracker
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit, joint_p_value
-from cloakwork.recovery.lattice import MOST_COARSE, MOST_PATH_PLACES
+from cloakwork.recovery.lattice import MAX_COARSE, MAX_PATH_PLACES
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.origin import Origin, find_origin
 from cloakwork.recovery.path_sampler import WeighedFrame
@@ -18,14 +18,14 @@ from cloakwork.recovery.recover import Recovery, recover
 from cloakwork.recovery.smoothing import Tracking, smooth, track
 from cloakwork.recovery.track_list import EXISTS, Track, Tracked
 from cloakwork.recovery.tracker import Tracker
-from cloakwork.recovery.vicinity import Source, read_off
+from cloakwork.recovery.vicinity import Source, extract_sources
 
 __all__ = [
     "DOUBTFUL",
     "EXISTS",
-    "MOST_COARSE",
-    "MOST_PATH_PLACES",
-    "MOST_SOURCES",
+    "MAX_COARSE",
+    "MAX_PATH_PLACES",
+    "MAX_SOURCES",
     "BasisPursuit",
     "BatchPosterior",
     "Bregman",
@@ -51,11 +51,11 @@ __all__ = [
     "Tracking",
     "WeighedFrame",
     "batch_posterior",
+    "detection_probability",
+    "extract_sources",
     "find_origin",
     "joint_p_value",
-    "noticed",
     "presence",
-    "read_off",
     "recover",
     "samples_locally",
     "smooth",

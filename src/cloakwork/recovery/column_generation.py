@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csgraph
 
-from cloakwork._checks import FloatArray, IntArray, frozen
+from cloakwork._checks import FloatArray, IntArray, read_only
 from cloakwork.physics import Space
 from cloakwork.recovery import active_set
 from cloakwork.recovery.problem import Problem
-from cloakwork.recovery.vicinity import LEAST_SHARE, Source, position
+from cloakwork.recovery.vicinity import MIN_SHARE, Source, position
 
 ENOUGH = 1e-6  # gap at which a map counts as exact, relative to its total (at least 1)
 ADDED = 16  # columns a round
-MOST_ROUNDS = 200
+MAX_ROUNDS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class _Columns:
         outside = float(y @ y) - float(inside @ inside)
         filled = maps, codes, _, _ = np.zeros((1, k)), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
         columns, radius = np.array(upper.T, order="C"), np.array([rho2 - outside])
-        active_set.pursue(frozen(upper), columns, inside[None], radius, 0.0, 0, filled)
+        active_set.pursue(read_only(upper), columns, inside[None], radius, 0.0, 0, filled)
         return maps[0], int(codes[0])
 
 
@@ -79,7 +79,7 @@ def pursue(problem: Problem, y: FloatArray, rho2: float) -> Pursuit:
     if float(y @ y) <= rho2:
         return Pursuit(weights, active_set.EMPTY, float(np.linalg.norm(y)), 0.0)
     code, gap, size = active_set.BEST_FIT, math.inf, 0.0
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         prices = problem.physics.adjoint(problem.whiten(rest))
         size = max(size, float(prices.max()))
         if columns.places:
@@ -140,7 +140,7 @@ def patches(weights: FloatArray, space: Space) -> tuple[Source, ...]:
     totals = [float(weights[group].sum()) for group in groups]
     sources = []
     for total, group in sorted(zip(totals, groups, strict=True), key=lambda pair: -pair[0]):
-        if total < LEAST_SHARE * max(totals):
+        if total < MIN_SHARE * max(totals):
             break
         centre = int(group[np.argmax(weights[group])])
         radius = float(space.distances(centre)[group].max()) if len(group) > 1 else 0.0

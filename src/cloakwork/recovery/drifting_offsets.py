@@ -11,12 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork._method_cache import kept
+from cloakwork._method_cache import memoize
 from cloakwork.physics import Nuisance
 
 SETTLED = 1e-6  # a covariance that changes less, relative to the stationary one, has settled
 ROUNDING = 1e-12
-MOST_STEPS = 64  # kept after one covariance: intervals, and sets of sensors that count
+MAX_STEPS = 64  # kept after one covariance: intervals, and sets of sensors that count
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class KalmanStep:
         """The step to a frame `seconds` later, whose readings are whitened by `scale`, 0 if they do not count."""
         return self._next(offsets, round(1000 * seconds) / 1000, scale)
 
-    @kept(MOST_STEPS)
+    @memoize(MAX_STEPS)
     def _next(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
         fade = np.exp(-seconds / offsets.over)
         before = fade[:, None] * self.after * fade
@@ -60,7 +60,7 @@ class KalmanStep:
         same = self.seen.shape == seen.shape and np.array_equal(self.seen, seen) and np.array_equal(self.fade, fade)
         return self if same and np.abs(made.after - self.after).max() < SETTLED else made
 
-    @kept(1)
+    @memoize(1)
     def back_from(self, after: "KalmanStep") -> tuple[FloatArray, FloatArray]:
         """The gain (k, k) and the root (k, k) of the covariance of the offsets here, given those one step later."""
         gain = np.asarray(np.linalg.solve(after.before, after.fade[:, None] * self.after).T, dtype=np.float64)

@@ -96,14 +96,14 @@ class Estimator(ABC):
         """
 
 
-def noticed(problem: Problem, quantile: float = 0.9) -> FloatArray:
+def detection_probability(problem: Problem, quantile: float = 0.9) -> FloatArray:
     """The probability at each place that a single unit source there is noticed, shape (n,).
 
     The squared projected readings over sigma^2 follow a non-central chi-square law with r degrees and non-centrality
     ||M_i||^2 / sigma^2; with a chi-square radius the map is empty while they are below its quantile.
 
     >>> from cloakwork.physics import HeatLine
-    >>> float(noticed(Problem.with_noise(HeatLine(n=100, m=50, T=0.05), 1.0)).mean().round(2))
+    >>> float(detection_probability(Problem.with_noise(HeatLine(n=100, m=50, T=0.05), 1.0)).mean().round(2))
     0.99
     """
     rank = problem.physics.rank if problem.offsets is None else problem.range.rank

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork._method_cache import kept
+from cloakwork._method_cache import memoize
 from cloakwork.physics import FloorPlan
 from cloakwork.recovery.floor_chain import run_floor_chain
-from cloakwork.recovery.floor_motion import MOST_NEAR, MOST_PATCHES, FloorMotion, ball, predict_tracks
+from cloakwork.recovery.floor_motion import MAX_NEAR, MAX_PATCHES, FloorMotion, ball, predict_tracks
 from cloakwork.recovery.goodness_of_fit import Misfit
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.vicinity import Source, position
@@ -33,7 +33,7 @@ BEGUN = 0.2  # expected others there that become a track
 RECYCLED = 0.05  # a track below this probability becomes one of the others
 NEARBY = 4.0  # metres around a track whose places are weighed one by one
 NEGLIGIBLE = 1e-3  # a place this much less likely than the likeliest of a track is left out
-MOST_CELLS = MOST_NEAR // 2  # of the law of a track
+MAX_CELLS = MAX_NEAR // 2  # of the law of a track
 FAINT = 3e-3  # of the noise: a sensor that a source warms by less does not count for it
 
 
@@ -50,7 +50,7 @@ class FloorTrack:
     @classmethod
     def of(cls, cells: IntArray, law: FloatArray, sitting: FloatArray, **known: Any) -> "FloorTrack":
         """A track of this law, of which a part sits at each place; what is negligible is left out."""
-        order = np.argsort(-law)[:MOST_CELLS]
+        order = np.argsort(-law)[:MAX_CELLS]
         kept = order[law[order] > NEGLIGIBLE * law[order[0]]]
         scaled = law[kept] * (law.sum() / law[kept].sum())
         return cls(cells[kept], scaled * sitting[kept], scaled * (1 - sitting[kept]), **known)
@@ -147,7 +147,7 @@ class FloorPrior:
 
 
 def _no_tracks(number: int) -> Any:
-    places, patches = (number, MOST_NEAR), (number, MOST_PATCHES)
+    places, patches = (number, MAX_NEAR), (number, MAX_PATCHES)
     whole, sizes = (np.zeros(shape, dtype=np.int64) for shape in (places, number))
     return (
         *(whole, sizes, np.zeros(places), np.zeros(number)),
@@ -281,7 +281,7 @@ class FloorField:
         scale[list(aside)] = 0.0
         return np.asarray(scale)
 
-    @kept(1)
+    @memoize(1)
     def arrays(self, aside: frozenset[int], inflation: float) -> Any:
         """The field as the compiled chain takes it."""
         columns, rooms = self.plan.nearby.columns, self.plan.rooms
@@ -310,7 +310,7 @@ class FloorField:
         white = np.where(scale > 0, values, 0.0) * scale
         lengths = (most, *(factor * k for k in ((0, WARM, SWEEPS) if states else (HOT, COLD, SWEEPS))))
         number, n = len(prior.tracks), self.plan.places
-        near, others = np.zeros((CHAINS, number, MOST_NEAR)), np.zeros((CHAINS, n))
+        near, others = np.zeros((CHAINS, number, MAX_NEAR)), np.zeros((CHAINS, n))
         totals, rests = np.zeros((CHAINS, lengths[-1]), dtype=np.int64), np.zeros((CHAINS, len(white)))
 
         def run(chain: int) -> tuple[IntArray, tuple[IntArray, IntArray]]:

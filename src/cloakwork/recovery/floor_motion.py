@@ -9,12 +9,12 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork._method_cache import kept
+from cloakwork._method_cache import memoize
 from cloakwork.physics import FloorPlan
 from cloakwork.recovery.floor_weights import BAND, find
 from cloakwork.recovery.motion import (
     FARTHEST,
-    MOST_INTERVALS,
+    MAX_INTERVALS,
     PATCH,
     Motion,
     Transitions,
@@ -22,8 +22,8 @@ from cloakwork.recovery.motion import (
     whole_milliseconds,
 )
 
-MOST_NEAR = 400  # places near a track that are weighed one by one
-MOST_PATCHES = 1024  # to which a track may walk
+MAX_NEAR = 400  # places near a track that are weighed one by one
+MAX_PATCHES = 1024  # to which a track may walk
 
 
 @compiled_part
@@ -201,7 +201,7 @@ class FloorMotion:
         """The transitions of an interval."""
         return self._transitions(whole_milliseconds(seconds))
 
-    @kept(MOST_INTERVALS)
+    @memoize(MAX_INTERVALS)
     def _transitions(self, seconds: float) -> Transitions:
         length = self.motion.walk_length(seconds, self.plan.rooms.cell)
         centres, patch = cut_patches(self.graph, int(PATCH * length / self.plan.rooms.cell))

@@ -15,12 +15,12 @@ from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Prior
 from cloakwork.recovery.vicinity import expected_map
 
-MOST_SOURCES = 12  # whose places are all compared with each other
+MAX_SOURCES = 12  # whose places are all compared with each other
 
 
 def samples_locally(physics: Physics, most: int = 1) -> bool:
     """Whether up to `most` sources are sampled by local moves: in a steady field, many sources or a large floor."""
-    return isinstance(physics, FloorPlan) and (physics.local is not None or (most > MOST_SOURCES and not physics.pulse))
+    return isinstance(physics, FloorPlan) and (physics.local is not None or (most > MAX_SOURCES and not physics.pulse))
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +35,13 @@ def checked_field(problem: Problem, prior: Prior) -> FloorField:
     """The field of a floor; refuses what only few sources on smaller floors allow, and those."""
     if not samples_locally(problem.physics, prior.most):
         raise InputError(
-            f"this is no large floor, or more than {MOST_SOURCES} sources, with a steady field: use `Tracker`.",
+            f"this is no large floor, or more than {MAX_SOURCES} sources, with a steady field: use `Tracker`.",
             sensors=problem.physics.sensors,
             places=problem.physics.places,
         )
     if not prior.known or problem.offsets is not None or prior.least > 0:
         raise InputError(
-            f"unknown strengths, drift and a least number of sources need at most {MOST_SOURCES} sources and 3,000,000 "
+            f"unknown strengths, drift and a least number of sources need at most {MAX_SOURCES} sources and 3,000,000 "
             "entries of sensors times places. Give one strength and no drift, or fewer sources, cells or sensors.",
             sensors=problem.physics.sensors,
             places=problem.physics.places,

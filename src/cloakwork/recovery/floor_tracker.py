@@ -17,7 +17,7 @@ from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike
-from cloakwork.recovery.recover import stated_problem
+from cloakwork.recovery.recover import resolve_problem
 from cloakwork.recovery.track_list import EXISTS, Track, Tracked
 from cloakwork.recovery.tracker import checked_readings, checked_time
 from cloakwork.recovery.vicinity import Source, expected_map
@@ -72,7 +72,7 @@ class FloorTracker:
         drift: Drift | Nuisance | None = None,
     ) -> None:
         prior = PointSources(strength, most=count("most", most), level=level).prior
-        self.field = checked_field(stated_problem(model, sigma, drift), prior)
+        self.field = checked_field(resolve_problem(model, sigma, drift), prior)
         self.motion = FloorMotion(motion or Motion(), self.field.plan)
         self.most, self.level, self.seed = most, level, seed
         self.settled: tuple[Tracked, ...] = ()  # a moment is never judged again

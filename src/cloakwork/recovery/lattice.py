@@ -11,17 +11,17 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork._method_cache import kept
+from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Space
 from cloakwork.recovery.problem import Problem
 
 FINE = 5  # candidates along each axis around a place, if sources may be between places
 REACH = 2.0  # length of a local move, in least standard deviations
-MOST_NEAR = 64
+MAX_NEAR = 64
 FARTHER = 4  # unconnected parts are so many times as far apart as places within one
-MOST_COARSE = 4_000  # coarse candidates, if the noise allows finer ones
-MOST_PATH_PLACES = 6_000  # above this, a table of all distances along paths is too large
+MAX_COARSE = 4_000  # coarse candidates, if the noise allows finer ones
+MAX_PATH_PLACES = 6_000  # above this, a table of all distances along paths is too large
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class Lattice:
         if not self.between:
             return 1
         needed = math.ceil(min(float(self._spacing.max()) / self.deviation, 1e9) - 0.2)
-        affordable = (MOST_COARSE / len(self.space)) ** (1 / self.space.dimension)
+        affordable = (MAX_COARSE / len(self.space)) ** (1 / self.space.dimension)
         return max(1, min(needed, int(affordable)))
 
     @property
@@ -164,15 +164,15 @@ class Lattice:
             order = np.argsort(self.along) if self.space.metric is Metric.LINE else unordered
             # a copy, so that one compiled version serves read-only positions too
             return (np.empty((0, 0), dtype=np.float32), np.array(self.positions), self.place, order)
-        if len(self.space) > MOST_PATH_PLACES:
+        if len(self.space) > MAX_PATH_PLACES:
             raise InputError(
                 f"{len(self.space):,} places with distances along paths: PointSources takes at most "
-                f"{MOST_PATH_PLACES:,}. Use larger cells, or BasisPursuit.",
+                f"{MAX_PATH_PLACES:,}. Use larger cells, or BasisPursuit.",
                 places=len(self.space),
             )
         return (finite_distances(self.space), np.empty((0, 0)), self.place, unordered)
 
-    @kept(1)
+    @memoize(1)
     def gram(self, strength: float) -> FloatArray:
         """Inner products of the coarse columns of sources of this strength."""
         return np.asarray(strength**2 * (self.coarse @ self.coarse.T))
@@ -212,12 +212,12 @@ class Lattice:
         reach = REACH * self.deviation
         if self.space.metric is Metric.PATH:
             table = self.metric[0]
-            crowd = min(MOST_NEAR, len(table)) - 1
+            crowd = min(MAX_NEAR, len(table)) - 1
             widest = float(np.partition(table, crowd, axis=1)[:, crowd].min())
             reach = min(max(reach, float(self.space.lengths.min(initial=0.0))), widest)
             return sparse.csr_array(table <= reach * (1 + 1e-6))
         step = float(self._spacing.max()) / self.parts / FINE
-        widest = step * (MOST_NEAR / 2 if self.space.dimension == 1 else math.sqrt(MOST_NEAR / math.pi))
+        widest = step * (MAX_NEAR / 2 if self.space.dimension == 1 else math.sqrt(MAX_NEAR / math.pi))
         return _within(self.tree, min(max(reach, step), widest))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
-from cloakwork._method_cache import kept
+from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError
 from cloakwork.recovery.path_steps import Beliefs
 
@@ -17,7 +17,7 @@ HOUR = 3600.0
 FARTHEST = 6.0  # a walker goes at most so many times as far as at its usual speed
 PATCH = 0.5  # places within this part of a walk are one patch: a walker may come to any of them alike
 SETTLES = 0.3  # at most so many of those who walk sit down before the next frame
-MOST_INTERVALS = 16
+MAX_INTERVALS = 16
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class MotionModel:
         """The transitions of an interval."""
         return self._transitions(whole_milliseconds(seconds))
 
-    @kept(MOST_INTERVALS)
+    @memoize(MAX_INTERVALS)
     def _transitions(self, seconds: float) -> Transitions:
         length = self.motion.walk_length(seconds, self.spacing)
         centres, patch = _patches(self.distances, PATCH * length)

@@ -13,7 +13,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric
 from cloakwork.recovery.goodness_of_fit import Misfit
-from cloakwork.recovery.lattice import MOST_COARSE, Lattice, finite_distances
+from cloakwork.recovery.lattice import MAX_COARSE, Lattice, finite_distances
 from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import lattice_for
 from cloakwork.recovery.problem import Problem
@@ -33,9 +33,9 @@ class Observer:
 
     def __post_init__(self) -> None:
         places = len(self.problem.physics.space)
-        if places > MOST_COARSE:
+        if places > MAX_COARSE:
             raise InputError(
-                f"{places:,} places: a tracker takes at most {MOST_COARSE:,}. Use larger cells.", places=places
+                f"{places:,} places: a tracker takes at most {MAX_COARSE:,}. Use larger cells.", places=places
             )
 
     @cached_property

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from cloakwork._checks import FloatArray, frozen, instance_of, positive
+from cloakwork._checks import FloatArray, instance_of, positive, read_only
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph, Matrix, Physics
 from cloakwork.recovery.bit_presence import FlipLike
 from cloakwork.recovery.origin_columns import Likelihoods, knowing_factor, wide_likelihoods
 
-MOST_PLACES = 10_000  # of a model without edges
+MAX_PLACES = 10_000  # of a model without edges
 TIMES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the stated one, if the time since the beginning is unknown
 
 
@@ -128,7 +128,7 @@ def find_origin(
     for name, chance in zip(names, probability.tolist(), strict=True):
         sums[name] = sums.get(name, 0.0) + chance
     error = min(1.0, float(probability @ np.expm1(np.minimum(errors, 700.0))))
-    return Origin(frozen(probability), sums, float(knowing), error)
+    return Origin(read_only(probability), sums, float(knowing), error)
 
 
 def _models(graph: Physics, times: Sequence[float] | None) -> list[Physics]:
@@ -157,11 +157,11 @@ def knowing_chances(heard: FloatArray, number: float) -> FloatArray:
 def _checked(graph: Physics, answers: ArrayLike, flip: FlipLike) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     bits = np.asarray(answers)
     instance_of("flip", flip, FlipLike, "the Flip that released the answers")  # type: ignore[type-abstract]
-    most = math.inf if isinstance(graph, Graph) else MOST_PLACES
+    most = math.inf if isinstance(graph, Graph) else MAX_PLACES
     if graph.sensors != graph.places or not 1 < graph.places <= most:
         raise InputError(
             f"find_origin compares all nodes: give a Graph with a sensor at each node, or a model with one at each of "
-            f"2 to {MOST_PLACES:,} places.",
+            f"2 to {MAX_PLACES:,} places.",
             places=graph.places,
         )
     if len(flip.likelihood) != 2:

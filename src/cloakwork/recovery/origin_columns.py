@@ -12,10 +12,10 @@ from cloakwork.physics import Graph
 
 SAMPLED = 1024  # columns from which the number of nodes that know is scaled
 SCREENED, WHOLE_SAMPLE = 256, 32  # columns computed whole, and those for scaling, where hubs spread heat far
-MOST_WHOLE = 10_000  # nodes of which all columns are computed whole
-MOST_JUMPS = 60.0  # expected jumps of a walker; with more, no column is local
-MOST_TOUCHED = 1e11  # steps of work for all nodes, some ten minutes on two cores
-MOST_AGAIN = 2e9  # steps of work for each round of sharper columns
+MAX_WHOLE = 10_000  # nodes of which all columns are computed whole
+MAX_JUMPS = 60.0  # expected jumps of a walker; with more, no column is local
+MAX_TOUCHED = 1e11  # steps of work for all nodes, some ten minutes on two cores
+MAX_AGAIN = 2e9  # steps of work for each round of sharper columns
 GROWTH = 4.0  # of the work of a column, at most about, when it is sharper
 ENTRIES = 2e7  # of columns at once
 DROP, SHARPER, ROUNDS = 1e-3, 30.0, 4
@@ -72,10 +72,10 @@ def wide_likelihoods(graph: Graph, odds: FloatArray, knowing: float) -> Likeliho
 
 def _is_local(graph: Graph) -> bool:
     """Whether heat stays near enough for the columns of all nodes."""
-    if graph.tau * float(graph.kernel.diagonal.max()) > MOST_JUMPS:
+    if graph.tau * float(graph.kernel.diagonal.max()) > MAX_JUMPS:
         return False
     few = np.random.default_rng(0).choice(graph.places, min(graph.places, 8), replace=False)
-    return graph.near_columns(few, DROP).touched / len(few) * graph.places <= MOST_TOUCHED
+    return graph.near_columns(few, DROP).touched / len(few) * graph.places <= MAX_TOUCHED
 
 
 def near_likelihoods(graph: Graph, odds: FloatArray, by_node: FloatArray, knowing: float) -> Likelihoods | None:
@@ -97,7 +97,7 @@ def near_likelihoods(graph: Graph, odds: FloatArray, by_node: FloatArray, knowin
             logs[piece] = linear[piece] + near.sums(np.log1p(-weight * np.expm1(-heard)) - weight * heard)
             errors[piece] = steepest * near.lost + rounding
             touched, entries = touched + near.touched, max(entries, len(near.values) / len(piece))
-        which = _doubtful(logs, errors)[: int(MOST_AGAIN * len(which) / (GROWTH * touched + 1))]
+        which = _doubtful(logs, errors)[: int(MAX_AGAIN * len(which) / (GROWTH * touched + 1))]
         drop, columns = drop / SHARPER, max(1.0, ENTRIES / (GROWTH * entries))
         if not len(which):
             break
@@ -115,7 +115,7 @@ def _near_factor(graph: Graph, knowing: float) -> float | None:
         factor = knowing_factor(sample.values, len(some), knowing, lost)
         if factor * lost <= NEAR * knowing:
             break
-        some = some[: max(1, int(MOST_AGAIN * len(some) / (GROWTH * sample.touched + 1)))]
+        some = some[: max(1, int(MAX_AGAIN * len(some) / (GROWTH * sample.touched + 1)))]
         drop /= SHARPER
     return factor if factor * lost <= FAR * knowing else None
 
@@ -138,7 +138,7 @@ def screened(graph: Graph, odds: FloatArray, knowing: float) -> Likelihoods:
     for value in np.unique(odds):
         slopes[odds == value] = np.log1p(-value * np.expm1(-heard)).sum() / heard.sum()
     logs, errors = factor * graph.adjoint(slopes), np.full(n, math.inf)
-    best = np.argsort(-logs)[: SCREENED if n > MOST_WHOLE else n]
+    best = np.argsort(-logs)[: SCREENED if n > MAX_WHOLE else n]
     for piece in np.array_split(best, math.ceil(len(best) / 16)):
         logs[piece] = np.log1p(-odds * np.expm1(-factor * _whole(graph, piece))).sum(axis=1)
         errors[piece] = factor * float(np.abs(odds).max()) * graph.error * math.sqrt(n)

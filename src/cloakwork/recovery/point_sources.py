@@ -12,7 +12,7 @@ from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph
 from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, on_all_cores
-from cloakwork.recovery.floor_sources import MOST_SOURCES, samples_locally, solve_floor
+from cloakwork.recovery.floor_sources import MAX_SOURCES, samples_locally, solve_floor
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources
@@ -21,7 +21,7 @@ from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
 
 ATTEMPTS = 5  # each sets one more sensor aside or widens the noise
-MOST_ON_FLOORS = 10_000  # where sources far apart hardly know of each other
+MAX_ON_FLOORS = 10_000  # where sources far apart hardly know of each other
 CHUNK = 8  # frames that continue from each other; fixed, so results do not depend on the machine
 
 
@@ -71,8 +71,8 @@ class PointSources(Estimator):
 
     def __post_init__(self) -> None:
         count("most", self.most)
-        if self.most > MOST_ON_FLOORS:
-            raise InputError(f"most={self.most}: give at most {MOST_ON_FLOORS:,} sources.", most=self.most)
+        if self.most > MAX_ON_FLOORS:
+            raise InputError(f"most={self.most}: give at most {MAX_ON_FLOORS:,} sources.", most=self.most)
         if not (isinstance(self.least, int) and 0 <= self.least <= self.most):
             raise InputError(f"least={self.least!r}: give a whole number from 0 to most={self.most}.", least=self.least)
         if not 0 < self.level < 1:
@@ -90,9 +90,9 @@ class PointSources(Estimator):
     ) -> Solution:
         if samples_locally(problem.physics, self.most):
             return solve_floor(problem, readings, self.prior, self.level, self.seed, progress, after)
-        if self.most > MOST_SOURCES:
+        if self.most > MAX_SOURCES:
             raise InputError(
-                f"most={self.most}: give at most {MOST_SOURCES} sources, except in a steady field on a floor.",
+                f"most={self.most}: give at most {MAX_SOURCES} sources, except in a steady field on a floor.",
                 most=self.most,
             )
         if not problem.physics.explicit and isinstance(problem.physics, Graph):

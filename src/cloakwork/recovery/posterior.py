@@ -17,7 +17,7 @@ from cloakwork.recovery.summary import centre, quantiles, spread
 from cloakwork.recovery.vicinity import Source, position
 
 AFFORDABLE = 400_000  # most placements of one count to enumerate rather than sample
-MOST_ENUMERATED = 3_000  # places, for a table of inner products
+MAX_ENUMERATED = 3_000  # places, for a table of inner products
 LARGEST_SQUARE = 1e13  # of readings in units of noise; above, differences of scores lose their digits
 DRAWS = 400
 SETTLED = 4  # local moves per source after enumeration, from the places to candidates between them
@@ -60,7 +60,7 @@ def posterior(
     """
     draws = Draws.empty(DRAWS, prior.most)
     square = float(data @ data)
-    if prior.known and len(lattice.coarse) <= MOST_ENUMERATED and square < LARGEST_SQUARE:
+    if prior.known and len(lattice.coarse) <= MAX_ENUMERATED and square < LARGEST_SQUARE:
         counts = np.zeros(prior.most + 1)
         seen, gram = prior.low * (lattice.coarse @ data), lattice.gram(prior.low)
         terms = (seen, seen - np.diag(gram) / 2, gram, square)

@@ -16,7 +16,7 @@ from cloakwork.recovery.basis_pursuit import BasisPursuit
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, fits_of_maps
 from cloakwork.recovery.goodness_of_fit import joint_p_value
 from cloakwork.recovery.problem import CloakLike, Problem
-from cloakwork.recovery.vicinity import read_off
+from cloakwork.recovery.vicinity import extract_sources
 
 UNSTATED = "the strengths of the sources are not stated, and it assumes nothing about them"
 
@@ -80,7 +80,7 @@ class Recovery:
         sources = self.solution.sources
         if sources is None:
             frames = zip(self.solution.maps, self.problem.project(self.readings), strict=True)
-            sources = tuple(read_off(weights, data, self.problem) for weights, data in frames)
+            sources = tuple(extract_sources(weights, data, self.problem) for weights, data in frames)
         return sources if self.batch else sources[0]
 
     @cached_property
@@ -173,7 +173,7 @@ def recover(
         if after is not None or progress is not None:
             raise InputError("blocks of a Dask array are recovered in any order: leave out after and progress.")
         return _joined(_recover_blocks(readings, model, sigma=sigma, drift=drift, estimator=estimator))
-    problem = stated_problem(model, sigma, drift)
+    problem = resolve_problem(model, sigma, drift)
     values = frames("readings", readings, problem.physics.sensors, error=ReadingError)
     if values.ndim > 2:
         raise ReadingError(f"readings has shape {values.shape}: give (m,) or (frames, m).", shape=values.shape)
@@ -212,7 +212,7 @@ def _joined(parts: Sequence[Recovery]) -> Recovery:
     return replace(parts[0], readings=readings, solution=Solution(**joined))
 
 
-def stated_problem(
+def resolve_problem(
     model: CloakLike | Physics, sigma: ArrayLike | None, drift: Drift | Nuisance | None = None
 ) -> Problem:
     """The problem that a cloak states, or a physics together with its noise."""

@@ -14,7 +14,7 @@ from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics
 from cloakwork.recovery.alignment import Marks
 from cloakwork.recovery.drifting_offsets import OffsetLaw
-from cloakwork.recovery.floor_sources import MOST_SOURCES
+from cloakwork.recovery.floor_sources import MAX_SOURCES
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit
 from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer
@@ -22,7 +22,7 @@ from cloakwork.recovery.path_sampler import PathSampler, WeighedFrame
 from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike
-from cloakwork.recovery.recover import stated_problem
+from cloakwork.recovery.recover import resolve_problem
 from cloakwork.recovery.track_list import FOLLOWED, Tally, Tracked, TrackList
 
 WINDOW = 6  # frames whose paths are drawn together; what came before is a belief about each source
@@ -33,7 +33,7 @@ FIRST_SWEEPS = 40  # over the first frames, when the chains start from nothing
 STARTING = 3
 DRIFTING = 2  # sweeps that count where offsets are drawn too: paths wait for them, and they for the paths
 LONGEST_LAG = 100
-MOST_CHAINS = 128
+MAX_CHAINS = 128
 
 
 class Tracker:
@@ -96,13 +96,13 @@ class Tracker:
         drift: Drift | Nuisance | None = None,
     ) -> None:
         prior = PointSources(strength, most=most, level=level).prior
-        if most > MOST_SOURCES:
-            raise InputError(f"most={most}: a tracker follows at most {MOST_SOURCES} sources.", most=most)
+        if most > MAX_SOURCES:
+            raise InputError(f"most={most}: a tracker follows at most {MAX_SOURCES} sources.", most=most)
         if not (isinstance(lag, int) and 0 <= lag <= LONGEST_LAG):
             raise InputError(f"lag={lag!r}: give a whole number of frames from 0 to {LONGEST_LAG}.", lag=lag)
-        if chains not in range(2, MOST_CHAINS + 1, 2):
-            raise InputError(f"chains={chains!r}: give an even number from 2 to {MOST_CHAINS}.", chains=chains)
-        stated = stated_problem(model, sigma, drift)
+        if chains not in range(2, MAX_CHAINS + 1, 2):
+            raise InputError(f"chains={chains!r}: give an even number from 2 to {MAX_CHAINS}.", chains=chains)
+        stated = resolve_problem(model, sigma, drift)
         self.problem = replace(stated, offsets=None)
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
         self.level = level

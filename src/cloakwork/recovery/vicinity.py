@@ -12,7 +12,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Space
 from cloakwork.recovery.problem import Problem
 
-LEAST_SHARE = 0.15  # a lighter group, relative to the heaviest, is an artefact of the fit
+MIN_SHARE = 0.15  # a lighter group, relative to the heaviest, is an artefact of the fit
 GROUPED = 0.5  # places between which a source of this strength can move unnoticed form one source
 LEVEL = 0.9
 
@@ -56,7 +56,7 @@ def _short(at: object) -> str:
     return "(" + ", ".join(_short(value) for value in at) + ")" if isinstance(at, tuple) else str(at)
 
 
-def read_off(weights: FloatArray, data: FloatArray, problem: Problem) -> tuple[Source, ...]:
+def extract_sources(weights: FloatArray, data: FloatArray, problem: Problem) -> tuple[Source, ...]:
     """Group the weights of one map into sources, heaviest first; `data` are the readings in the basis of the range.
 
     Notes
@@ -77,7 +77,7 @@ def read_off(weights: FloatArray, data: FloatArray, problem: Problem) -> tuple[S
         members = np.flatnonzero(near & (left > 0))
         groups.append((float(left[members].sum()), members))
         left[members] = 0.0
-    least = LEAST_SHARE * max((weight for weight, _ in groups), default=0.0)
+    least = MIN_SHARE * max((weight for weight, _ in groups), default=0.0)
     kept = sorted((group for group in groups if group[0] >= least), key=lambda group: -group[0])
     space = problem.physics.space
     centres = [_centre(members, weights[members], space) for _, members in kept]

@@ -7,7 +7,7 @@ import sys
 
 from cloakwork.sensor.board import UNSTATED, read_config, say
 from cloakwork.sensor.clock import Clock, board_ticks
-from cloakwork.sensor.device import MOST_STEPS
+from cloakwork.sensor.device import MAX_STEPS
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.measuring import FAILING, INVALID, SLOW, attempt
 from cloakwork.sensor.ramp import FEWEST_STEPS, Ramp
@@ -316,7 +316,7 @@ def _judge_unit(
 ) -> None:
     step = config["step"][0] / config["step"][1]
     baseline = config["fallback"] * step
-    if max(-different[0], different[-1]) / common > MOST_STEPS * step:
+    if max(-different[0], different[-1]) / common > MAX_STEPS * step:
         reasons.append("readings are larger than the device can send, and would be cut")
     others = [("thousandths of the unit", middle / 1000)]
     if config["unit"][-1:] == "C":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cloakwork.sensor.measuring import Measured
     from cloakwork.sensor.store import Folder
 
-MOST_STEPS = (1 << 31) - 1
+MAX_STEPS = (1 << 31) - 1
 FARTHEST = 1 << 18  # readings by which the broker may be ahead of a device that was restored from a backup
 TAKE, SPENT, WAIT = "take", "spent", "wait"
 
@@ -259,7 +259,7 @@ class Device:
         a, b = self.config["step"]
         steps = (2 * numerator * b + denominator * a) // (2 * denominator * a)
         values = self.config["values"]
-        low, high = (0, values - 1) if values else (-MOST_STEPS, MOST_STEPS)
+        low, high = (0, values - 1) if values else (-MAX_STEPS, MAX_STEPS)
         return int(max(low, min(high, steps)))  # without a word: a status that depends on the value would tell it
 
     def _words(self, seq: int, count: int) -> list[int]:

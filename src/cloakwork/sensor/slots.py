@@ -5,7 +5,7 @@ Time is divided into slots of one period. A slot is used at most once, and among
 window, the squared costs of the readings add up to at most that of the claim.
 """
 
-MOST_RUNS = 32
+MAX_RUNS = 32
 
 
 class Slots:
@@ -45,7 +45,7 @@ class Slots:
             self.runs.append([slot, slot])
         while len(self.runs) > 1 and self.runs[0][1] <= slot - self.window:
             self.runs.pop(0)
-        if len(self.runs) > MOST_RUNS:
+        if len(self.runs) > MAX_RUNS:
             self._merge()
 
     def _merge(self) -> None:

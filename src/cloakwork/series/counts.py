@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, frames, frozen, instance_of, numbers, positive, whole_numbers
+from cloakwork._checks import FloatArray, IntArray, frames, instance_of, numbers, positive, read_only, whole_numbers
 from cloakwork._compile import compiled
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import choose
@@ -22,7 +22,7 @@ from cloakwork.series.strategies import Contribution, MechanismName
 
 _TOLERANCE = 1e-12
 _SMALLEST, _LARGEST = 1e-30, 1e30  # of what one event may add: floats hold the squares of everything computed from it
-_MOST_STEPS = 2**40  # of one event or person: beyond that no noise table is large enough
+_MAX_STEPS = 2**40  # of one event or person: beyond that no noise table is large enough
 _HASH_PURPOSE = b"cloakwork lot"
 _PERSONS = "persons: give a list of whole numbers or a list of texts, with one entry for each event."
 
@@ -72,7 +72,7 @@ class Counts:
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or not self.values.size:
             raise InputError(f"values has shape {self.values.shape}: give (series, n).", shape=self.values.shape)
-        frozen(self.values)
+        read_only(self.values)
 
     def cloak(
         self,
@@ -259,9 +259,9 @@ def _in_range(most: float | None) -> float:
 
 def _in_steps(name: str, most: float, step: float) -> int:
     steps = most / step * (1 + _TOLERANCE)
-    if not 1 <= steps <= _MOST_STEPS:
+    if not 1 <= steps <= _MAX_STEPS:
         raise CalibrationError(
-            f"{name}={most:g} with step={step:g} is {steps:.3g} steps: give from 1 to {_MOST_STEPS:,} steps.",
+            f"{name}={most:g} with step={step:g} is {steps:.3g} steps: give from 1 to {_MAX_STEPS:,} steps.",
             parameter=name,
             most=most,
             step=step,

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, count, describe_argument, frozen, instance_of, numbers, positive
+from cloakwork._checks import FloatArray, count, describe_argument, instance_of, numbers, positive, read_only
 from cloakwork.errors import InputError
 
 FILTER_FORMS = "running-sum, window:24, average:24, decay:0.9, power:1, trend:24, seasonal:24x4 or taps:0.5,0.25@-1"
@@ -52,7 +52,7 @@ class Filter:
             raise InputError("taps: give a list of finite numbers, at least one of which is not 0.")
         if not _SMALLEST <= float(np.abs(taps).max()) <= _LARGEST:
             raise InputError(f"the largest tap is {np.abs(taps).max():g}: give {_SMALLEST:g} to {_LARGEST:g}.")
-        object.__setattr__(self, "taps", frozen(taps))
+        object.__setattr__(self, "taps", read_only(taps))
 
     @property
     def values(self) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from cloakwork._checks import FloatArray, IntArray, as_number, count, frozen, instance_of, numbers, whole_numbers
+from cloakwork._checks import FloatArray, IntArray, as_number, count, instance_of, numbers, read_only, whole_numbers
 from cloakwork.errors import BudgetError, CalibrationError, InputError, ReadingError
 from cloakwork.privacy import Immutable, Ledger
 from cloakwork.series.filters import RunningSum
@@ -18,7 +18,7 @@ from cloakwork.series.stream import Stream
 
 _FINENESS = 2.0**16  # steps of a release for the largest effect of one visit
 _NEGLIGIBLE = 1e-12
-_MOST_ROUNDS, _CLOSE = 1000, 1e-3  # of the search for the best noise: any result is private
+_MAX_ROUNDS, _CLOSE = 1000, 1e-3  # of the search for the best noise: any result is private
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +84,12 @@ class Experts:
         paths = np.cumsum(changes @ np.linalg.pinv(basis).T, axis=1)
         steps = np.pad(np.rint(paths * _FINENESS).astype(np.int64), ((0, 0), (1, 0), (0, 0)))
         square = int((np.diff(steps, axis=1) ** 2).sum(axis=2).max())
-        fields = {"names": names, "settings": settings, "table": frozen(table), "steps": frozen(steps)}
-        for name, value in {**fields, "basis": frozen(basis / _FINENESS), "reach": math.isqrt(square - 1) + 1}.items():
+        fields = {"names": names, "settings": settings, "table": read_only(table), "steps": read_only(steps)}
+        for name, value in {
+            **fields,
+            "basis": read_only(basis / _FINENESS),
+            "reach": math.isqrt(square - 1) + 1,
+        }.items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -289,7 +293,7 @@ def _best_basis(changes: FloatArray) -> FloatArray:
     """Return F, shape (experts, coordinates), so that each change is F u with ||u|| <= 1 and tr F F' is about least."""
     weights = np.full(len(changes), 1 / max(len(changes), 1))
     basis = np.zeros((changes.shape[1], 0))
-    for _ in range(_MOST_ROUNDS if len(changes) else 0):
+    for _ in range(_MAX_ROUNDS if len(changes) else 0):
         sizes, vectors = np.linalg.eigh((changes * weights[:, None]).T @ changes)
         used = sizes > _NEGLIGIBLE * sizes[-1]
         roots, vectors = np.sqrt(sizes[used]), vectors[:, used]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cloakwork._checks import FloatArray, IntArray, array_or_none, count, frozen
+from cloakwork._checks import FloatArray, IntArray, array_or_none, count, read_only
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import check_claim, largest_mu, private_words, simulated_words
-from cloakwork.series.release_noise import MOST_RELEASED, ReleaseNoise
+from cloakwork.series.release_noise import MAX_RELEASED, ReleaseNoise
 from cloakwork.series.strategies import norm_above
 
-_MOST_ATTRIBUTES = 62
-_MOST_CELLS = 1 << 24
+_MAX_ATTRIBUTES = 62
+_MAX_CELLS = 1 << 24
 _NORM = 2.0**14  # of the whole weights: rounding them then costs less than 0.1 % of the error
 
 
@@ -65,7 +65,7 @@ class Marginals:
         return math.sqrt(float(self.variances[places].sum())) / len(places)
 
     def _places(self, attributes: Sequence[int]) -> IntArray:
-        masks = _subsets([_attribute_set(_MOST_ATTRIBUTES, attributes)])[0]
+        masks = _subsets([_attribute_set(_MAX_ATTRIBUTES, attributes)])[0]
         places = np.minimum(np.searchsorted(self.masks, masks), len(self.masks) - 1)
         if (self.masks[places] != masks).any():
             raise InputError(
@@ -125,7 +125,7 @@ def marginals(
     masks, worth = _coefficients_of(requested, cells)
     root = worth**0.25
     weights = np.maximum(np.rint(root * (_NORM * math.sqrt(len(root)) / np.linalg.norm(root))), 1).astype(np.int64)
-    if len(bits) >= MOST_RELEASED / float(weights.max()):
+    if len(bits) >= MAX_RELEASED / float(weights.max()):
         raise ReadingError("too many rows to release with their noise in 63 bits.")
     shift = contribution * norm_above(weights) * (1 + 1e-15)
     noise = ReleaseNoise.hiding(shift, epsilon=epsilon, delta=delta, draws=len(weights))
@@ -136,9 +136,9 @@ def marginals(
     separate = math.fsum(2.0 ** (len(members) / 2) for members in requested) ** 2 / cells
     return Marginals(
         requested,
-        frozen(masks),
-        frozen(released / weights),
-        frozen(variances),
+        read_only(masks),
+        read_only(released / weights),
+        read_only(variances),
         noise,
         float(epsilon),
         float(delta),
@@ -150,8 +150,8 @@ def marginals(
 def _bits(rows: ArrayLike) -> NDArray[np.bool_]:
     array = array_or_none(rows)
     form = "rows: give one row for each person, of zeros and ones, all of the same length."
-    if array is None or array.ndim != 2 or not 1 <= array.shape[1] <= _MOST_ATTRIBUTES:
-        raise ReadingError(f"{form} There may be 1 to {_MOST_ATTRIBUTES} attributes.")
+    if array is None or array.ndim != 2 or not 1 <= array.shape[1] <= _MAX_ATTRIBUTES:
+        raise ReadingError(f"{form} There may be 1 to {_MAX_ATTRIBUTES} attributes.")
     bits = np.asarray(array == 1)
     bad = np.argwhere(~(bits | (array == 0)))
     if len(bad):
@@ -184,8 +184,8 @@ def _requested(attributes: int, order: int | None, sets: Sequence[Sequence[int]]
 
 
 def _refuse_too_many(cells: int) -> None:
-    if cells > _MOST_CELLS:
-        raise InputError(f"the tables have {cells:,} cells: give fewer or smaller sets, up to {_MOST_CELLS:,} cells.")
+    if cells > _MAX_CELLS:
+        raise InputError(f"the tables have {cells:,} cells: give fewer or smaller sets, up to {_MAX_CELLS:,} cells.")
 
 
 def _attribute_set(attributes: int, chosen: Sequence[int]) -> tuple[int, ...]:

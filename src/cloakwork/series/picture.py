@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NOT_PRIVATE = "NOT PRIVATE: the thin line is the true series. Do not share this picture."
 _WIDEST, _LINE = 112, 0.19  # letters in a line, and its height in inches
 _LONGEST_UNIT = 24  # letters of a column's name beside an axis
-_MOST_POINTS = 2000  # across the picture: more than its pixels
+_MAX_POINTS = 2000  # across the picture: more than its pixels
 _INK, _WARNING = "#222222", "#b3261e"
 _COLOURS = ("#1f5fa8", "#e07b39", "#2a7f4f", "#7b4fa0", "#8a6d1f")
 _STYLE: Any = {
@@ -121,7 +121,7 @@ def _limits(values: FloatArray, within: FloatArray) -> tuple[float, float]:
 
 def _extremes(values: FloatArray) -> Any:
     """Return the places to draw: the lowest and the highest in each of many stretches of a long series."""
-    if len(values) <= _MOST_POINTS:
+    if len(values) <= _MAX_POINTS:
         return np.arange(len(values))
-    parts = np.array_split(np.arange(len(values)), _MOST_POINTS // 2)
+    parts = np.array_split(np.arange(len(values)), _MAX_POINTS // 2)
     return np.unique([(part[values[part].argmin()], part[values[part].argmax()]) for part in parts])

@@ -20,7 +20,7 @@ from cloakwork.privacy import (
     table_ratio,
 )
 
-MOST_RELEASED = 2.0**61  # a released number must fit into 63 bits, with its noise
+MAX_RELEASED = 2.0**61  # a released number must fit into 63 bits, with its noise
 _FEW_WORDS = 1 << 12  # far fewer than the sampler asks for at a time
 
 

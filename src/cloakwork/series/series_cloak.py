@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, count, frames, frozen, instance_of, numbers, positive, rounded_down
+from cloakwork._checks import (
+    FloatArray,
+    IntArray,
+    count,
+    frames,
+    instance_of,
+    numbers,
+    positive,
+    read_only,
+    rounded_down,
+)
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import (
     Explanation,
@@ -21,14 +31,14 @@ from cloakwork.privacy import (
     simulated_words,
 )
 from cloakwork.series.filters import Coefficients, Filter, check_filters
-from cloakwork.series.release_noise import MOST_RELEASED, ReleaseNoise, band, odds_text
+from cloakwork.series.release_noise import MAX_RELEASED, ReleaseNoise, band, odds_text
 from cloakwork.series.strategies import Contribution, MechanismName, Strategy, factor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SMALLEST, _LARGEST = 1e-40, 1e40  # of a step or a contribution: floats hold the squares of all results
-_MOST_STEPS = 2.0**50  # of a value: dividing it by the step is then exact enough
+_MAX_STEPS = 2.0**50  # of a value: dividing it by the step is then exact enough
 _REPRESENTED, _AT_MOST = 2.0**-40, 2.0**-10  # how far floats may be from a multiple of the step
 
 
@@ -107,7 +117,7 @@ class SeriesCloak(Immutable):
     @cached_property
     def variances(self) -> FloatArray:
         """The variance of each output, shape (filters, n)."""
-        return frozen(np.asarray(self.strategy.variances * self.noise.variance * self.step**2))
+        return read_only(np.asarray(self.strategy.variances * self.noise.variance * self.step**2))
 
     @property
     def expected_mses(self) -> FloatArray:
@@ -203,7 +213,7 @@ class SeriesCloak(Immutable):
     @cached_property
     def largest_step(self) -> float:
         """Values up to this many steps are released exactly."""
-        return min(MOST_RELEASED / float(np.abs(self.strategy.weights).sum()), _MOST_STEPS)
+        return min(MAX_RELEASED / float(np.abs(self.strategy.weights).sum()), _MAX_STEPS)
 
     def steps(self, name: str, x: ArrayLike) -> IntArray:
         """Return values in whole steps; refuse other values without showing any."""
@@ -262,8 +272,8 @@ class Published:
     cloak: SeriesCloak
 
     def __post_init__(self) -> None:
-        frozen(self.values)
-        frozen(self.standard_deviation)
+        read_only(self.values)
+        read_only(self.standard_deviation)
 
     @property
     def expected_mse(self) -> float:

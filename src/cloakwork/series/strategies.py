@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from scipy import fft
 
-from cloakwork._checks import FloatArray, IntArray, count, describe_argument, frozen
+from cloakwork._checks import FloatArray, IntArray, count, describe_argument, read_only
 from cloakwork.errors import InputError
 from cloakwork.series.convolution import convolve_whole, inverse, product, square_root, wrapped
 from cloakwork.series.filters import Filter
@@ -27,7 +27,7 @@ _FLOOR = 1e-6  # of the mean magnitude: frequencies of lower weight are released
 _BITS = range(10, 31, 2)  # of the norm of a strategy
 _ROUNDING_COST = 1e-3  # bits are added until whole coefficients cost less than this
 _LONG = 1 << 16  # where both mechanisms differ by at most 3 % and Fourier is quicker
-_FINENESS, _FEWEST_POINTS, _MOST_POINTS = 64, 1 << 12, 1 << 22  # of grids on the unit circle
+_FINENESS, _FEWEST_POINTS, _MAX_POINTS = 64, 1 << 12, 1 << 22  # of grids on the unit circle
 _SMALLEST_SIZE = 1e-9  # of the largest magnitude; smaller ones are raised to it
 
 
@@ -93,7 +93,7 @@ class Strategy:
         """The variance of each output for noise of variance 1, shape (filters, n)."""
         squares = self.kernels**2
         sums = squares.sum(axis=1, keepdims=True) if self.circular else np.cumsum(squares, axis=1)
-        return frozen(np.asarray(sums * self.scales**2))
+        return read_only(np.asarray(sums * self.scales**2))
 
     def apply(self, values: IntArray) -> IntArray:
         """Return w * x exactly, shape (k, n) in, (k, length) out."""
@@ -214,7 +214,7 @@ def fourier_strategy(filters: Sequence[Filter], n: int, *, circular: bool) -> St
     spectrum = np.where(used, fft.rfft(weights.astype(np.float64)), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         kernels = fft.irfft(np.where(used, spectra / spectrum, 0.0), period)
-    return Strategy(frozen(weights), frozen(kernels), scales, circular=True)
+    return Strategy(read_only(weights), read_only(kernels), scales, circular=True)
 
 
 def causal_strategy(filters: Sequence[Filter], n: int, *, band: int, damping: float = 1.0) -> Strategy:
@@ -254,7 +254,7 @@ def causal_strategy(filters: Sequence[Filter], n: int, *, band: int, damping: fl
 
     best = min((root * damping ** np.arange(band) for root in roots), key=cost)
     weights = _rounded(best, cost)
-    return Strategy(frozen(weights), frozen(kernels(weights.astype(np.float64))), scales, circular=False)
+    return Strategy(read_only(weights), read_only(kernels(weights.astype(np.float64))), scales, circular=False)
 
 
 def norm_above(weights: IntArray) -> float:
@@ -295,4 +295,4 @@ def _minimum_phase(taps: Sequence[FloatArray]) -> FloatArray:
 
 def grid_points(length: int) -> int:
     """Return the number of points on the unit circle on which a polynomial of this length is examined."""
-    return min(max(_FINENESS << max(length - 1, 1).bit_length(), _FEWEST_POINTS), _MOST_POINTS)
+    return min(max(_FINENESS << max(length - 1, 1).bit_length(), _FEWEST_POINTS), _MAX_POINTS)

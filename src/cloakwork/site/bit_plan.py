@@ -13,7 +13,7 @@ from cloakwork.errors import SiteError
 from cloakwork.privacy import CUT_BITS, flip_table
 from cloakwork.site.bit_site import BitSite
 from cloakwork.site.installation import Site
-from cloakwork.site.plan_parts import MOST_SENSORS, STRICT, BitsClaim, FrozenPlan, Hex, SensorNoise
+from cloakwork.site.plan_parts import MAX_SENSORS, STRICT, BitsClaim, FrozenPlan, Hex, SensorNoise
 from cloakwork.site.schedule import Schedule
 from cloakwork.site.schema import Name
 
@@ -29,7 +29,7 @@ class BitPlan(FrozenPlan):
     site_digest: Hex
     claim: BitsClaim
     schedule: Schedule
-    sensors: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_SENSORS)]
+    sensors: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_SENSORS)]
     words: Annotated[str, Field(pattern=r"^([0-3][0-9a-f]{31}|40{31})$")]
 
     def __post_init__(self) -> None:

@@ -31,8 +31,8 @@ from cloakwork.physics import (
     edge_columns,
 )
 from cloakwork.recovery import (
-    MOST_PATH_PLACES,
-    MOST_SOURCES,
+    MAX_PATH_PLACES,
+    MAX_SOURCES,
     BasisPursuit,
     Estimator,
     Motion,
@@ -348,9 +348,9 @@ def choose_estimator(sources: SourcesSpec, space: Space, *, local: bool = False)
     too_many = ""
     if local and (sources.alike or isinstance(sources.strength, tuple)):
         too_many = "the floor is too large for sources of unknown strength"
-    elif most > MOST_SOURCES and not local:
+    elif most > MAX_SOURCES and not local:
         too_many = f"{most} sources are too many to compare where each might be"
-    elif space.metric is Metric.PATH and len(space) > MOST_PATH_PLACES and not local:
+    elif space.metric is Metric.PATH and len(space) > MAX_PATH_PLACES and not local:
         too_many = f"{len(space):,} places are too many to compare where each source might be"
     if too_many:
         return EstimatorChoice(BasisPursuit(), too_many)

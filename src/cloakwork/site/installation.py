@@ -14,7 +14,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy import Assumptions, Cloak, Hardware, SlowNoise, Stay
-from cloakwork.recovery import MOST_COARSE, Motion, PointSources, samples_locally
+from cloakwork.recovery import MAX_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
 from cloakwork.site.schema import SiteSpec
@@ -131,8 +131,8 @@ class Site:
         choice, places = self.estimator(), self.physics.places
         if not isinstance(choice.estimator, PointSources):
             return choice.reason
-        if places > MOST_COARSE and not self.samples_locally:
-            return f"{places:,} places are too many; at most {MOST_COARSE:,} are possible"
+        if places > MAX_COARSE and not self.samples_locally:
+            return f"{places:,} places are too many; at most {MAX_COARSE:,} are possible"
         return ""
 
     @property

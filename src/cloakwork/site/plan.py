@@ -24,7 +24,7 @@ from cloakwork.site.bit_plan import BitPlan
 from cloakwork.site.bit_site import BitSite
 from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.plan_parts import (
-    MOST_SENSORS,
+    MAX_SENSORS,
     STRICT,
     VERSION,
     FrozenPlan,
@@ -54,9 +54,9 @@ class Plan(FrozenPlan):
     mu: Positive
     schedule: Schedule
     # in the order of the model's rows
-    sensors: Annotated[tuple[PlannedSensor, ...], Field(min_length=1, max_length=MOST_SENSORS)]
+    sensors: Annotated[tuple[PlannedSensor, ...], Field(min_length=1, max_length=MAX_SENSORS)]
     # by their digest
-    tables: Annotated[Mapping[Hex, PlannedTable], Field(min_length=1, max_length=MOST_SENSORS)]
+    tables: Annotated[Mapping[Hex, PlannedTable], Field(min_length=1, max_length=MAX_SENSORS)]
     stay: PlannedStay | None = None
     noise_law: Literal["laplace"] | None = None  # of the noise that the devices add; None for Gaussian noise
 

@@ -21,8 +21,8 @@ from cloakwork.site.schedule import Schedule
 from cloakwork.site.schema import Name, NotNegative, Number, Positive, Whole
 
 VERSION = 1
-MOST_SENSORS = 100_000
-MOST_LEVELS = 16
+MAX_SENSORS = 100_000
+MAX_LEVELS = 16
 LARGEST_TABLE = 1_000_000
 
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -88,8 +88,8 @@ class PlannedStay:
     mu: Positive
     renew: Whole
     carry: Whole
-    ratios: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MOST_SENSORS)]
-    tables: Annotated[tuple[Hex, ...], Field(min_length=1, max_length=MOST_SENSORS)]
+    ratios: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=MAX_SENSORS)]
+    tables: Annotated[tuple[Hex, ...], Field(min_length=1, max_length=MAX_SENSORS)]
 
     @property
     def slow(self) -> SlowNoise:
@@ -119,7 +119,7 @@ class PlannedTable:
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     ratio: Positive
-    levels: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1, max_length=MOST_LEVELS)]
+    levels: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1, max_length=MAX_LEVELS)]
     bytes: Annotated[int, Field(ge=WORD_BYTES, le=LARGEST_TABLE)]
     error: Annotated[float, Field(ge=0, lt=1)]
 

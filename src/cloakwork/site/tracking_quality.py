@@ -21,7 +21,7 @@ PRESENT = 0.5  # a source with this probability counts as found
 LONGEST_LAG = 100  # frames
 PAUSES = (10.0, 60.0)  # seconds for which people who walk sit down
 FOREVER = (1e8, 1e8)
-STEPS_OF_A_LAG, MOST_STEPS = 10, 20  # in which people may move while readings follow them; the most for a frame
+STEPS_OF_A_LAG, MAX_STEPS = 10, 20  # in which people may move while readings follow them; the most for a frame
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _true_readings(
     physics: Physics, day: SimulatedDay, times: FloatArray, period: float, weights: FloatArray
 ) -> FloatArray:
     """The readings without noise, shape (frames, m); people may move while readings follow them."""
-    parts = min(math.ceil(period * STEPS_OF_A_LAG / physics.lag), MOST_STEPS) if physics.lag else 1
+    parts = min(math.ceil(period * STEPS_OF_A_LAG / physics.lag), MAX_STEPS) if physics.lag else 1
     step = period / parts
     between = np.append(times[0], (times[1:, None] - step * np.arange(parts)[::-1]).ravel())
     there = day.places_at(between)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork._checks import FloatArray, IntArray, frozen
+from cloakwork._checks import FloatArray, IntArray, read_only
 from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space
 from cloakwork.site.schema import FloorPlanSpec, SiteSpec, ZoneSpec
@@ -30,7 +30,7 @@ class Zone:
     places: IntArray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "places", frozen(np.array(self.places, dtype=np.int64)))
+        object.__setattr__(self, "places", read_only(np.array(self.places, dtype=np.int64)))
 
 
 def make_zones(spec: SiteSpec, physics: Physics) -> tuple[Zone, ...]:

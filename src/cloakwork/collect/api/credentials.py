@@ -15,8 +15,8 @@ from cachetools import LRUCache, TTLCache
 from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.storage import Role, Store, Token
 
-MOST_CACHED = 4096
-MOST_CODES = 64
+MAX_CACHED = 4096
+MAX_CODES = 64
 _SECRET = re.compile(r"cw_[A-Za-z0-9_-]{43}").fullmatch
 
 
@@ -47,7 +47,7 @@ class TokenCache:
         self, store: Store, workers: WorkerThreads, *, seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store, self._workers, self._seconds, self._clock = store, workers, seconds, clock
-        self._checked: LRUCache[bytes, tuple[Token, float]] = LRUCache(MOST_CACHED)
+        self._checked: LRUCache[bytes, tuple[Token, float]] = LRUCache(MAX_CACHED)
         self._valid: frozenset[str] = frozenset()
         self._listed_at = -float("inf")
         self._listing: asyncio.Task[None] | None = None
@@ -160,12 +160,12 @@ class SessionTable:
 class OneTimeCodes:
     """Codes for addresses that sign in once, so that a browser's history opens nothing.
 
-    Only a hash of each is kept, in memory: codes end with the process. Any thread may make one; above `MOST_CODES` the
+    Only a hash of each is kept, in memory: codes end with the process. Any thread may make one; above `MAX_CODES` the
     oldest is dropped.
     """
 
     def __init__(self, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._open: TTLCache[bytes, Token] = TTLCache(MOST_CODES, seconds, timer=clock)
+        self._open: TTLCache[bytes, Token] = TTLCache(MAX_CODES, seconds, timer=clock)
         self._lock = Lock()
 
     def make(self, token: Token) -> str:

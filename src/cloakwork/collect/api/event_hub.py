@@ -29,7 +29,7 @@ from cloakwork.collect.storage import DeviceReport, FoundFault, ProblemCount, Re
 from cloakwork.errors import ApiError, StoreError
 
 GATHER_S = 0.05
-MOST_GATHERED = 2000
+MAX_GATHERED = 2000
 BURST = 64  # results of a site that are sent at once; clients ask for older ones
 SEEN = 1000
 POLLED = 16  # newest results of a site in each poll
@@ -237,7 +237,7 @@ class EventHub:
                 self._loop.call_soon_threadsafe(self._hand_over_later)
             self._gathered.pop(event.key, None)
             self._gathered[event.key] = event
-            if len(self._gathered) > MOST_GATHERED:
+            if len(self._gathered) > MAX_GATHERED:
                 self._gathered.popitem(last=False)
 
     def _hand_over_later(self) -> None:

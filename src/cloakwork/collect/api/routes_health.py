@@ -21,7 +21,7 @@ from cloakwork.recovery import FaultKind
 
 FEWEST, FRAMES = 10, 60  # newest frames in which missing sensors are counted: fewer where there are many sensors
 ALARMS = 3  # of each sensor
-MOST_COUNTED = 50_000  # readings
+MAX_COUNTED = 50_000  # readings
 router = APIRouter(route_class=GuardedRoute)
 
 
@@ -184,7 +184,7 @@ def _frame_times(context: ApiContext, watched: CollectedSite | CollectedBits, no
     """The newest frames. A sensor can stamp as it likes, so only times on the slots count, and none far ahead."""
     period, store = watched.schedule.period_ms, context.store
     until = now + watched.ahead_ms
-    limit = max(FEWEST, min(FRAMES, MOST_COUNTED // len(watched.ids)))
+    limit = max(FEWEST, min(FRAMES, MAX_COUNTED // len(watched.ids)))
     frames = store.frames.times(watched.name, until=until, limit=limit, every=period)
     if not frames:  # all devices have another plan
         frames = store.frames.times(watched.name, until=until, limit=limit)
@@ -202,7 +202,7 @@ def _used(
 
     Where a window has very many readings only its end is counted.
     """
-    share = min(1.0, MOST_COUNTED / (rules.allowed * len(watched.ids)))
+    share = min(1.0, MAX_COUNTED / (rules.allowed * len(watched.ids)))
     start = now - round(share * rules.window_ms) + 1
     stored = context.store.readings.counts(watched.name, start, now + 1, received=start)
     both = {name: (_reported(reports.get(name), rules, now), stored.get(name)) for name in watched.ids}

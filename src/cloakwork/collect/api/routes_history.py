@@ -15,7 +15,7 @@ from cloakwork.collect.collected_site import CollectedBits
 from cloakwork.collect.storage import Result
 from cloakwork.errors import ApiError
 
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/sites/{site}", tags=["results"])
 _READ = guarded(READERS, 404, 422)
 
@@ -27,7 +27,7 @@ class PeriodQuery(BaseModel):
 
     since: Annotated[Moment | None, Field(description="From this time on; from the oldest result if left out.")] = None
     until: Annotated[Moment | None, Field(description="Before this time; until now if left out.")] = None
-    steps: Annotated[int, Field(ge=1, le=MOST_STEPS, description="Parts of the period, each with its last result.")] = (
+    steps: Annotated[int, Field(ge=1, le=MAX_STEPS, description="Parts of the period, each with its last result.")] = (
         300
     )
 

@@ -30,7 +30,7 @@ from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Page, Result
 from cloakwork.errors import ApiError
 
-MOST_SOLVERS = 8
+MAX_SOLVERS = 8
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/sites/{site}", tags=["results"])
 _READ = guarded(READERS, 404, 422)
 
@@ -110,7 +110,7 @@ def _whole(result: Result) -> Response:
     return json_response(result_body(result, with_map=True))
 
 
-@lru_cache(maxsize=MOST_SOLVERS)
+@lru_cache(maxsize=MAX_SOLVERS)
 def _solver(watched: CollectedSite) -> Solver:
     return Solver(watched)
 

@@ -247,7 +247,7 @@ def site_geometry(name: str, watched: CollectedSite | CollectedBits) -> Geometry
 def _bits_geometry(name: str, watched: CollectedBits) -> GeometryBody:
     site, claim = watched.site, watched.plan.claim
     seconds = max(EIGHT_HOURS, 7 * claim.window)
-    epsilon = site.flip.over(watched.schedule.most(clock_ms(seconds)), claim.delta)
+    epsilon = site.flip.compose(watched.schedule.most(clock_ms(seconds)), claim.delta)
     return GeometryBody(
         name=name,
         kind="bits",
@@ -295,9 +295,9 @@ def longer_window(watched: CollectedSite) -> LongerBody:
     readings = watched.schedule.most(clock_ms(seconds))
     observers = cloak.observers  # the claims of all sensors add up
     if cloak.stay is None:
-        epsilon = cloak.over(readings * observers).epsilon(claim.delta)
+        epsilon = cloak.compose(readings * observers).epsilon(claim.delta)
     else:
-        epsilon = Profile(cloak.stay_mu(readings), cloak.family.doubt).times(observers).epsilon(cloak.stay.delta)
+        epsilon = Profile(cloak.stay_mu(readings), cloak.family.doubt).compose(observers).epsilon(cloak.stay.delta)
     places, noise, worth = cloak.physics.places, cloak.claimed_sigmas, cloak.stay_worth(readings)
     radius = found = None
     if cloak.physics.space.places.shape[1] and places > 1:

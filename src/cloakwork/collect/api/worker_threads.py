@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork.errors import ApiError
 
-MOST_WAITING = 8  # long calls that may wait for their thread
+MAX_WAITING = 8  # long calls that may wait for their thread
 Args = ParamSpec("Args")
 Answer = TypeVar("Answer")
 
@@ -29,7 +29,7 @@ class WorkerThreads:
 
     async def compute(self, call: Callable[Args, Answer], *args: Args.args, **kwargs: Args.kwargs) -> Answer:
         """Run seconds of computing on one core, one call at a time; refused where too many wait already."""
-        if self._long_calls > MOST_WAITING:
+        if self._long_calls > MAX_WAITING:
             raise ApiError(503, "busy", "The collector is busy; nothing was changed. Try again later.", retry_s=2)
         if self._one_thread is None:  # it belongs to the event loop, which does not run yet when the app is made
             self._one_thread = CapacityLimiter(1)
