@@ -1,4 +1,7 @@
-"""How well people are followed in the flat of `cloakwork init`: the figures of the README and of docs/choosing.md."""
+"""How well people are followed in the flat of `cloakwork init`.
+
+The README and docs/guides/plan-a-site.md have the figures.
+"""
 
 import os
 import re

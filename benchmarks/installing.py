@@ -1,4 +1,7 @@
-"""The studio of docs/installing.md, with the physics that a walk there finds, on a day that swings by four degrees."""
+"""The studio of docs/guides/install-sensors.md.
+
+Its physics is what a walk there finds, on a day that swings by four degrees.
+"""
 
 import math
 import re
@@ -17,7 +20,7 @@ from cloakwork.recovery import Tracked
 from cloakwork.site import Site, parse_site
 from cloakwork.site.tracking_quality import Quality, ZoneNumbers
 
-PAGE = Path(__file__).parents[1] / "docs" / "installing.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guides" / "install-sensors.md"
 FOUND = {"reach = 1.0": "reach = 1.6", "footprint = 0.3": "footprint = 0.5", "strength = 3.0": "strength = 5.0"}
 TOLERANCE = "[physics.tolerance]\ndiffusion = 0.08\ngain = 0.15\n\n"  # what a simulated walk of 18 spots left open
 SWING = 2.0  # degrees either way over a day

@@ -100,8 +100,8 @@ for name, result in results.items():
 # - A violation is found with 95 % confidence: of a hundred honest devices, some may be called cheats, at most five.
 # - Whether the promise is a good one is another question. An audit compares a device with its label.
 #
-# **Read on:** [Auditing](../docs/auditing.md) has the ten minutes with a real device and what was tried, [Threat
-# model](../docs/threat-model.md) says who else may learn what.
+# **Read on:** [Auditing](../docs/guides/audit-a-device.md) has the ten minutes with a real device and what was tried,
+# [Threat model](../docs/science/threat-model.md) says who else may learn what.
 
 # %% tags=["remove-cell"]
 if "__file__" in globals():  # python examples/audit_a_sensor.py [picture.png]

@@ -140,8 +140,8 @@ print(
 #   is theirs.
 # - An empty answer is an answer about the noise. "No group stands out" does not mean that there is none.
 #
-# **Read on:** [Communities](../docs/communities.md) for the promise and the threshold, [Bits](../docs/bits.md) for
-# flips, [Results](../docs/results.md#graphons) for the measurements.
+# **Read on:** [Communities](../docs/science/communities.md) for the promise and the threshold,
+# [Bits](../docs/science/bits.md) for flips, [Results](../docs/science/results.md#graphons) for the measurements.
 
 # %% tags=["remove-cell"]
 if "__file__" in globals():  # python examples/contacts_in_an_office.py [picture.png]

@@ -108,9 +108,9 @@ print(published["each reader"].cloak.explain())
 # - A rise from one week to the next that is smaller than the band is not a finding.
 # - That the library was open, and about how many came in all, is not hidden: it is the point.
 #
-# **Read on:** [Private series](../docs/series.md) has totals, streams and tables, and the same as one command:
-# `python examples/door_counter.py visits.csv` writes these visits to a file to try it on.
-# [Limits](../docs/limits.md#private-series) says where the promise ends.
+# **Read on:** [Private series](../docs/guides/private-series.md) has totals, streams and tables; for one
+# command, `python examples/door_counter.py visits.csv` writes these visits to a file.
+# [Limits](../docs/science/limits.md#private-series) says where the promise ends.
 
 # %% tags=["remove-cell"]
 if "__file__" in globals():  # python examples/door_counter.py [visits.csv] [picture.png]

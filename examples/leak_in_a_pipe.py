@@ -111,9 +111,10 @@ for times in (1, 2, 10):
 #   are closer together than the limit above look like one between them.
 # - If the gas spreads differently from the model, neither the promise nor the vicinities hold as stated.
 #
-# **Read on:** [Point sources](../docs/point-sources.md) for the estimator, [Accuracy](../docs/accuracy.md) for the
-# earth mover distance and the limits that no method can beat, [Physics](../docs/physics.md) for shapes other than a
-# line.
+# **Read on:** [Point sources](../docs/science/point-sources.md) for the estimator,
+# [Accuracy](../docs/science/accuracy.md) for the
+# earth mover distance and the limits that no method can beat,
+# [Physics](../docs/science/physics.md) for shapes other than a line.
 
 # %% tags=["remove-cell"]
 if "__file__" in globals():  # python examples/leak_in_a_pipe.py [picture.png]

@@ -131,8 +131,9 @@ print(cloaks["50 cm at epsilon 4"].explain())
 # - The promise depends on the model of how warmth spreads. A declared tolerance covers errors of the model, and takes
 #   more noise.
 #
-# **Read on:** [Site files](../docs/site-files.md) describe the same plan in a file, [Privacy](../docs/privacy.md)
-# explains the promise, and [Limits](../docs/limits.md) shows where it ends.
+# **Read on:** [Site files](../docs/reference/site-files.md) describe the same plan in a file,
+# [Privacy](../docs/science/privacy.md) explains the promise, and
+# [Limits](../docs/science/limits.md) shows where it ends.
 
 # %% tags=["remove-cell"]
 if "__file__" in globals():  # python examples/plan_a_flat.py [picture.png]

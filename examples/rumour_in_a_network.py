@@ -115,8 +115,9 @@ for axes, (alpha, share) in zip(panels, shares.items(), strict=True):
 #   at the other.
 # - A second rumour from the same member, or a second report about the first, spends the promise again.
 #
-# **Read on:** [Physics](../docs/physics.md#a-network) for networks, [Privacy](../docs/privacy.md) for the definition of
-# neighbours, [Point sources](../docs/point-sources.md) for the estimator.
+# **Read on:** [Physics](../docs/science/physics.md#a-network) for networks,
+# [Privacy](../docs/science/privacy.md) for the definition of neighbours,
+# [Point sources](../docs/science/point-sources.md) for the estimator.
 
 # %% tags=["remove-cell"]
 if "__file__" in globals():  # python examples/rumour_in_a_network.py [picture.png]

@@ -131,7 +131,7 @@ for hours in (24, HOURS):
 # - If people stay away because the room is stuffy, the counts depend on the fan: still private, but no longer
 #   covered by the bound.
 #
-# **Read on:** [Learning](../docs/learning.md) derives the guarantee, and a bound on what the learner loses.
+# **Read on:** [Learning](../docs/science/learning.md) derives the guarantee, and a bound on what the learner loses.
 
 # %% tags=["remove-cell"]
 if "__file__" in globals():  # python examples/ventilation_that_learns.py [picture.png]

@@ -18,6 +18,7 @@ from papers.runner import run_all
 from papers.store import Record, read
 
 ALL = "all"
+PAGES = Path("docs/science")
 
 app = typer.Typer(
     help="Repeat the experiments: every number with its seed, as a table, JSON and a picture.",
@@ -108,7 +109,7 @@ def _print(result: Result) -> None:
 @app.command("show")
 def show_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")],
-    folder: Annotated[Path, typer.Option("--from", help="Folder with NAME.json.")] = Path("docs/results"),
+    folder: Annotated[Path, typer.Option("--from", help="Folder with NAME.json.")] = PAGES / "results",
 ) -> None:
     """Print all tables of a result that is there, and every claim of the papers with its verdict."""
     _print(read(find(name).name, folder).result)
@@ -117,7 +118,7 @@ def show_command(
 @app.command("report")
 def report_command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of `run all --out FOLDER`.")],
-    docs: Annotated[Path, typer.Option("--docs", help="Folder for results.md, errata.md and results/.")] = Path("docs"),
+    docs: Annotated[Path, typer.Option("--docs", help="Folder for results.md, errata.md and results/.")] = PAGES,
 ) -> None:
     """Write the pages of results and errata, with their pictures, from a full run of all experiments."""
     with bars() as show:

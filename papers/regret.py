@@ -1,4 +1,4 @@
-"""Bounds on what a learner loses beyond the best expert; docs/learning.md derives them."""
+"""Bounds on what a learner loses beyond the best expert; docs/science/learning.md derives them."""
 
 import math
 

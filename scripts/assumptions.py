@@ -1,4 +1,4 @@
-"""Writes the table of assumptions into docs/security.md: `python -m scripts.assumptions`.
+"""Writes the table of assumptions into docs/science/security.md: `python -m scripts.assumptions`.
 
 For the flat of `cloakwork init` in an ideal world, each row makes one assumption of the claim wrong by a
 factor of two, keeps the planned noise, and computes the (epsilon, delta) that a window then has.
@@ -18,7 +18,7 @@ from cloakwork.privacy.noise_floor import NoiseFloor
 from cloakwork.site import Site, parse_site
 from scripts.plain_flat import plain_flat_text
 
-PAGE = Path(__file__).parent.parent / "docs" / "security.md"
+PAGE = Path(__file__).parent.parent / "docs" / "science" / "security.md"
 STEP, NOISE_FLOOR = 0.0625, 0.04  # degrees, of a usual thermometer
 MARKS = "<!-- table of assumptions -->", "<!-- end of the table of assumptions -->"
 

@@ -1,4 +1,4 @@
-"""Writes the table of common parts into docs/devices.md: `python -m scripts.parts`.
+"""Writes the table of common parts into docs/guides/build-a-device.md: `python -m scripts.parts`.
 
 Each part has the figures of its data sheet, or none where we did not find one. The plan that results from them is that
 of the site of `cloakwork init` with equal noise and the part's step, noise floor and time of measuring.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cloakwork.site import Site
 from scripts.assumptions import example_site, written
 
-PAGE = Path(__file__).parent.parent / "docs" / "devices.md"
+PAGE = Path(__file__).parent.parent / "docs" / "guides" / "build-a-device.md"
 MARKS = "<!-- table of parts -->", "<!-- end of the table of parts -->"
 CEILING = 2.5  # metres
 BITS = "[bits](bits.md), no plan"

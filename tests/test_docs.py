@@ -21,7 +21,7 @@ from tests.forking import python
 
 ROOT = Path(__file__).parent.parent
 STORIES = sorted((ROOT / "examples").glob("*.py"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -80,7 +80,7 @@ STORY = """\
 # %% [markdown]
 \"\"\"# A story
 
-See [Limits](../docs/limits.md).
+See [Limits](../docs/science/limits.md).
 \"\"\"
 
 # %%
@@ -104,7 +104,7 @@ def test_a_page_has_prose_code_output_and_pictures_in_their_order() -> None:
     page = stories.tell(Path("a_story.py"), STORY)
     parts = [
         "# A story",
-        "](../limits.md)",
+        "](../science/limits.md)",
         "```python\nfrom",
         "a &lt; b</pre>",
         "In *between*.",
@@ -154,7 +154,7 @@ def test_every_public_name_has_an_example_that_runs() -> None:
 
 
 def test_each_command_and_option_is_documented() -> None:
-    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     group: Any = typer.main.get_command(app)
     for name in group.list_commands(None):
         command = group.get_command(None, name)
@@ -166,7 +166,7 @@ def test_each_command_and_option_is_documented() -> None:
 
 
 def test_each_key_of_a_site_file_is_documented() -> None:
-    page = (ROOT / "docs" / "site-files.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "site-files.md").read_text(encoding="utf-8")
     tables = [value for value in vars(schema).values() if isinstance(value, type) and hasattr(value, "model_fields")]
     for table in tables:
         for key in getattr(table, "model_fields"):  # noqa: B009 - tables are pydantic models

@@ -17,7 +17,7 @@ from tests.cli.conftest import Run, run, succeed  # noqa: F401 - fixtures
 from tests.parts import needs
 from tests.test_docs import ROOT, blocks
 
-README, TUTORIAL = ROOT / "README.md", ROOT / "docs" / "tutorial.md"
+README, TUTORIAL = ROOT / "README.md", ROOT / "docs" / "start" / "tutorial.md"
 
 
 def follow(block: str, succeed: Run) -> None:  # noqa: F811 - the fixture, handed on

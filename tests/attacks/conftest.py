@@ -1,8 +1,8 @@
 """Attacks on the product's claims: each compares what an attacker reaches with what is claimed.
 
 Each test of this folder is one attack. The first line of its docstring says what it tries, the rest which claim it
-tests. `make attacks` runs all of them at full size, prints the table and writes it into docs/security.md; `make test`
-runs them at a smaller size.
+tests. `make attacks` runs all of them at full size, prints the table and writes it into docs/science/security.md;
+`make test` runs them at a smaller size.
 """
 
 import time

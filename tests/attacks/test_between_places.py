@@ -26,7 +26,7 @@ def compare(attack: Attack, cloak: cw.Cloak, columns: Floats, distances: Floats)
 
 def test_a_line_of_the_documentation(attack: Attack, rng: np.random.Generator) -> None:
     """The line of the page on devices, and coarser ones, with moves between any two nearby positions."""
-    text = Path("docs/devices.md").read_text(encoding="utf-8")
+    text = Path("docs/guides/build-a-device.md").read_text(encoding="utf-8")
     documented = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)[0]
     for places, T in ((20, 0.01), (10, 0.001), (40, 0.002))[: attack.size(2, 3)]:
         site = parse_site(documented.replace("places = 20", f"places = {places}").replace("0.01", f"{T}"))
@@ -40,7 +40,7 @@ def test_a_line_of_the_documentation(attack: Attack, rng: np.random.Generator) -
 
 def test_the_network_of_the_documentation(attack: Attack, rng: np.random.Generator) -> None:
     """The network of the page on site files, with sources on its edges, shared by the two ends of the edge."""
-    text = Path("docs/site-files.md").read_text(encoding="utf-8")
+    text = Path("docs/reference/site-files.md").read_text(encoding="utf-8")
     (documented,) = (block for block in re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL) if '"feeders"' in block)
     site = parse_site(documented)
     nodes = ["pump", "hall", "store", "yard"]

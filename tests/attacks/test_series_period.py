@@ -44,7 +44,7 @@ Publish = Callable[[Path, str], dict[str, object]]
 
 def documented_commands() -> list[str]:
     """The commands of the README and the page on series, as written."""
-    text = (ROOT / "README.md").read_text() + (ROOT / "docs/series.md").read_text()
+    text = (ROOT / "README.md").read_text() + (ROOT / "docs/guides/private-series.md").read_text()
     return re.findall(r"^cloakwork series (visits\.csv .*)$", text, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Every command of docs/installing.md runs as printed, with simulated hardware and a simulated walk."""
+"""Every command of docs/guides/install-sensors.md runs as printed, with simulated hardware and a simulated walk."""
 
 import os
 import re
@@ -22,7 +22,7 @@ from tests.test_docs import ROOT, blocks
 from tests.waiting import until
 
 WALKED = [None, *SPOTS, None]
-PAGE = ROOT / "docs" / "installing.md"
+PAGE = ROOT / "docs" / "guides" / "install-sensors.md"
 MEASURE = blocks(PAGE, "py")[1]
 
 

@@ -1,4 +1,4 @@
-"""docs/collector.md says what is so: commands, options, routes, roles, metrics, problems and limits."""
+"""docs/guides/collector.md says what is so: commands, options, routes, roles, metrics, problems and limits."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ from cloakwork.collect.message_problems import Reason
 from tests.collect.api_kit import Bench, bench
 from tests.deploy.installation import DEPLOY, ROOT
 
-PAGE = (ROOT / "docs" / "collector.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "collector.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,8 @@ from tests.parts import ROOT, program
 from tests.postgres import running_postgres
 
 DEPLOY = ROOT / "deploy"
+COLLECTOR_PAGE = ROOT / "docs" / "guides" / "collector.md"
+COMMANDS_PAGE = ROOT / "docs" / "reference" / "command-line.md"
 
 
 def test_every_figure_and_column_exists() -> None:
@@ -32,9 +34,7 @@ def test_every_figure_and_column_exists() -> None:
     board = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
     targets = [target for panel in board["panels"] for target in panel["targets"]]
     expressions = [rule["expr"] for rule in rules] + [target["expr"] for target in targets if "expr" in target]
-    known = set(
-        re.findall(r"^\| `(cloakwork_\w+)` \|", (ROOT / "docs" / "collector.md").read_text("utf-8"), re.MULTILINE)
-    )
+    known = set(re.findall(r"^\| `(cloakwork_\w+)` \|", COLLECTOR_PAGE.read_text("utf-8"), re.MULTILINE))
     assert {name for text in expressions for name in re.findall(r"cloakwork_\w+", text)} <= known
     states = [found for text in expressions for found in re.findall(r'state=~?"([^"]+)"', text)]
     assert {state for found in states for state in found.split("|")} <= set(STATES)
@@ -89,13 +89,13 @@ def test_provisioned_sources_are_those_of_the_dashboard_and_hold_no_password() -
         {"password": "$CLOAKWORK_GRAFANA_PASSWORD"}
     ]
     [provider] = yaml.safe_load((folder / "dashboards" / "cloakwork.yaml").read_text(encoding="utf-8"))["providers"]
-    assert f"dashboard.json {provider['options']['path']}/" in (ROOT / "docs" / "collector.md").read_text("utf-8")
+    assert f"dashboard.json {provider['options']['path']}/" in COLLECTOR_PAGE.read_text("utf-8")
     scraped = yaml.safe_load((DEPLOY / "prometheus.yml").read_text(encoding="utf-8"))
     assert [(DEPLOY / file).is_file() for file in scraped["rule_files"]] == [True]
 
 
 def test_the_dashboards_queries_run_as_a_user_that_cannot_read_the_readings() -> None:
-    grant = re.search(r"--command '(GRANT [^']+)'", (ROOT / "docs" / "collector.md").read_text(encoding="utf-8"))
+    grant = re.search(r"--command '(GRANT [^']+)'", COLLECTOR_PAGE.read_text(encoding="utf-8"))
     assert grant is not None
     queries = [target["rawSql"] for panel in dashboard()["panels"] for target in panel["targets"] if "rawSql" in target]
     assert len(queries) == 2
@@ -154,7 +154,7 @@ def test_the_add_on_starts_the_collector_with_options_that_exist(tmp_path: Path)
     assert words.count("token") == 1, "the second start finds the token of the first"
     assert (tmp_path / "config" / "token.txt").read_text() == "cw_token\n"
     assert (tmp_path / "config" / "token.txt").stat().st_mode & 0o077 == 0
-    known = set(re.findall(r"`(--[a-z-]+)`", (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")))
+    known = set(re.findall(r"`(--[a-z-]+)`", COMMANDS_PAGE.read_text(encoding="utf-8")))
     assert {word for word in words if word.startswith("--")} <= known
     assert "secret" not in words, "a list of processes shows it"
     assert f"0.0.0.0:{settings['ingress_port']}" in words

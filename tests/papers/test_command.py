@@ -19,7 +19,7 @@ from tests.cluster import cluster_processes
 from tests.papers.kit import DICE
 
 Command = Callable[..., Outcome]
-PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 
 
 @pytest.fixture
@@ -163,5 +163,5 @@ def test_the_experiments_and_the_options_of_every_command_are_documented() -> No
         for parameter in command.params:
             for option in (text for text in parameter.opts if text.startswith("--")):
                 assert f"`{option}`" in section.group(1), f"{option} of lab {name} is not documented"
-    laboratory = (PAGE.parent / "laboratory.md").read_text(encoding="utf-8")
+    laboratory = (PAGE.parent.parent / "science" / "laboratory.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in laboratory for name in EXPERIMENTS)

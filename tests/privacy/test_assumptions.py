@@ -71,6 +71,6 @@ def test_a_plan_without_the_step_of_its_hardware_has_the_delta_that_the_pages_st
     cloak = plain_flat().cloak()
     frame = cloak.allowance.cost(cloak.sigmas, cloak.steps + 0.0625)
     delta = Profile(frame).compose(cloak.readings_per_window).delta(cloak.epsilon)
-    for page in ("devices.md", "mechanism.md"):
-        text = " ".join((PAGE.parent / page).read_text(encoding="utf-8").split())
+    for page in ("guides/build-a-device.md", "science/mechanism.md"):
+        text = " ".join((PAGE.parent.parent / page).read_text(encoding="utf-8").split())
         assert f"would have delta {delta:.1g} instead of {cloak.delta:.0e}".replace("e-0", "e-") in text

@@ -165,8 +165,8 @@ class Information:
         x' (I + share K)^-1 x  =  sum_b w_b - w' G w,      G = (renew I + (share K_b)^-1)^-1,
 
     with K_b the correlation between renewals. Its inverse has three diagonals, so over an endless past and future
-    G_ij = g lambda^|i-j|. `docs/stays.md` shows that the most revealing stay of at most n frames is found among those
-    with as many full blocks as fit between any two ends.
+    G_ij = g lambda^|i-j|. `docs/science/stays.md` shows that the most revealing stay of at most n frames is found
+    among those with as many full blocks as fit between any two ends.
     """
 
     share: float

@@ -49,8 +49,8 @@ class NoiseFloor:
 
     effective^2 = s^2 - a^2 + sum_i (t_i+1 - t_i) / V(a, t_i)^2,   0 < a <= s,   t_1 < t_2 < ... <= sigma^2
 
-    where V(a, t) bounds how fast any quantile of h + N(0, t) moves with x (`quantile_speed`). `docs/mechanism.md` has
-    the proof.
+    where V(a, t) bounds how fast any quantile of h + N(0, t) moves with x (`quantile_speed`).
+    `docs/science/mechanism.md` has the proof.
     """
 
     own: FloatArray

@@ -156,7 +156,8 @@ class Learner(Immutable):
     Each count becomes a whole vector (`Experts`), one visit moves it by at most `reach`, and running sums of it are
     released by one `Stream` for each coordinate. Everything else follows from these sums and public losses, so no play
     spends anything. The plays minimise total_i - G_i / rate, with G of Gumbel's distribution drawn once: over G this is
-    Hedge. G serves the regret, not privacy; at rate infinity the noise of the sums serves both: docs/learning.md.
+    Hedge. G serves the regret, not privacy; at rate infinity the noise of the sums serves both:
+    docs/science/learning.md.
 
     A learner lives in one process, as its streams do.
 

@@ -1,4 +1,4 @@
-// The page's sentences. Each must be true for the data that the collector sends: see docs/limits.md.
+// The page's sentences. Each must be true for the data that the collector sends: see docs/science/limits.md.
 
 import { ago, count, distance, duration, inEvery, isFloor, isOneUnit } from "./formats.js";
 import { moment, number, percent, rough, size, windowName, zonesOf } from "./formats.js";
