@@ -6,9 +6,19 @@ from cloakwork.privacy.bulk_keystream import Keystream, first_offset, keyed_nois
 from cloakwork.privacy.calibration import Allowance, allowed_mu, reading_mu, sensitivity
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
-from cloakwork.privacy.explain import LARGE_COST, Explanation
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Profile, check_claim, largest_mu
+from cloakwork.privacy.guarantee import (
+    LARGE_COST,
+    Explanation,
+    Exposure,
+    Figure,
+    Guarantee,
+    exposures,
+    flip_exposures,
+    rule_of_thumb,
+    unit_of_length,
+)
 from cloakwork.privacy.hardware import Hardware
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.laplace_table import laplace_table
@@ -41,7 +51,10 @@ __all__ = [
     "Design",
     "DesignReport",
     "Explanation",
+    "Exposure",
+    "Figure",
     "Flip",
+    "Guarantee",
     "Hardware",
     "Immutable",
     "Information",
@@ -62,7 +75,9 @@ __all__ = [
     "check_claim",
     "choose",
     "cuts_error",
+    "exposures",
     "first_offset",
+    "flip_exposures",
     "flip_table",
     "keyed_noise",
     "keyed_words",
@@ -76,8 +91,10 @@ __all__ = [
     "place_variances",
     "private_words",
     "reading_mu",
+    "rule_of_thumb",
     "sensitivity",
     "share_limits",
     "simulated_words",
     "table_ratio",
+    "unit_of_length",
 ]

@@ -25,8 +25,8 @@ from cloakwork.physics import Family, Nuisance, Physics
 from cloakwork.privacy.assumptions import Assumptions
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
 from cloakwork.privacy.design import Design, DesignReport, report, stated_design
-from cloakwork.privacy.explain import Explanation, explain
 from cloakwork.privacy.gaussian import Profile, check_claim
+from cloakwork.privacy.guarantee import Explanation, Guarantee
 from cloakwork.privacy.hardware import Hardware
 from cloakwork.privacy.laplace_losses import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
@@ -305,7 +305,7 @@ class Cloak(Immutable):
 
         The sentences call sensors by their numbers unless `sensor_names` gives names.
         """
-        return explain(self, sensor_names or [str(k) for k in range(self.physics.sensors)])
+        return Guarantee.of(self, sensor_names=sensor_names).explain()
 
     def __repr__(self) -> str:
         return (

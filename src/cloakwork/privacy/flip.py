@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from cloakwork._checks import FloatArray, IntArray, array_or_none, count, positive, read_only, rounded_down, rounded_up
+from cloakwork._checks import FloatArray, IntArray, array_or_none, count, positive, read_only
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy.gaussian import checked_delta, turning_point
+from cloakwork.privacy.guarantee import Explanation, Guarantee
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.noise_table import CUT_BITS, Level, NoiseTable
 from cloakwork.privacy.sampler import WordSource, private_words, simulated_words
@@ -159,25 +160,9 @@ class Flip(Immutable):
         """How often the best test between two histories is right from so many readings together, rounded up."""
         return min(1.0, (1 + loss_delta(0.0, self.epsilon_per_reading, readings * self.sensors, self.values)) / 2)
 
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         """Explain in plain sentences what is hidden from whom, and what is not."""
-        n, factor = self.readings_per_window, rounded_up(math.exp(min(self.epsilon, 700)), 3)
-        readings = "the one reading of a window" if n == 1 else f"all {n} readings of a window"
-        sensors = "one sensor" if self.sensors == 1 else f"up to {self.sensors} sensors"
-        plus = f", plus {self.delta:g}" if self.delta else ""
-        day = rounded_up(self.compose(24 * n, self.delta), 3)
-        return "\n".join(
-            [
-                f"Hidden: everything that {sensors} saw during a window, from an observer who has {readings}. Any "
-                f"event they look for is at most e^{self.epsilon:g} = {factor} times as likely for one history of the "
-                f"sensor as for any other{plus}. That covers whether anyone was there at all.",
-                f"Cost: a report is the true value in {rounded_down(100 * self.truth, 4)} % of cases, a guess without "
-                f"looking in {100 / self.values:.4g} %.",
-                f"Not hidden: what happens in many windows. 24 of them together have epsilon {day} "
-                f"at the same delta. Nor anything that the times of reports tell: report at fixed "
-                "times, never on change.",
-            ]
-        )
+        return Guarantee.of_flip(self).explain()
 
     def __repr__(self) -> str:
         return (
