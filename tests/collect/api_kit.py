@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app
+from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.frame_results import pack_map
 from cloakwork.collect.intake import Intake
@@ -91,7 +92,7 @@ class Bench:
     def code(self, who: str) -> str:
         """A one-time code for the token of someone."""
         [token] = [token for token in self.store.tokens.list_all() if token.id == self.ids[who]]
-        code: str = self.app.state.access.codes.make(token)
+        code: str = self.app.state.access.make_code(token)
         return code
 
     def bearer(self, who: str) -> dict[str, str]:
@@ -166,6 +167,6 @@ def served(folder: Path, settings: ApiSettings | None = None) -> Iterator[tuple[
             yield made, f"http://127.0.0.1:{port}"
         finally:
             server.should_exit = True
-            made.hub.end_soon()
+            made.hub.end(StreamEnd.CLOSING)
             thread.join(PATIENCE)
             assert not thread.is_alive(), "the server did not end: a stream keeps it"

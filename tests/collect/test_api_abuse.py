@@ -1,6 +1,5 @@
 """Abuse: bodies that cost a lot to read, and requests that take long to answer."""
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -14,10 +13,9 @@ from fastapi.exceptions import RequestValidationError
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
 from cloakwork.collect.api import route_context, routes_results
-from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.storage import Reading
 from tests.collect.api_kit import NOW, PLAIN, bench, result, served
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 
 def many_keys(size: int) -> bytes:
@@ -113,11 +111,26 @@ def test_long_responses_are_made_off_the_event_loop_and_attacks_one_at_a_time(
         assert len(threads) == 6
 
 
-def test_heavy_work_uses_one_core() -> None:
+def test_heavy_work_uses_one_core(tmp_path: Path) -> None:
     def threads() -> set[int]:
         return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
 
-    work = WorkerThreads(lambda *_: None)
     before = threads()
-    assert asyncio.run(work.compute(threads)) == {1}
+    with bench(tmp_path) as made:
+        assert made.app.state.context.compute(threads) == {1}
     assert threads() == before
+
+
+def test_what_would_wait_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route_context, "MAX_WAITING", 1)
+    with bench(tmp_path) as made, ThreadPoolExecutor(2) as crowd:
+        context, go_on = made.app.state.context, threading.Event()
+        held = [crowd.submit(context.compute, go_on.wait, PATIENCE) for _ in range(2)]
+        made.store.readings.add([Reading("hall", "s1", 1, NOW, 5, NOW)])
+        try:
+            until(lambda: context._room._value == 0)  # noqa: SLF001
+            assert made.client.get("/v1/sites/hall/attack", headers=made.bearer("analyst")).status_code == 503
+            assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 200
+        finally:
+            go_on.set()
+        assert [one.result() for one in held] == [True, True]

@@ -7,19 +7,18 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from cloakwork.collect.api import ApiSettings
-from cloakwork.collect.api.credentials import MAX_CODES, OneTimeCodes
+from cloakwork.collect.api import ApiSettings, access_control
+from cloakwork.collect.api.access_control import CODE_S, MAX_CODES, AccessControl
 from cloakwork.collect.api.event_hub import StreamEnd
-from cloakwork.collect.storage import Role, Token
+from cloakwork.collect.storage import Role, Store
+from cloakwork.errors import ApiError
 from tests.collect.api_kit import PLAIN, Bench, bench, served
 from tests.waiting import PATIENCE
-
-TOKEN = Token("1", Role.ANALYST, None, None, "", 0, None)
 
 
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Bench]:
-    with bench(tmp_path, ApiSettings(token_s=30.0)) as one:
+    with bench(tmp_path) as one:
         yield one
 
 
@@ -47,19 +46,26 @@ def test_a_code_of_a_token_that_was_revoked_or_of_a_device_opens_nothing(made: B
     assert made.client.post("/v1/session", json={"code": device}).status_code == 403
 
 
-def test_codes_are_stored_as_hashes_expire_and_are_few() -> None:
+def test_codes_are_kept_as_hashes_expire_and_are_few(sqlite_store: Store) -> None:
     now = [0.0]
-    codes = OneTimeCodes(seconds=600.0, clock=lambda: now[0])
-    early, late = codes.make(TOKEN), codes.make(TOKEN)
-    assert not any(text in repr(vars(codes)) for text in (early, late))
-    now[0] = 599.0
-    assert codes.redeem(early) == TOKEN
-    assert codes.redeem(early) is None
-    now[0] = 600.0
-    assert codes.redeem(late) is None
-    first, *others = (codes.make(TOKEN) for _ in range(MAX_CODES + 1))
-    assert codes.redeem(first) is None
-    assert all(codes.redeem(text) == TOKEN for text in others)
+    access = AccessControl(sqlite_store, clock=lambda: now[0])
+    token, _ = sqlite_store.tokens.create(Role.ANALYST)
+
+    def opens(code: str) -> bool:
+        try:
+            return access.redeem(code).token == token
+        except ApiError:
+            return False
+
+    early, late = access.make_code(token), access.make_code(token)
+    assert not any(text in repr(vars(access)) for text in (early, late))
+    now[0] = CODE_S - 1
+    assert [opens(early), opens(early)] == [True, False]
+    now[0] = CODE_S
+    assert not opens(late)
+    first, *others = (access.make_code(token) for _ in range(MAX_CODES + 1))
+    assert not opens(first)
+    assert all(opens(code) for code in others)
 
 
 def ends(made: Bench, address: str, cookie: str, act: Callable[[], object]) -> bool:
@@ -85,8 +91,9 @@ def enter(made: Bench, address: str, **headers: str) -> str:
     return answer.headers["set-cookie"].partition(";")[0]
 
 
-def test_a_stream_ends_with_its_session(tmp_path: Path) -> None:
-    with served(tmp_path, ApiSettings(token_s=0.2, sessions_per_token=1)) as (made, address):
+def test_a_stream_ends_with_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access_control, "MAX_SESSIONS_PER_TOKEN", 1)
+    with served(tmp_path, ApiSettings(check_s=0.2)) as (made, address):
         cookie = enter(made, address)
         assert ends(made, address, cookie, lambda: enter(made, address, Cookie=cookie)), "signed in anew"
         cookie = enter(made, address)
@@ -94,7 +101,7 @@ def test_a_stream_ends_with_its_session(tmp_path: Path) -> None:
 
 
 def test_a_stream_ends_when_its_session_expires(tmp_path: Path) -> None:
-    with served(tmp_path, ApiSettings(token_s=0.2)) as (made, address):
-        sessions, later = made.app.state.access.sessions, time.monotonic() + 1e6
+    with served(tmp_path, ApiSettings(check_s=0.2)) as (made, address):
+        access, later = made.app.state.access, time.monotonic() + 1e6
         cookie = enter(made, address)
-        assert ends(made, address, cookie, lambda: setattr(sessions, "_clock", lambda: later))
+        assert ends(made, address, cookie, lambda: setattr(access, "_clock", lambda: later))

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from cloakwork.collect.api import ApiSettings, EventHub
-from cloakwork.collect.api.credentials import Caller
-from cloakwork.collect.api.event_hub import BURST, MAX_GATHERED, SEEN, EventQueue
+from cloakwork.collect.api.access_control import Caller
+from cloakwork.collect.api.event_hub import BURST, MAX_GATHERED, SEEN, EventQueue, StreamEnd
 from cloakwork.collect.storage import DeviceReport, Role, Token
 from cloakwork.errors import ApiError
 from tests.collect.api_kit import NOW, Bench, result
@@ -17,7 +17,7 @@ CALLER = Caller(Token("1", Role.ANALYST, None, None, "", 0, None))
 def test_events_without_listeners_are_dropped_and_floods_are_gathered() -> None:
     hub = EventHub()
     hub.publish_result(result())
-    hub.end_soon()
+    hub.end(StreamEnd.CLOSING)
 
     async def flood() -> int:
         hub.attach(asyncio.get_running_loop())

@@ -23,8 +23,8 @@ from cloakwork.collect.storage import DeviceReport, FoundFault, PhysicsCheck, Pr
 from tests.collect.api_kit import NOW, PLAIN, Bench, result, served
 from tests.waiting import PATIENCE
 
-QUICK = ApiSettings(follow_s=0.1, token_s=0.2)
-LAZY = ApiSettings(token_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on
+QUICK = ApiSettings(follow_s=0.1, check_s=0.2)
+LAZY = ApiSettings(check_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on
 AT_ONCE = 30.0
 
 

@@ -1,21 +1,13 @@
 """Tokens and sessions: their rights, their cookies, and how they end."""
 
-import asyncio
-import threading
-import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from cloakwork.collect.api import ApiSettings
-from cloakwork.collect.api.credentials import SessionTable, TokenCache
-from cloakwork.collect.api.worker_threads import WorkerThreads
-from cloakwork.collect.storage import Role, Token
-from cloakwork.collect.storage.token_table import TokenTable
-from cloakwork.errors import StoreAwayError
+from cloakwork.collect.api import ApiSettings, access_control
+from cloakwork.collect.api.access_control import SESSION_S, AccessControl
+from cloakwork.collect.storage import Role, Store
 from tests.collect.api_kit import Bench, bench, reading
 
 CHANGE = {"X-Cloakwork": "1"}
@@ -23,7 +15,7 @@ CHANGE = {"X-Cloakwork": "1"}
 
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Bench]:
-    with bench(tmp_path, ApiSettings(token_s=30.0)) as one:
+    with bench(tmp_path) as one:
         yield one
 
 
@@ -138,16 +130,14 @@ def test_a_revoked_device_can_no_longer_write(made: Bench) -> None:
     assert len(made.store.readings.page("hall").items) == 1
 
 
-def test_a_token_revoked_elsewhere_ends_when_its_cache_entry_expires(tmp_path: Path) -> None:
-    with bench(tmp_path, ApiSettings(token_s=0.2)) as made:
-        cookie = log_in(made, "analyst").partition(";")[0]
-        made.client.cookies.clear()
-        assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 200
-        assert made.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 200
-        made.store.tokens.revoke(made.ids["analyst"])
-        time.sleep(0.25)
-        assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 401
-        assert made.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 401
+def test_a_token_revoked_by_another_process_ends_at_once(made: Bench) -> None:
+    cookie = log_in(made, "analyst").partition(";")[0]
+    made.client.cookies.clear()
+    assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 200
+    assert made.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 200
+    made.store.tokens.revoke(made.ids["analyst"])
+    assert made.client.get("/v1/sites", headers=made.bearer("analyst")).status_code == 401
+    assert made.client.get("/v1/sites", headers={"Cookie": cookie}).status_code == 401
 
 
 def test_a_token_made_elsewhere_opens_a_session_at_once(made: Bench) -> None:
@@ -172,124 +162,18 @@ def test_an_invalid_token_opens_nothing(made: Bench, header: str) -> None:
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-TOKEN = Token("1", Role.ANALYST, None, None, "", 0, None)
-
-
-def test_sessions_are_bounded_for_each_token_and_in_all() -> None:
+def test_sessions_are_kept_as_hashes_end_and_are_few(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access_control, "MAX_SESSIONS", 5)
+    monkeypatch.setattr(access_control, "MAX_SESSIONS_PER_TOKEN", 2)
     now = [0.0]
-    sessions = SessionTable(most=5, per_token=2, seconds=10.0, clock=lambda: now[0])
-    first, second, third = (sessions.begin(TOKEN) for _ in range(3))
-    assert sessions.find(first) is None
-    assert sessions.find(second) is not None
-    others = [sessions.begin(replace(TOKEN, id=str(k))) for k in range(10, 14)]
-    assert len(sessions) == 5
-    assert sessions.find(second) is None
-    assert sessions.find(third) is not None
-    now[0] = 10.0
-    assert all(sessions.find(text) is None for text in (third, *others))
-    sessions.begin(TOKEN)
-    assert len(sessions) == 1, "those that have ended are let go"
-
-
-class Slow(TokenTable):
-    """Tokens of a store that answers when it is let, with what there was when it was asked."""
-
-    def __init__(self) -> None:
-        self.checking, self.go_on = threading.Event(), threading.Event()
-        self.asked = 0
-        self.there = [TOKEN]
-        self.away = False
-
-    def check(self, secret: str) -> Token | None:
-        self.asked += 1
-        self.checking.set()
-        self.go_on.wait(5)
-        return TOKEN if secret.endswith("A") else replace(TOKEN, id=secret)
-
-    def list_all(self) -> list[Token]:
-        self.asked += 1
-        there = list(self.there)
-        self.checking.set()
-        self.go_on.wait(5)
-        if self.away:
-            raise StoreAwayError("away")
-        return there
-
-
-def tokens_of(tokens: Slow) -> TokenCache:
-    workers = WorkerThreads(lambda *_: None)
-    return TokenCache(SimpleNamespace(tokens=tokens), workers, seconds=30.0)  # type: ignore[arg-type]
-
-
-def test_a_token_that_is_revoked_while_it_is_checked_is_not_remembered() -> None:
-    store = Slow()
-    tokens = tokens_of(store)
-    secret = "cw_" + 43 * "A"
-
-    async def race() -> None:
-        first = asyncio.create_task(tokens.find(secret))
-        while not store.checking.is_set():
-            await asyncio.sleep(0.001)
-        tokens.forget(TOKEN.id)
-        store.go_on.set()
-        await first
-        await tokens.find(secret)
-
-    asyncio.run(race())
-    assert store.asked == 2, "the answer from before the revocation was used again"
-
-
-def test_good_tokens_are_looked_up_once_and_the_memory_for_them_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloakwork.collect.api.credentials.MAX_CACHED", 50)
-    store = Slow()
-    store.go_on.set()
-    tokens = tokens_of(store)
-
-    async def ask(*secrets: str) -> None:
-        for secret in secrets:
-            await tokens.find(secret)
-
-    asyncio.run(ask("cw_" + 43 * "A", "cw_" + 43 * "A"))
-    assert store.asked == 1
-    many = [f"cw_{k:042d}B" for k in range(50)]
-    asyncio.run(ask(*many))
-    asyncio.run(ask(many[-1]))
-    assert store.asked == 51
-    asyncio.run(ask("cw_" + 43 * "A"))
-    assert store.asked == 52, "the least recently used token was forgotten"
-
-
-def test_simultaneous_validity_checks_share_one_lookup() -> None:
-    store = Slow()
-    store.go_on.set()
-    tokens = tokens_of(store)
-
-    async def ask() -> list[bool | BaseException]:
-        return await asyncio.gather(*(tokens.is_valid(TOKEN) for _ in range(200)), return_exceptions=True)
-
-    store.away = True
-    assert {type(answer) for answer in asyncio.run(ask())} == {StoreAwayError}
-    assert store.asked == 1
-    store.away = False
-    assert asyncio.run(ask()) == 200 * [True]
-    assert store.asked == 2
-
-
-def test_a_lookup_outlives_its_first_caller_and_is_repeated_for_newer_tokens() -> None:
-    store = Slow()
-    tokens = tokens_of(store)
-    new = replace(TOKEN, id="new")
-
-    async def race() -> list[bool]:
-        first = asyncio.create_task(tokens.is_valid(TOKEN))
-        while not store.checking.is_set():
-            await asyncio.sleep(0.001)
-        store.there.append(new)
-        others = [asyncio.create_task(tokens.is_valid(token)) for token in (TOKEN, new, replace(TOKEN, id="none"))]
-        await asyncio.sleep(0)
-        first.cancel()
-        store.go_on.set()
-        return await asyncio.gather(*others)
-
-    assert asyncio.run(race()) == [True, True, False]
-    assert store.asked == 2
+    access = AccessControl(sqlite_store, clock=lambda: now[0])
+    tokens = [sqlite_store.tokens.create(Role.ANALYST).token for _ in range(5)]
+    first, second, third = (access.begin_session(tokens[0]) for _ in range(3))
+    assert first not in repr(vars(access))
+    assert access.session(first) is None
+    assert access.session(second) is not None
+    others = [access.begin_session(token) for token in tokens[1:]]
+    assert access.session(second) is None, "the oldest of all"
+    assert access.session(third) is not None
+    now[0] = SESSION_S
+    assert all(access.session(text) is None for text in (third, *others))

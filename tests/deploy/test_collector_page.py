@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from cloakwork.cli.app import app
 from cloakwork.collect.api import ApiSettings
-from cloakwork.collect.api.access_control import ROLES
+from cloakwork.collect.api.access_control import MAX_SESSIONS_PER_TOKEN, ROLES, SESSION_S, SMALL_BODY
 from cloakwork.collect.intake import CAPACITY
 from cloakwork.collect.message_problems import Reason
 from tests.collect.api_kit import Bench, bench
@@ -94,10 +94,10 @@ def test_each_word_of_the_health_page_is_on_the_page() -> None:
 def test_the_limits_are_those_of_the_interface() -> None:
     usual = ApiSettings()
     for line in (
-        f"{usual.body_bytes >> 20} MiB of a device, {usual.small_bytes >> 10} KiB of anyone else |",
+        f"{usual.body_bytes >> 20} MiB of a device, {SMALL_BODY >> 10} KiB of anyone else |",
         f"{usual.streams_per_token} of one token, {usual.streams} in all",
-        f"{usual.sessions_per_token} of one token |",
-        f"for {usual.session_s / 3600:g} hours",
+        f"{MAX_SESSIONS_PER_TOKEN} of one token |",
+        f"for {SESSION_S / 3600:g} hours",
         f"above {CAPACITY:,} nothing more",
     ):
         assert line in " ".join(PAGE.split()), line

@@ -11,6 +11,7 @@ from threading import Event, Thread
 import uvicorn
 
 from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app
+from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
@@ -119,7 +120,7 @@ class Service:
             clock=clock,
             speed=speed,
         )
-        self._codes = context.access.codes
+        self._access = context.access
         self._server = uvicorn.Server(_config(make_app(context), self._listen))
         self._repeated: list[_RepeatedCall] = []
         if keep_days is not None:
@@ -150,7 +151,7 @@ class Service:
 
     def invite(self, token: Token) -> str:
         """Return a link that signs a browser in with this token; it works once, for a few minutes."""
-        return f"{self.url}/#code={self._codes.make(token)}"
+        return f"{self.url}/#code={self._access.make_code(token)}"
 
     @property
     def failed(self) -> bool:
@@ -184,7 +185,7 @@ class Service:
         if self.subscriber is not None:
             self.subscriber.stop()
         self._server.should_exit = True
-        self._hub.end_soon()
+        self._hub.end(StreamEnd.CLOSING)
         if self._thread is not None:
             self._thread.join(STOP_S)
             self._thread = None

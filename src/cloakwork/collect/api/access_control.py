@@ -1,24 +1,29 @@
-"""Access to routes: every route declares the roles that may use it, and is checked before its body is read.
+"""Who may do what: every route declares its roles, and its caller is checked before its body is read.
 
 A route takes the keywords of `guarded(...)` or `public(...)`; creating one without raises an error, so no route can be
 open by mistake.
 """
 
+import hashlib
+import hmac
 import re
+import secrets
+import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from threading import Lock
 from typing import Annotated, Any
 
+from cachetools import TTLCache
 from fastapi import Depends
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.credentials import Caller, OneTimeCodes, SessionTable, TokenCache
 from cloakwork.collect.api.error_responses import documented_errors
 from cloakwork.collect.api.http_limits import BODY_LIMIT
-from cloakwork.collect.api.worker_threads import WorkerThreads
-from cloakwork.collect.storage import Role, Store
+from cloakwork.collect.storage import Role, Store, Token
 from cloakwork.errors import ApiError
 
 READERS = (Role.ANALYST, Role.OPERATOR)
@@ -27,6 +32,9 @@ SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 CSRF_HEADER = "x-cloakwork"
 INGRESS = re.compile(r"(/[\w-]+)+", re.ASCII)  # where Home Assistant's proxy shows the page
 BODY_ERRORS = (400, 413, 415, 422)
+SMALL_BODY = 2048  # bytes that anyone but a device may send
+SESSION_S, CODE_S = 12 * 3600.0, 600.0
+MAX_SESSIONS, MAX_SESSIONS_PER_TOKEN, MAX_CODES = 1000, 16, 64
 
 
 def guarded(roles: tuple[Role, ...], *errors: int) -> dict[str, Any]:
@@ -40,11 +48,134 @@ def public(*errors: int) -> dict[str, Any]:
     return {"openapi_extra": {ROLES: [], "security": []}, "responses": documented_errors(*errors)}
 
 
+@dataclass(frozen=True)
+class Caller:
+    """The client of a request; `session` is the hash of its cookie, where a browser's session identified it."""
+
+    token: Token
+    session: bytes | None = None
+
+    @property
+    def role(self) -> Role:
+        return self.token.role
+
+    def sees(self, site: str) -> bool:
+        """Whether the token is for this site, or for all."""
+        return self.token.site in {None, site}
+
+
+class AccessControl:
+    """Tokens, sessions of the page, and codes that sign in once; any thread may call it.
+
+    The store is asked at each request whether a token is valid. A session is a random text in a cookie that stands for
+    a token, and a code an address for a browser. Only keyed hashes of both are kept, and both end with the process.
+    With `secure`, clients connect by https, to a proxy.
+    """
+
+    def __init__(self, store: Store, *, secure: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._clock, self.secure = store, clock, secure
+        self._key, self._lock = secrets.token_bytes(32), Lock()
+        self._sessions: dict[bytes, tuple[Token, float]] = {}  # the oldest first, with the time at which each ends
+        self._codes: TTLCache[bytes, Token] = TTLCache(MAX_CODES, CODE_S, timer=clock)
+
+    @property
+    def cookie(self) -> str:
+        """Name of the cookie; the prefix makes browsers accept it from this host and by https only."""
+        return "__Host-cloakwork" if self.secure else "cloakwork"
+
+    def cookie_path(self, request: Request) -> str:
+        """Where browsers send the cookie: under Home Assistant's ingress not to other pages of the same origin."""
+        below = request.headers.get("X-Ingress-Path", "")
+        return f"{below}/" if INGRESS.fullmatch(below) and not self.secure else "/"
+
+    def admit(self, request: Request, roles: frozenset[Role]) -> Caller:
+        """Return the caller of a request, if its role is allowed."""
+        caller = self._identify(request)
+        if caller.role not in roles:
+            allowed = " or ".join(sorted(roles))
+            message = f"This request needs a token of role {allowed}; yours has role {caller.role}."
+            raise ApiError(403, "forbidden", message)
+        if caller.session is not None and request.method not in SAFE_METHODS:
+            _refuse_forged(request)
+        return caller
+
+    def log_in(self, secret: str) -> Caller:
+        """Return the caller with this secret."""
+        token = self._store.tokens.check(secret)
+        if token is None:
+            raise _no_token("This token is unknown or was revoked. Ask the operator for one.")
+        return Caller(token)
+
+    def make_code(self, token: Token) -> str:
+        """Return a code that signs a browser in once, so that its history opens nothing."""
+        code = secrets.token_urlsafe(24)
+        with self._lock:
+            self._codes[self._hash(code)] = token
+        return code
+
+    def redeem(self, code: str) -> Caller:
+        """Return the caller for whom this code was made; the code is used up."""
+        with self._lock:
+            token = self._codes.pop(self._hash(code), None)
+        if token is None or not self._store.tokens.is_valid(token.id):
+            raise _no_token("This address has been used or has expired. Sign in with a token.")
+        return Caller(token)
+
+    def begin_session(self, token: Token) -> str:
+        """Begin a session and return the text for its cookie. Above the limits, the oldest session ends."""
+        now, text = self._clock(), secrets.token_urlsafe(32)
+        with self._lock:
+            self._sessions = {key: session for key, session in self._sessions.items() if session[1] > now}
+            own = [key for key, (other, _) in self._sessions.items() if other.id == token.id]
+            surplus = [*own[: -MAX_SESSIONS_PER_TOKEN + 1 or None], *list(self._sessions)[: -MAX_SESSIONS + 1]]
+            for key in surplus:
+                self._sessions.pop(key, None)
+            self._sessions[self._hash(text)] = (token, now + SESSION_S)
+        return text
+
+    def session(self, text: str | None) -> Caller | None:
+        """Return the caller of a cookie whose session is open; its token may have been revoked."""
+        key = self._hash(text or "")
+        with self._lock:
+            token, until = self._sessions.get(key, (None, 0.0))
+        return None if token is None or until <= self._clock() else Caller(token, key)
+
+    def end_session(self, key: bytes) -> None:
+        with self._lock:
+            self._sessions.pop(key, None)
+
+    def is_valid(self, caller: Caller) -> bool:
+        """Whether the session of a caller is open, and its token was not revoked."""
+        with self._lock:
+            _, until = self._sessions.get(caller.session or b"", (None, 0.0))
+        is_open = caller.session is None or until > self._clock()
+        return is_open and self._store.tokens.is_valid(caller.token.id)
+
+    def _identify(self, request: Request) -> Caller:
+        header = request.headers.get("authorization")
+        if header is not None:
+            scheme, _, secret = header.partition(" ")
+            if scheme.lower() != "bearer":
+                raise _no_token("The header Authorization does not have the form: Bearer cw_...")
+            return self.log_in(secret.strip())
+        cookie = request.cookies.get(self.cookie)
+        if cookie is None:
+            raise _no_token("No token. Send Authorization: Bearer cw_..., or log in with POST /v1/session.")
+        caller = self.session(cookie)
+        if caller is None or not self.is_valid(caller):
+            self.end_session(self._hash(cookie))
+            raise _no_token("This session has ended. Log in again.")
+        return caller
+
+    def _hash(self, text: str) -> bytes:
+        return hmac.digest(self._key, text.encode(errors="replace"), hashlib.sha256)
+
+
 class GuardedRoute(APIRoute):
     """A route that checks its caller first."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler of a request whose body is not read yet."""
+        """Return the handler of a request whose body is not read yet."""
         serve = super().get_route_handler()
         extra = self.openapi_extra or {}
         if ROLES not in extra:
@@ -55,79 +186,14 @@ class GuardedRoute(APIRoute):
         async def checked(request: Request) -> Response:
             access: AccessControl = request.app.state.access
             if Role.DEVICE not in roles:
-                request.scope[BODY_LIMIT] = access.settings.small_bytes
-            if not roles:
-                await _require_json(request, takes_json)
-                return await serve(request)
-            caller = await access.admit(request, roles)
-            request.state.caller = caller
-            await _require_json(request, takes_json)
+                request.scope[BODY_LIMIT] = SMALL_BODY
+            if roles:
+                request.state.caller = await run_in_threadpool(access.admit, request, roles)
+            if takes_json:
+                await _require_json(request)
             return await serve(request)
 
         return checked
-
-
-class AccessControl:
-    """Identifies callers and checks their roles."""
-
-    def __init__(self, store: Store, workers: WorkerThreads, settings: ApiSettings) -> None:
-        self.settings = settings
-        self.tokens = TokenCache(store, workers, seconds=settings.token_s)
-        self.codes = OneTimeCodes(seconds=settings.code_s)
-        self.sessions = SessionTable(settings.sessions, settings.sessions_per_token, settings.session_s)
-
-    @property
-    def cookie(self) -> str:
-        """Name of the cookie; the prefix makes browsers accept it from this host and by https only."""
-        return "__Host-cloakwork" if self.settings.tls else "cloakwork"
-
-    def cookie_path(self, request: Request) -> str:
-        """Where browsers send the cookie: under Home Assistant's ingress not to other pages of the same origin."""
-        below = request.headers.get("X-Ingress-Path", "")
-        return f"{below}/" if INGRESS.fullmatch(below) and not self.settings.tls else "/"
-
-    async def admit(self, request: Request, roles: frozenset[Role]) -> Caller:
-        """The caller of a request, if its role is allowed."""
-        caller = await self._identify(request)
-        if caller.role not in roles:
-            allowed = " or ".join(sorted(roles))
-            message = f"This request needs a token of role {allowed}; yours has role {caller.role}."
-            raise ApiError(403, "forbidden", message)
-        if caller.session is not None and request.method not in SAFE_METHODS:
-            _refuse_forged(request)
-        return caller
-
-    async def log_in(self, secret: str) -> Caller:
-        """The caller with this secret."""
-        token = await self.tokens.find(secret)
-        if token is None:
-            raise _no_token("This token is unknown or was revoked. Ask the operator for one.")
-        return Caller(token)
-
-    async def redeem(self, code: str) -> Caller:
-        """The caller for whom this one-time code was made."""
-        token = self.codes.redeem(code)
-        if token is None or not await self.tokens.is_valid(token):
-            raise _no_token("This address has been used or has expired. Sign in with a token.")
-        return Caller(token)
-
-    async def _identify(self, request: Request) -> Caller:
-        header = request.headers.get("authorization")
-        if header is not None:
-            scheme, _, secret = header.partition(" ")
-            if scheme.lower() != "bearer":
-                raise _no_token("The header Authorization does not have the form: Bearer cw_...")
-            return await self.log_in(secret.strip())
-        cookie = request.cookies.get(self.cookie)
-        if cookie is None:
-            raise _no_token("No token. Send Authorization: Bearer cw_..., or log in with POST /v1/session.")
-        caller = self.sessions.find(cookie)
-        if caller is not None and not await self.tokens.is_valid(caller.token):
-            self.sessions.forget(caller.token.id)
-            caller = None
-        if caller is None:
-            raise _no_token("This session has ended. Log in again.")
-        return caller
 
 
 def _refuse_forged(request: Request) -> None:
@@ -142,17 +208,15 @@ def _no_token(message: str) -> ApiError:
     return ApiError(401, "no-token", message, headers={"WWW-Authenticate": 'Bearer realm="cloakwork"'})
 
 
-async def _require_json(request: Request, takes_json: bool) -> None:
+async def _require_json(request: Request) -> None:
     """Refuse a body of another kind, and one that is too large, which FastAPI would call malformed."""
-    if not takes_json:
-        return
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise ApiError(415, "not-json", "The body is not declared as JSON. Send Content-Type: application/json.")
     await request.body()
 
 
-def _caller(connection: HTTPConnection) -> Caller:
+async def _caller(connection: HTTPConnection) -> Caller:
     caller: Caller = connection.state.caller
     return caller
 

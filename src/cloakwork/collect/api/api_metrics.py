@@ -18,7 +18,6 @@ from cloakwork.mqtt import MqttClient
 from cloakwork.sensor.wire import STATES
 
 SOLVE_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -38,7 +37,6 @@ class ApiMetrics:
         self.registry = CollectorRegistry()
         own: dict[str, Any] = {"registry": self.registry}
         self._solved = Histogram("cloakwork_solve_seconds", "Recovering one frame.", ["site"], buckets=SOLVE_S, **own)
-        self._store = Histogram("cloakwork_store_seconds", "One call.", ["operation"], buckets=STORE_S, **own)
         self._requests = Counter("cloakwork_http_requests", "Requests.", ["method", "route", "status"], **own)
         self._seconds = Histogram("cloakwork_http_seconds", "One request.", ["route"], buckets=REQUEST_S, **own)
         self.streams = Gauge("cloakwork_event_streams", "Open event streams.", **own)
@@ -46,9 +44,6 @@ class ApiMetrics:
 
     def count_result(self, result: Result) -> None:
         self._solved.labels(result.site).observe(result.took_ms / 1000)
-
-    def count_store_call(self, operation: str, seconds: float) -> None:
-        self._store.labels(operation).observe(seconds)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered; event streams, which stay open, count without their time."""

@@ -65,7 +65,7 @@ def make_app(context: ApiContext) -> FastAPI:
     """An application that serves sites; the caller starts and stops the parts in its context.
 
     Call `hub.publish_result` with each saved result, from any thread, to send it to clients at once. Call
-    `hub.end_soon` before a server waits for its connections to end, or streams keep it waiting.
+    `hub.end` before a server waits for its connections to end, or streams keep it waiting.
     """
     app = FastAPI(
         title="Cloakwork collector",

@@ -16,12 +16,12 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from cachetools import LRUCache
+from starlette.concurrency import run_in_threadpool
 
+from cloakwork.collect.api.access_control import Caller
 from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.result_models import result_body
-from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.site_queue import RecoveryState
@@ -206,17 +206,17 @@ class EventHub:
         self._queues.discard(queue)
 
     def end(self, reason: StreamEnd, *, token: str | None = None, session: bytes | None = None) -> None:
-        """End all streams, or those of a token, or of a session."""
-        for queue in list(self._queues):
-            caller, everyone = queue.caller, token is None and session is None
-            if everyone or caller.token.id == token or (session is not None and caller.session == session):
-                queue.end(reason)
+        """End all streams soon, or those of a token, or of a session; any thread may call it."""
 
-    def end_soon(self) -> None:
-        """End all streams because the collector stops; any thread may call it."""
+        def end() -> None:
+            for queue in list(self._queues):
+                caller, everyone = queue.caller, token is None and session is None
+                if everyone or caller.token.id == token or (session is not None and caller.session == session):
+                    queue.end(reason)
+
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self.end, StreamEnd.CLOSING)
+            loop.call_soon_threadsafe(end)
 
     def _is_new(self, result: Result) -> bool:
         key = (result.site, result.time, result.solved)
@@ -267,10 +267,8 @@ def _oldest_sent(events: Sequence[ApiEvent]) -> dict[str, int]:
 class StorePoller:
     """Polls the store for results and reports of other collectors, and live recovery for its lag."""
 
-    def __init__(
-        self, store: Store, workers: WorkerThreads, hub: EventHub, live: LiveRecovery, *, every_s: float
-    ) -> None:
-        self._store, self._workers, self._hub, self._live = store, workers, hub, live
+    def __init__(self, store: Store, hub: EventHub, live: LiveRecovery, *, every_s: float) -> None:
+        self._store, self._hub, self._live = store, hub, live
         self._every_s = every_s
         self._polls = 0
         self._followed: set[str] = set()
@@ -311,13 +309,13 @@ class StorePoller:
             self._check_lag(site)
 
     async def _poll_results(self, site: str, *, silently: bool = False) -> None:
-        page = await self._workers.run(self._store.results.page, site, limit=POLLED, newest_first=True)
+        page = await run_in_threadpool(self._store.results.page, site, limit=POLLED, newest_first=True)
         self._hub.publish_stored(page.items, silently=silently)
 
     async def _poll_reports(self, site: str, *, silently: bool = False) -> None:
-        faults = await self._workers.run(self._store.checks.faults, site)
-        reports = await self._workers.run(self._store.reports.latest, site)
-        problems = await self._workers.run(self._store.problems.counts, site)
+        faults = await run_in_threadpool(self._store.checks.faults, site)
+        reports = await run_in_threadpool(self._store.reports.latest, site)
+        problems = await run_in_threadpool(self._store.problems.counts, site)
         new_faults = self._new(EventKind.FAULT, site, faults)
         new_reports = self._new(EventKind.REPORT, site, reports)
         new_problems = self._new(EventKind.PROBLEM, site, problems)

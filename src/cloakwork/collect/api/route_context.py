@@ -4,20 +4,20 @@ import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from threading import Lock, Semaphore
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import Depends, Path
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from cloakwork.collect.api.access_control import AccessControl
+from cloakwork.collect.api.access_control import AccessControl, Caller
 from cloakwork.collect.api.api_metrics import ApiMetrics, PartsCollector
 from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.credentials import Caller
 from cloakwork.collect.api.event_hub import EventHub, StorePoller
 from cloakwork.collect.api.result_models import Moment, Name
-from cloakwork.collect.api.worker_threads import WorkerThreads
 from cloakwork.collect.attack import AttackCache
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
@@ -27,6 +27,9 @@ from cloakwork.errors import ApiError, InputError
 from cloakwork.mqtt import MqttClient
 
 Item = TypeVar("Item")
+Args = ParamSpec("Args")
+Answer = TypeVar("Answer")
+MAX_WAITING = 8  # long calls that may wait for their turn
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,10 @@ class ApiContext:
         self.metrics = metrics = ApiMetrics()
         metrics.registry.register(PartsCollector(list(sites), store, intake, live, broker))
         hub.on_result, hub.on_drop = metrics.count_result, metrics.dropped.inc
-        self.workers = WorkerThreads(metrics.count_store_call)
-        self.access = AccessControl(store, self.workers, settings)
+        self.access = AccessControl(store, secure=settings.tls)
+        self._computing, self._room = Lock(), Semaphore(1 + MAX_WAITING)
         self.attacks = AttackCache(store, clock=clock)
-        self.poller = StorePoller(store, self.workers, hub, live, every_s=settings.follow_s)
+        self.poller = StorePoller(store, hub, live, every_s=settings.follow_s)
 
     def site(self, name: str, caller: Caller) -> CollectedSite | CollectedBits:
         """A site that the caller may see. A site of others looks the same as one that does not exist."""
@@ -90,11 +93,21 @@ class ApiContext:
             raise ApiError(404, "no-map", "The sensors of this site report bits, which have no map.")
         return watched
 
+    def compute(self, call: Callable[Args, Answer], *args: Args.args, **kwargs: Args.kwargs) -> Answer:
+        """Return what a call computes in seconds, on one core, one call at a time; refused where too many wait."""
+        if not self._room.acquire(blocking=False):  # or they would hold all threads, and no route would answer
+            raise ApiError(503, "busy", "The collector is busy; nothing was changed. Try again later.", retry_s=2)
+        try:
+            with self._computing, threadpool_limits(1, user_api="blas"):
+                return call(*args, **kwargs)
+        finally:
+            self._room.release()
+
     def site_names(self, caller: Caller) -> list[str]:
         return [name for name in self.sites if caller.sees(name)]
 
 
-def _context(connection: HTTPConnection) -> ApiContext:
+async def _context(connection: HTTPConnection) -> ApiContext:
     context: ApiContext = connection.app.state.context
     return context
 
@@ -119,24 +132,16 @@ class PageQuery(BaseModel):
 
 
 def json_response(body: BaseModel) -> Response:
-    """A response that is ready to send: long ones take a while to serialise, so worker threads do it."""
+    """A response that is ready to send: FastAPI would serialise a long one on the event loop."""
     return Response(body.model_dump_json(), media_type="application/json")
 
 
-async def page_response(
-    context: ApiContext,
-    query: PageQuery,
-    read: Callable[..., Page[Item]],
-    to_body: Callable[[Page[Item]], BaseModel],
+def page_response(
+    query: PageQuery, read: Callable[..., Page[Item]], to_body: Callable[[Page[Item]], BaseModel]
 ) -> Response:
     """A page from the store, newest first."""
-    arguments = query.store_arguments()
-
-    def page() -> Response:
-        return json_response(to_body(read(newest_first=True, **arguments)))
-
     try:
-        return await context.workers.run(page)
+        return json_response(to_body(read(newest_first=True, **query.store_arguments())))
     except InputError:
         raise _bad_cursor() from None
 

@@ -7,8 +7,16 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field, field_validator, model_validator
 
-from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded, public
-from cloakwork.collect.api.credentials import Caller
+from cloakwork.collect.api.access_control import (
+    BODY_ERRORS,
+    READERS,
+    SESSION_S,
+    Caller,
+    CallerDep,
+    GuardedRoute,
+    guarded,
+    public,
+)
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.api.result_models import Name, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ApiContext, ContextDep
@@ -80,13 +88,13 @@ class SessionBody(ResponseModel):
 
 
 @router.get("/v1/tokens", tags=["administration"], **guarded(_OPERATOR))
-async def list_tokens(context: ContextDep, caller: CallerDep) -> TokensBody:
+def list_tokens(context: ContextDep, caller: CallerDep) -> TokensBody:
     """All tokens including revoked ones, the oldest first; an operator of one site sees those of that site."""
-    return TokensBody(items=await _managed(context, caller))
+    return TokensBody(items=_managed(context, caller))
 
 
 @router.post("/v1/tokens", tags=["administration"], status_code=201, **guarded(_OPERATOR, 404, *BODY_ERRORS))
-async def make_token(body: TokenIn, context: ContextDep, caller: CallerDep) -> NewTokenBody:
+def make_token(body: TokenIn, context: ContextDep, caller: CallerDep) -> NewTokenBody:
     """Make a token. Its secret is in this response only: keep it, it cannot be shown again."""
     if body.site is None and caller.token.site is not None:
         message = f'This token manages {caller.token.site} only: add "site": "{caller.token.site}".'
@@ -97,54 +105,47 @@ async def make_token(body: TokenIn, context: ContextDep, caller: CallerDep) -> N
             message = "The site has no sensor of this name. GET /v1/sites/{site} lists them."
             raise ApiError(422, "unknown-sensor", message)
     make = context.store.tokens.create
-    token, secret = await context.workers.run(make, Role(body.role), body.site, body.sensor, body.label)
-    context.access.tokens.refresh()
+    token, secret = make(Role(body.role), body.site, body.sensor, body.label)
     log.info("token %s made token %s of role %s", caller.token.id, token.id, token.role)
     return NewTokenBody(**asdict(token), secret=secret)
 
 
 @router.delete("/v1/tokens/{token}", tags=["administration"], status_code=204, **guarded(_OPERATOR, 404, 422))
-async def revoke_token(
+def revoke_token(
     token: Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id, not its secret.")],
     context: ContextDep,
     caller: CallerDep,
 ) -> None:
     """Revoke a token: it opens nothing from now on, and its sessions and streams end."""
-    if token not in {managed.id for managed in await _managed(context, caller)}:
+    if token not in {managed.id for managed in _managed(context, caller)}:
         raise ApiError(404, "not-found", "No token has this id. GET /v1/tokens lists them.")
-    await context.workers.run(context.store.tokens.revoke, token)
-    context.access.tokens.forget(token)
-    context.access.sessions.forget(token)
+    context.store.tokens.revoke(token)
     context.hub.end(StreamEnd.REVOKED, token=token)
     log.info("token %s revoked token %s", caller.token.id, token)
 
 
-async def _managed(context: ApiContext, caller: Caller) -> list[Token]:
-    tokens = await context.workers.run(context.store.tokens.list_all)
+def _managed(context: ApiContext, caller: Caller) -> list[Token]:
+    tokens = context.store.tokens.list_all()
     return [token for token in tokens if caller.token.site in {None, token.site}]
 
 
 @router.post("/v1/session", tags=["session"], **public(401, 403, *BODY_ERRORS, 503))
-async def log_in(body: SessionIn, request: Request, response: Response, context: ContextDep) -> SessionBody:
+def log_in(body: SessionIn, request: Request, response: Response, context: ContextDep) -> SessionBody:
     """Begin a session: the response sets a cookie that stands for the token until it is revoked, or for half a day."""
     access = context.access
-    if body.code is not None:
-        caller = await access.redeem(body.code)
-    else:
-        caller = await access.log_in(body.token or "")
+    caller = access.log_in(body.token or "") if body.code is None else access.redeem(body.code)
     if caller.role is Role.DEVICE:
         message = "The token of a device opens no session: it can only send readings."
         raise ApiError(403, "forbidden", message)
-    cookie = request.cookies.get(access.cookie)
-    before = None if cookie is None else access.sessions.find(cookie)
+    before = access.session(request.cookies.get(access.cookie))
     if before is not None:
         _end_session(context, before)
     response.set_cookie(
         access.cookie,
-        access.sessions.begin(caller.token),
-        max_age=int(context.settings.session_s),
+        access.begin_session(caller.token),
+        max_age=int(SESSION_S),
         path=access.cookie_path(request),
-        secure=context.settings.tls,
+        secure=access.secure,
         httponly=True,
         samesite="strict",
     )
@@ -152,21 +153,21 @@ async def log_in(body: SessionIn, request: Request, response: Response, context:
 
 
 @router.get("/v1/session", tags=["session"], **guarded(READERS))
-async def show_session(caller: CallerDep) -> SessionBody:
+def show_session(caller: CallerDep) -> SessionBody:
     """The role, site and label of the caller's token."""
     return SessionBody.model_validate(caller.token)
 
 
 @router.delete("/v1/session", tags=["session"], status_code=204, **guarded(READERS))
-async def log_out(request: Request, response: Response, context: ContextDep, caller: CallerDep) -> None:
+def log_out(request: Request, response: Response, context: ContextDep, caller: CallerDep) -> None:
     """End the session and its streams."""
     _end_session(context, caller)
-    access, tls = context.access, context.settings.tls
+    access = context.access
     path = access.cookie_path(request)
-    response.delete_cookie(access.cookie, path=path, secure=tls, httponly=True, samesite="strict")
+    response.delete_cookie(access.cookie, path=path, secure=access.secure, httponly=True, samesite="strict")
 
 
 def _end_session(context: ApiContext, caller: Caller) -> None:
     if caller.session is not None:
-        context.access.sessions.end(caller.session)
+        context.access.end_session(caller.session)
         context.hub.end(StreamEnd.REVOKED, session=caller.session)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query
 from sse_starlette.event import ServerSentEvent
 from sse_starlette.sse import AppStatus, EventSourceResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -17,11 +18,10 @@ from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRout
 from cloakwork.collect.api.event_hub import ApiEvent, EventKind, EventQueue, StreamEnd, result_event
 from cloakwork.collect.api.result_models import Moment, Name
 from cloakwork.collect.api.route_context import ApiContext, ContextDep
-from cloakwork.errors import ApiError, StoreError
+from cloakwork.errors import StoreError
 
 REPLAYED = 100  # missed results of each site that a client gets when it reconnects
 RETRY_MS = 2000
-SHORTEST_TICK_S = 0.25
 SCHEMA = {
     "type": "object",
     "description": "One event.",
@@ -77,26 +77,21 @@ class EventStreamResponse(EventSourceResponse):
             yield self._encoded(event)
         sent = {event.data for event in missed}
         settings, queue = self._context.settings, self._queue
-        tick = max(SHORTEST_TICK_S, min(settings.token_s, settings.heartbeat_s))
-        began = time.monotonic()
+        began = checked = time.monotonic()
         while queue.end_reason is None:
-            for event in await queue.take(min(tick, settings.stream_s)):
+            for event in await queue.take(min(settings.check_s, settings.stream_s)):
                 if event.data not in sent:
                     yield self._encoded(event)
-            await self._check(began)
+            now = time.monotonic()
+            if now - began >= settings.stream_s:
+                queue.end(StreamEnd.TIME)
+            elif now - checked >= settings.check_s:
+                checked = now
+                with suppress(StoreError):  # while the store does not answer, the token counts as valid
+                    if not await run_in_threadpool(self._context.access.is_valid, queue.caller):
+                        queue.end(StreamEnd.REVOKED)
         data = json.dumps({"reason": queue.end_reason, "code": queue.end_reason.code})
         yield ServerSentEvent(data, event=EventKind.END, sep="\n")
-
-    async def _check(self, began: float) -> None:
-        """End the stream when its time is over, or that of its token or session."""
-        caller, access = self._queue.caller, self._context.access
-        if time.monotonic() - began >= self._context.settings.stream_s:
-            self._queue.end(StreamEnd.TIME)
-        if caller.session is not None and not access.sessions.is_open(caller.session):
-            self._queue.end(StreamEnd.REVOKED)
-        with suppress(StoreError, ApiError):  # while the store does not answer, the token counts as valid
-            if not await access.tokens.is_valid(caller.token):
-                self._queue.end(StreamEnd.REVOKED)
 
     def _encoded(self, event: ApiEvent) -> ServerSentEvent:
         """An event for the client. Its id is the time up to which no result was missed, at any site."""
@@ -135,28 +130,28 @@ async def events(
     try:
         await context.poller.follow(sites)
         if last_event_id is None:
-            missed, newest = [], await _newest(context, sites)
+            missed, newest = [], await run_in_threadpool(_newest, context, sites)
         else:
-            missed, newest = await _missed(context, sites, last_event_id), dict.fromkeys(sites, last_event_id)
+            missed = await run_in_threadpool(_missed, context, sites, last_event_id)
+            newest = dict.fromkeys(sites, last_event_id)
     except BaseException:
         context.hub.close(queue)
         raise
     return EventStreamResponse(context, queue, missed, newest)
 
 
-async def _newest(context: ApiContext, sites: frozenset[str]) -> dict[str, int]:
+def _newest(context: ApiContext, sites: frozenset[str]) -> dict[str, int]:
     times = {}
     for site in sorted(sites):
-        page = await context.workers.run(context.store.results.page, site, limit=1, newest_first=True)
+        page = context.store.results.page(site, limit=1, newest_first=True)
         if page.items:
             times[site] = page.items[0].time
     return times
 
 
-async def _missed(context: ApiContext, sites: frozenset[str], after: int) -> list[ApiEvent]:
+def _missed(context: ApiContext, sites: frozenset[str], after: int) -> list[ApiEvent]:
     events: list[ApiEvent] = []
     for site in sorted(sites):
-        read = context.store.results.page
-        page = await context.workers.run(read, site, since=after + 1, limit=REPLAYED, newest_first=True)
+        page = context.store.results.page(site, since=after + 1, limit=REPLAYED, newest_first=True)
         events += [result_event(result, missed=True) for result in reversed(page.items)]
     return events

@@ -111,10 +111,10 @@ class HealthBody(ResponseModel):
 
 
 @router.get("/v1/sites/{site}/health", tags=["sites"], **guarded(READERS, 404, 422))
-async def health(site: SiteName, context: ContextDep, caller: CallerDep) -> HealthBody:
+def health(site: SiteName, context: ContextDep, caller: CallerDep) -> HealthBody:
     """The health of a site: sensors, recovery, broker, store, problems, alarms and faults of the physics."""
     watched = context.site(site, caller)
-    return await context.workers.run(_health, context, site, watched, caller.role is Role.OPERATOR)
+    return _health(context, site, watched, caller.role is Role.OPERATOR)
 
 
 def _health(context: ApiContext, site: str, watched: CollectedSite | CollectedBits, trusted: bool) -> HealthBody:

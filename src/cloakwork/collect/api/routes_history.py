@@ -93,28 +93,21 @@ class _Period:
 
 
 @router.get("/timeline", response_model=TimelineBody, **_READ)
-async def timeline(
+def timeline(
     site: SiteName, query: Annotated[PeriodQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Return the occupancy of each zone over a period, in at most `steps` steps."""
     watched = context.site(site, caller)
-    zones = [zone.id for zone in watched.site.zones]
-
-    def body() -> Response:
-        lanes = _timeline(_period(context, site, query, "tracks"), zones)
-        counted = not isinstance(watched, CollectedBits)  # bits do not count people
-        return json_response(lanes if counted else lanes.model_copy(update={"counts": None}))
-
-    return await context.workers.run(body)
+    lanes = _timeline(_period(context, site, query, "tracks"), [zone.id for zone in watched.site.zones])
+    counted = not isinstance(watched, CollectedBits)  # bits do not count people
+    return json_response(lanes if counted else lanes.model_copy(update={"counts": None}))
 
 
 @router.get("/tracks", response_model=TracksBody, **_READ)
-async def tracks(
-    site: SiteName, query: Annotated[PeriodQuery, Query()], context: ContextDep, caller: CallerDep
-) -> Response:
+def tracks(site: SiteName, query: Annotated[PeriodQuery, Query()], context: ContextDep, caller: CallerDep) -> Response:
     """The tracks of a period, thinned to at most `steps` points each."""
     context.site(site, caller)
-    return await context.workers.run(lambda: json_response(_tracks(_period(context, site, query, "sources", "zones"))))
+    return json_response(_tracks(_period(context, site, query, "sources", "zones")))
 
 
 def _period(context: ApiContext, site: str, query: PeriodQuery, *without: str) -> _Period:

@@ -58,12 +58,12 @@ async def healthz() -> Alive:
 
 
 @router.get("/metrics", tags=["watching"], response_class=PlainTextResponse, **guarded(READERS))
-async def metrics(context: ContextDep, caller: CallerDep) -> Response:
+def metrics(context: ContextDep, caller: CallerDep) -> Response:
     """Figures for Prometheus, of all sites together: a token for one site does not see them."""
     if caller.token.site is not None:
         message = "The metrics cover all sites, and this token is for one. Use a token for all sites."
         raise ApiError(403, "forbidden", message)
-    return Response(await context.workers.run(context.metrics.text), media_type=PROMETHEUS)
+    return Response(context.metrics.text(), media_type=PROMETHEUS)
 
 
 @router.get("/openapi.json", include_in_schema=False, **guarded(tuple(Role)))

@@ -8,8 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 from pydantic import Discriminator, Field, Tag
 
-from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
-from cloakwork.collect.api.credentials import Caller
+from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, Caller, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.result_models import Moment, Name, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ContextDep, PageQuery, SiteName, encode_cursor, page_response
 from cloakwork.collect.storage import Page, Reading, ReadingStatus, Role
@@ -75,7 +74,7 @@ Many = Annotated[list[ReadingIn], Field(min_length=1, max_length=MOST, fail_fast
 
 
 @router.post("/v1/readings", **guarded((Role.DEVICE,), *BODY_ERRORS, 429))
-async def post_readings(
+def post_readings(
     body: Annotated[One | Many, Discriminator(_form), Body(examples=[EXAMPLE, [EXAMPLE]])],
     context: ContextDep,
     caller: CallerDep,
@@ -89,7 +88,7 @@ async def post_readings(
     now = context.clock()
     rows = [Reading(item.site, item.sensor, item.seq, item.time, item.value, now) for item in readings]
     try:
-        verdicts = Counter(await context.workers.run(context.intake.submit, rows))
+        verdicts = Counter(context.intake.submit(rows))
     except InputError:
         message = "The sensor of this token is unknown here. Check the site file, or ask for another token."
         raise ApiError(422, "unknown-sensor", message) from None
@@ -109,13 +108,13 @@ def _require_own_sensor(readings: list[ReadingIn], caller: Caller) -> None:
 
 
 @router.get("/v1/sites/{site}/readings", response_model=ReadingsBody, **guarded(READERS, 404, 422))
-async def list_readings(
+def list_readings(
     site: SiteName, query: Annotated[ReadingsQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Stored readings, newest first: cloaked, in steps and in the site's unit."""
     steps = context.site(site, caller).plan.steps
     read = partial(context.store.readings.page, site, sensor=query.sensor)
-    return await page_response(context, query, read, partial(_readings_body, steps))
+    return page_response(query, read, partial(_readings_body, steps))
 
 
 def _readings_body(steps: Mapping[str, float], page: Page[Reading]) -> ReadingsBody:

@@ -24,7 +24,7 @@ from cloakwork.collect.api.route_context import (
     json_response,
     page_response,
 )
-from cloakwork.collect.attack import Attack, Span
+from cloakwork.collect.attack import Span
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Page, Result
@@ -43,27 +43,27 @@ class ResultsBody(ResponseModel):
 
 
 @router.get("/latest", response_model=ResultBody, **_READ)
-async def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Response:
+def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Response:
     """The newest result with its map, one number for each place, and its zones; none that is far ahead of the clock."""
     watched = context.site(site, caller)
-    result = await context.workers.run(context.store.results.latest, site, context.clock() + watched.ahead_ms)
+    result = context.store.results.latest(site, context.clock() + watched.ahead_ms)
     if result is None:
         message = "Nothing has been recovered at this site yet. Try again when readings have arrived."
         raise ApiError(404, "no-result", message)
-    return await context.workers.run(_whole, result)
+    return _whole(result)
 
 
 @router.get("/results", response_model=ResultsBody, **_READ)
-async def list_results(
+def list_results(
     site: SiteName, query: Annotated[PageQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Results without their maps, newest first."""
     context.site(site, caller)
-    return await page_response(context, query, partial(context.store.results.page, site), _results_body)
+    return page_response(query, partial(context.store.results.page, site), _results_body)
 
 
 @router.get("/results/{time}", response_model=ResultBody, **_READ)
-async def show_result(
+def show_result(
     site: SiteName,
     time: Annotated[Moment, Path(description="Time of the frame, in Unix milliseconds.")],
     context: ContextDep,
@@ -72,18 +72,18 @@ async def show_result(
 ) -> Response:
     """The result of one frame with its map and its zones; with `alone`, computed from this frame only."""
     if alone:
-        result = await context.workers.compute(_alone, context, context.mapped_site(site, caller), time)
+        result = context.compute(_alone, context, context.mapped_site(site, caller), time)
     else:
         context.site(site, caller)
-        result = await context.workers.run(context.store.results.get, site, time)
+        result = context.store.results.get(site, time)
     if result is None:
         message = "No result has this time. GET .../results lists the times that have one."
         raise ApiError(404, "no-result", message)
-    return await context.workers.run(_whole, result)
+    return _whole(result)
 
 
 @router.get("/attack", response_model=AttackBody, **_READ)
-async def attack(
+def attack(
     site: SiteName,
     context: ContextDep,
     caller: CallerDep,
@@ -96,13 +96,9 @@ async def attack(
 ) -> Response:
     """Return what an attacker knows who kept every reading of a span up to a time; a day may take a minute."""
     watched = context.mapped_site(site, caller)
-    found = await context.workers.compute(context.attacks.attack_until, watched, time, span)
+    found = context.compute(context.attacks.attack_until, watched, time, span)
     if found is None:
         raise ApiError(404, "no-readings", "The span up to this time has no readings.")
-    return await context.workers.run(_combined, found, span)
-
-
-def _combined(found: Attack, span: Span) -> Response:
     return json_response(attack_body(found, span))
 
 
@@ -143,7 +139,7 @@ def truth_router(simulation: Simulation) -> APIRouter:
     demo = APIRouter(route_class=GuardedRoute, tags=["results"])
 
     @demo.get("/v1/sites/{site}/truth", **_READ)
-    async def truth(
+    def truth(
         site: SiteName,
         context: ContextDep,
         caller: CallerDep,
@@ -151,7 +147,7 @@ def truth_router(simulation: Simulation) -> APIRouter:
     ) -> TruthBody:
         """Return the true positions of simulated sources, for a demonstration."""
         context.site(site, caller)
-        known = await context.workers.run(simulation, site, time)
+        known = simulation(site, time)
         if known is None:
             raise ApiError(404, "no-truth", "Nothing is simulated at this site at this time.")
         return TruthBody(time=known.time, sources=[TrueSpot(at=list(at)) for at in known.sources])

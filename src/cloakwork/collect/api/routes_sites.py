@@ -157,25 +157,25 @@ class EraseIn(RequestModel):
 
 
 @router.get("/v1/sites", tags=["sites"], **guarded(READERS))
-async def list_sites(context: ContextDep, caller: CallerDep) -> list[SiteBody]:
+def list_sites(context: ContextDep, caller: CallerDep) -> list[SiteBody]:
     """The sites that this token may see, each with its claim and its schedule."""
     return [_site_body(name, context) for name in context.site_names(caller)]
 
 
 @router.get("/v1/sites/{site}", tags=["sites"], **guarded(READERS, 404, 422))
-async def show_site(site: SiteName, context: ContextDep, caller: CallerDep) -> GeometryBody:
+def show_site(site: SiteName, context: ContextDep, caller: CallerDep) -> GeometryBody:
     """The shape of a site: places, walls, doors, sensors and zones."""
-    return await context.workers.run(site_geometry, site, context.site(site, caller))
+    return site_geometry(site, context.site(site, caller))
 
 
 @router.post("/v1/sites/{site}/erase", tags=["administration"], **guarded((Role.OPERATOR,), 404, *BODY_ERRORS))
-async def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: CallerDep) -> Erased:
+def erase(site: SiteName, body: EraseIn, context: ContextDep, caller: CallerDep) -> Erased:
     """Erase stored readings of a sensor or a period, and the results of their frames. This cannot be undone."""
     watched = context.site(site, caller)
     known = body.sensor is None or body.sensor in watched.ids
     if body.since is not None and body.until is not None and body.since >= body.until:
         raise ApiError(422, "invalid", "body: until is not after since. Give since <= time < until.")
-    erased = await context.workers.run(context.store.erase, site, body.sensor, body.since, body.until)
+    erased = context.store.erase(site, body.sensor, body.since, body.until)
     what = "a sensor that the site no longer has" if not known else body.sensor or "all sensors"
     log.warning("token %s erased data of %s: %s, %d readings", caller.token.id, site, what, erased.readings)
     if erased.in_files:

@@ -50,6 +50,11 @@ class TokenTable:
                 return _token(row)
         return None
 
+    def is_valid(self, token_id: str) -> bool:
+        """Return whether there is a token of this id that was not revoked."""
+        query = sa.select(_TABLE.id).where(_TABLE.id == token_id, _TABLE.revoked.is_(None))
+        return bool(self._database.rows(query))
+
     def list_all(self) -> list[Token]:
         """Return all tokens, including revoked ones, the oldest first."""
         return [_token(row) for row in self._database.rows(sa.select(tables.tokens).order_by(_TABLE.made, _TABLE.id))]
