@@ -16,9 +16,8 @@ import typer
 from cloakwork._checks import rounded_up
 from cloakwork.cli.arguments import PlanFile, SiteFile
 from cloakwork.cli.output import note, part_of, written
-from cloakwork.cli.planned_accuracy import unit_of_length, window_limits
 from cloakwork.errors import InputError
-from cloakwork.privacy import Cloak, Profile, Scope
+from cloakwork.privacy import Cloak, Exposure, Guarantee, Scope
 from cloakwork.site import BitSite, FrozenPlan, Plan, Site, clock_ms, load_any_plan, load_any_site, plan_beside
 
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sheet_texts.toml").read_text("utf-8"))
@@ -89,8 +88,10 @@ class _Sections:
 
 def _sections(site: Site, plan: Plan, cloak: Cloak, texts: dict[str, Any]) -> _Sections:
     """The sections of a site of readings."""
-    window, length, sensors = site.spec.privacy.window, unit_of_length(cloak.physics), cloak.physics.sensors
-    alpha = f"{100 * cloak.alpha:.3g} cm" if length == "m" and cloak.alpha < 1 else f"{cloak.alpha:g} {length}".strip()
+    window, sensors = site.spec.privacy.window, cloak.physics.sensors
+    spans = _spans(window, cloak.readings_per_window, plan, texts)
+    guarantee = Guarantee.of(cloak, spans=spans, sensor_names=site.sensor_ids)
+    alpha = guarantee["alpha"]
     values: dict[str, object] = {
         "site": site.name,
         "plan": plan.id,
@@ -98,12 +99,12 @@ def _sections(site: Site, plan: Plan, cloak: Cloak, texts: dict[str, Any]) -> _S
         "unit": f" ({site.unit})" if site.unit else "",
         "period": _duration(plan.schedule.period_ms / 1000, texts),
         "window": _duration(window, texts),
-        "alpha": _decimal(alpha, texts),
-        "right": _percent(cloak.compose(cloak.readings_per_window).best_test_accuracy, texts),
+        "alpha": _decimal(_length(alpha.value, alpha.unit), texts),
+        "right": _decimal(guarantee["best_test_accuracy"].shown, texts),
     }
     if cloak.stay is not None and site.spec.privacy.stay is not None:
         values["stay"] = _duration(site.spec.privacy.stay.length, texts)
-        values["stay_right"] = _percent(Profile(cloak.stay_mu(cloak.stay.readings)).best_test_accuracy, texts)
+        values["stay_right"] = _decimal(guarantee["stay_best_test_accuracy"].shown, texts)
 
     def text(key: str) -> str:
         return escape(_of_number(texts[key], sensors).format(**values))
@@ -120,10 +121,7 @@ def _sections(site: Site, plan: Plan, cloak: Cloak, texts: dict[str, Any]) -> _S
         hidden=[text(key) for key in keys],
         shown=[*map(escape, texts["shown"]), text("shown_long_stay" if cloak.stay else "shown_stay")],
         heads=[head.format(**values) for head in texts["time_heads"]],
-        rows=[
-            (name, f"{_right(cloak, count, texts)} %", _located(cloak, count, texts))
-            for name, count in _spans(window, cloak.readings_per_window, plan, texts)
-        ],
+        rows=[(span.time, _right(span, texts), _located(span, alpha.unit, texts)) for span in guarantee.over_time],
         note=text("time_note"),
         assumed=" ".join(map(text, assumed)),
     )
@@ -132,6 +130,7 @@ def _sections(site: Site, plan: Plan, cloak: Cloak, texts: dict[str, Any]) -> _S
 def _bit_sections(site: BitSite, plan: FrozenPlan, texts: dict[str, Any]) -> _Sections:
     """The sections of a site of bits."""
     flip, window, sensors = site.flip, site.spec.bits.window, len(site.sensor_ids)
+    guarantee = Guarantee.of_flip(flip, spans=_spans(window, flip.readings_per_window, plan, texts))
     values: dict[str, object] = {
         "site": site.name,
         "plan": plan.id,
@@ -139,7 +138,7 @@ def _bit_sections(site: BitSite, plan: FrozenPlan, texts: dict[str, Any]) -> _Se
         "period": _duration(plan.schedule.period_ms / 1000, texts),
         "window": _duration(window, texts),
         "wrong": _decimal(f"{math.floor(1000 * flip.other) / 10:g}", texts),
-        "right": _percent(flip.best_test_accuracy(flip.readings_per_window), texts),
+        "right": _decimal(guarantee["best_test_accuracy"].shown, texts),
         "shared": flip.sensors,
     }
 
@@ -152,24 +151,21 @@ def _bit_sections(site: BitSite, plan: FrozenPlan, texts: dict[str, Any]) -> _Se
         hidden=[text("bits_hidden")],
         shown=[escape(line) for line in texts["bits_shown"]],
         heads=texts["bits_time_heads"],
-        rows=[
-            (name, f"{_percent(flip.best_test_accuracy(count), texts)} %")
-            for name, count in _spans(window, flip.readings_per_window, plan, texts)
-        ],
+        rows=[(span.time, _right(span, texts)) for span in guarantee.over_time],
         note=text("bits_time_note"),
         assumed=text("bits_assumed"),
     )
 
 
-def _spans(window: float, within: int, plan: FrozenPlan, texts: dict[str, Any]) -> list[tuple[str, int]]:
-    """A minute, the window, a day and a year, with the most readings of a sensor in each."""
+def _spans(window: float, within: int, plan: FrozenPlan, texts: dict[str, Any]) -> dict[str, int]:
+    """The most readings of a sensor in a minute, the window, a day and a year."""
     spans = [(window, _duration(window, texts), within)]
     spans += [
         (s, texts[name], plan.schedule.most(clock_ms(s)))
         for name, s in SPANS.items()
         if s > window or (name == "minute" and s < window)
     ]
-    return [(name, count) for _, name, count in sorted(spans)]
+    return {name: count for _, name, count in sorted(spans)}
 
 
 def tenants_page(sections: _Sections, language: str, key_holder: str, contact: str) -> str:
@@ -205,16 +201,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "<table>\n" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "\n</table>"
 
 
-def _right(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:
-    """How often the best test between staying and moving is right from so many frames, in percent, rounded up.
-
-    It sees all sensors. A claim about one of them holds for each, and these add up.
-    """
-    return _percent(cloak.compose(readings * cloak.observers).best_test_accuracy, texts)
-
-
-def _percent(right: float, texts: dict[str, Any]) -> str:
-    return _decimal(rounded_up(100 * right, 3), texts)
+def _right(span: Exposure, texts: dict[str, Any]) -> str:
+    """How often the best test is right that sees all sensors."""
+    return _decimal(f"{rounded_up(100 * span.best_test_accuracy, 3)} %", texts)
 
 
 def _decimal(number: str, texts: dict[str, Any]) -> str:
@@ -226,14 +215,16 @@ def _of_number(text: str | list[str], count: float) -> str:
     return text if isinstance(text, str) else text[count != 1]
 
 
-def _located(cloak: Cloak, readings: int, texts: dict[str, Any]) -> str:
-    bounds, unit = window_limits(cloak), unit_of_length(cloak.physics)
-    if bounds is None:
+def _located(span: Exposure, unit: str, texts: dict[str, Any]) -> str:
+    if span.std is None:
         return str(texts["unknown"])
-    std = bounds.typical_std * math.sqrt(cloak.readings_per_window / readings)
-    if unit == "m" and std < 0.1:
-        return f"{100 * std:.1g} cm" if std > 0.01 else "< 1 cm"
-    return _decimal(f"{std:.2g} {unit}".strip(), texts)
+    if unit == "m" and span.std < 0.1:
+        return f"{100 * span.std:.1g} cm" if span.std > 0.01 else "< 1 cm"
+    return _decimal(f"{span.std:.2g} {unit}".rstrip(), texts)
+
+
+def _length(value: float, unit: str) -> str:
+    return f"{100 * value:.3g} cm" if unit == "m" and value < 1 else f"{value:g} {unit}".rstrip()
 
 
 def _duration(seconds: float, texts: dict[str, Any]) -> str:

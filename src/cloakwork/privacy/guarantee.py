@@ -164,11 +164,14 @@ def unit_of_length(physics: Physics) -> str:
     return "m" if isinstance(physics, FloorPlan) else ""
 
 
-def exposures(cloak: "Cloak", spans: Mapping[str, int]) -> Iterator[Exposure]:
-    """Return what the readings of each span reveal together; `spans` as for `Guarantee.of`."""
+def exposures(cloak: "Cloak", spans: Mapping[str, int], *, named: bool = True) -> Iterator[Exposure]:
+    """Yield what the readings of each span reveal together; `spans` as for `Guarantee.of`.
+
+    Unless `named`, the chance of naming the right place and the mean distance are left out: these are simulated.
+    """
     physics, sigmas = cloak.physics, cloak.claimed_sigmas
     several = physics.places > 1
-    named = several and physics.explicit and cloak.noise is NoiseLaw.GAUSSIAN
+    named = named and several and physics.explicit and cloak.noise is NoiseLaw.GAUSSIAN
     right, mean = (0.0, 0.0) if named else (None, None)
     for time, readings in spans.items():
         worth = cloak.stay_worth(readings)
@@ -196,7 +199,7 @@ def exposures(cloak: "Cloak", spans: Mapping[str, int]) -> Iterator[Exposure]:
 
 
 def flip_exposures(flip: "Flip", spans: Mapping[str, int]) -> Iterator[Exposure]:
-    """Return what the reports of each span reveal together of one person."""
+    """Yield what the reports of each span reveal together of one person."""
     for time, readings in spans.items():
         within = readings == flip.readings_per_window
         epsilon = flip.epsilon if within else flip.compose(readings, flip.delta)

@@ -1,7 +1,6 @@
 """`GET /v1/sites`, `GET /v1/sites/{site}` (its geometry) and `POST /v1/sites/{site}/erase`."""
 
 import logging
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
@@ -12,7 +11,6 @@ from fastapi import APIRouter
 from pydantic import Field, model_validator
 
 from cloakwork._checks import IntArray
-from cloakwork.accuracy import bayes_risk, typical_std
 from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.result_models import Moment, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
@@ -20,7 +18,7 @@ from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
-from cloakwork.privacy import NoiseLaw, Profile, Scope
+from cloakwork.privacy import NoiseLaw, Scope, exposures, flip_exposures, rule_of_thumb
 from cloakwork.site import clock_ms
 
 EIGHT_HOURS = 28_800.0
@@ -63,8 +61,8 @@ class SiteBody(ResponseModel):
     readings_per_window: int
     stay: StayBody | None = Field(description="The claim for long stays, or null.")
     rule_of_thumb: float | None = Field(
-        description="alpha/mu, the least standard deviation along an axis of an unbiased method that has one window of "
-        "all sensors; null where the claim is of fewer, the noise is not Gaussian, or places have no coordinates."
+        description="The least standard deviation along an axis of an unbiased method that has one window of all "
+        "sensors; null where the claim is of fewer, the noise is not Gaussian, or places have no coordinates."
     )
     assumptions: list[str] = Field(description="Assumptions of the claim besides the model, one sentence each.")
     left_open: list[str] = Field(
@@ -231,11 +229,12 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
     )
 
 
+@lru_cache
 def _rule_of_thumb(watched: CollectedSite) -> float | None:
     cloak = watched.cloak
     if cloak.scope is not Scope.NETWORK or cloak.noise is NoiseLaw.LAPLACE or not cloak.physics.space.places.shape[1]:
         return None
-    return cloak.alpha / (cloak.frame_mu * math.sqrt(cloak.readings_per_window))
+    return rule_of_thumb(cloak)
 
 
 @lru_cache
@@ -247,7 +246,7 @@ def site_geometry(name: str, watched: CollectedSite | CollectedBits) -> Geometry
 def _bits_geometry(name: str, watched: CollectedBits) -> GeometryBody:
     site, claim = watched.site, watched.plan.claim
     seconds = max(EIGHT_HOURS, 7 * claim.window)
-    epsilon = site.flip.compose(watched.schedule.most(clock_ms(seconds)), claim.delta)
+    [known] = flip_exposures(site.flip, {"": watched.schedule.most(clock_ms(seconds))})
     return GeometryBody(
         name=name,
         kind="bits",
@@ -262,7 +261,7 @@ def _bits_geometry(name: str, watched: CollectedBits) -> GeometryBody:
         pairs=[],
         lengths=[],
         zones=[NamedZone(id=zone.id, label=zone.label, places=[]) for zone in site.zones],
-        longer=LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=None),
+        longer=LongerBody(seconds=seconds, epsilon=known.epsilon, radius=None, right_place=None),
     )
 
 
@@ -290,22 +289,14 @@ def _geometry(name: str, watched: CollectedSite) -> GeometryBody:
 
 def longer_window(watched: CollectedSite) -> LongerBody:
     """Compute what eight hours of readings reveal, or seven windows where that is longer."""
-    claim, cloak = watched.plan.claim, watched.cloak
-    seconds = max(EIGHT_HOURS, 7 * claim.window)
-    readings = watched.schedule.most(clock_ms(seconds))
-    observers = cloak.observers  # the claims of all sensors add up
-    if cloak.stay is None:
-        epsilon = cloak.compose(readings * observers).epsilon(claim.delta)
-    else:
-        epsilon = Profile(cloak.stay_mu(readings), cloak.family.doubt).compose(observers).epsilon(cloak.stay.delta)
-    places, noise, worth = cloak.physics.places, cloak.claimed_sigmas, cloak.stay_worth(readings)
-    radius = found = None
-    if cloak.physics.space.places.shape[1] and places > 1:
-        radius = typical_std(cloak.physics, noise / math.sqrt(worth))
-    else:
-        known = places > 1 and cloak.noise is NoiseLaw.GAUSSIAN
-        found = bayes_risk(cloak.physics, noise, readings=math.ceil(worth)).right_place if known else 1.0
-    return LongerBody(seconds=seconds, epsilon=epsilon, radius=radius, right_place=found)
+    seconds, space = max(EIGHT_HOURS, 7 * watched.plan.claim.window), watched.site.physics.space
+    has_metres = space.places.shape[1] > 0 and len(space) > 1
+    [known] = exposures(watched.cloak, {"": watched.schedule.most(clock_ms(seconds))}, named=not has_metres)
+    epsilon = next(each for each in (known.stay, known.together, known.epsilon) if each is not None)
+    if has_metres:
+        return LongerBody(seconds=seconds, epsilon=epsilon, radius=known.std, right_place=None)
+    right = 1.0 if known.right_place is None else known.right_place
+    return LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=right)
 
 
 def _positions(physics: Physics) -> list[list[float] | str | None]:
