@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakwork.sensor.check import AGAIN, NOTICE, Readings, judge, judge_ramp, lines, needs_ramp, undecided
+from cloakwork.sensor.check import NOTICE, Readings, judge, judge_ramp, lines, needs_ramp
 from cloakwork.sensor.rounded_noise import smallest_spectrum
 from tests import micropython
 from tests.devices import config, make_folder
@@ -82,20 +82,18 @@ def inner_converter(seed: int) -> Callable[[float], float]:
     return lambda x: round(4 * round(x / 4) + 0.64 * rng.standard_normal())
 
 
-@pytest.mark.parametrize("floor", [0.5, 0.64, 1.0])
-@pytest.mark.parametrize("climb", [2.5, 6.0])
-def test_rounded_gaussian_noise_is_ready_after_a_ramp(floor: float, climb: float) -> None:
-    reports = [driven(honest(floor, seed), climb=climb, noise_floor=0.8 * floor / STEP) for seed in range(5)]
+@pytest.mark.parametrize("floor", [0.5, 1.0])
+def test_rounded_gaussian_noise_is_ready_after_a_ramp(floor: float) -> None:
+    reports = [driven(honest(floor, seed), climb=2.5, noise_floor=0.8 * floor / STEP) for seed in range(5)]
     assert sum(report["ready"] for report in reports) >= 4, [report["reasons"] for report in reports]
     assert all(report["ramp"]["blurs"] for report in reports if report["ready"])
 
 
 @pytest.mark.parametrize("fake", [rounded_first, tossed, inner_converter])
-@pytest.mark.parametrize("climb", [3.0, 8.0])
-def test_noise_that_arises_after_a_rounding_is_not_ready(fake: Callable[[int], Any], climb: float) -> None:
-    reports = [driven(fake(seed), climb=climb) for seed in range(10)]
+def test_noise_that_arises_after_a_rounding_is_not_ready(fake: Callable[[int], Any]) -> None:
+    reports = [driven(fake(seed), climb=3.0) for seed in range(5)]
     assert not any(report["ready"] for report in reports)
-    assert sum(report["ramp"] is not None and not report["ramp"]["blurs"] for report in reports) >= 8
+    assert sum(report["ramp"] is not None and not report["ramp"]["blurs"] for report in reports) >= 4
 
 
 def test_a_plan_that_rests_on_noise_floor_needs_a_ramp() -> None:
@@ -105,48 +103,12 @@ def test_a_plan_that_rests_on_noise_floor_needs_a_ramp() -> None:
     assert driven(honest(0.64), climb=0.0, noise_floor=0.0)["ready"], "without a noise floor there is nothing to show"
 
 
-def test_noise_of_many_steps_takes_more_readings_than_a_check_has() -> None:
-    report = driven(honest(3.0), noise_floor=0.15)
-    assert "too few to show" in report["reasons"][0]
-
-
 def test_an_honest_sensor_is_ready() -> None:
     report = checked(noisy(), 300)
     assert report["ready"], report["reasons"]
     assert (report["step"], report["resolution"]) == (1 / STEP, 1 / STEP)
     assert report["noise_floor"]["estimate"] == pytest.approx(0.04, rel=0.2)
     assert lines(report)[0].endswith(NOTICE)
-
-
-@pytest.mark.parametrize("seed", [1, 21, 37, 42, 70, 89])  # all of the first hundred that 300 readings leave open
-def test_a_good_sensor_that_a_check_leaves_open_is_ready_after_more_readings(seed: int) -> None:
-    at, rng = 21 + np.random.default_rng([seed, 9]).random() / STEP, np.random.default_rng(seed)
-
-    def read() -> tuple[int, int]:
-        return round((at + 0.04 * rng.standard_normal()) * STEP), STEP
-
-    report = checked(read, 300)
-    assert not report["ready"]
-    assert undecided(report)
-    assert checked(read, AGAIN * 300)["ready"]
-
-
-def test_more_readings_are_taken_only_where_they_can_help() -> None:
-    assert not undecided(checked(noisy(), 300))
-    assert not undecided(checked(noisy(0.02), 300))
-    assert not undecided(checked(lambda: (21, 1), 300))
-    assert not undecided(checked(noisy(0.03, scale=1.8), 300))
-
-
-def test_noise_that_carries_over_counts_with_its_white_part() -> None:
-    rng, last = np.random.default_rng(8), [0.0]
-
-    def read() -> tuple[int, int]:
-        last[0] = 0.5 * last[0] + 0.12 * rng.standard_normal()
-        return round((21.0 + last[0]) * STEP), STEP
-
-    report = checked(read, 600)
-    assert report["noise_floor"]["estimate"] == pytest.approx(0.12 / 1.5, rel=0.15)
 
 
 def filtered(length: int, sd: float, seed: int) -> Read:
@@ -169,29 +131,6 @@ def test_a_running_mean_in_the_chip_does_not_pass_as_white_noise(length: int, sh
     chips = [filtered(length, 0.2, seed) for seed in range(100)]
     low = np.array([smallest_spectrum([read()[0] / STEP for _ in range(300)], 1 / STEP) for read in chips])
     assert (low >= passing).mean() <= 0.05
-
-
-def test_white_noise_passes_in_at_least_95_percent_of_checks() -> None:
-    """The check of the noise itself takes a second each, so only the spectrum, its new part, is tried so often."""
-    rng = np.random.default_rng(5)
-    readings = np.round(0.64 * rng.standard_normal((400, 300)) + rng.random((400, 1)))
-    low = np.array([smallest_spectrum(row.tolist()) for row in readings])
-    assert (low > 0.75 * 0.64).mean() >= 0.95
-    np.testing.assert_allclose(np.median(low), 0.64, rtol=0.03)
-
-
-def test_the_spectrum_of_an_autoregression_is_that_of_its_closed_form() -> None:
-    rng, values = np.random.default_rng(6), [0.0]
-    for shock in rng.standard_normal(4000):
-        values.append(0.5 * values[-1] + shock)
-    assert smallest_spectrum(values, 0.0) == pytest.approx(1 / 1.5, rel=0.1)
-
-
-def test_the_mean_of_several_values_may_lie_on_a_finer_grid_than_the_hardware() -> None:
-    one = noisy(0.06)
-    report = checked(lambda: (sum(one()[0] for _ in range(8)), 8 * STEP), noise_floor=0.015)
-    assert report["ready"], report["reasons"]
-    assert report["step"] < 1 / STEP
 
 
 @pytest.mark.parametrize(
@@ -230,17 +169,6 @@ def test_readings_that_repeat_earlier_ones_are_not_noise() -> None:
     assert any("repeat the one before" in reason for reason in report["reasons"]), report["reasons"]
 
 
-def test_a_single_wild_reading_does_not_pass_as_noise() -> None:
-    """The chip's value after a loss of power, 85 degrees, makes the spread of 200 readings 4 degrees."""
-    honest, turn = noisy(0.04), [0]
-
-    def read() -> tuple[int, int]:
-        turn[0] += 1
-        return (85 * STEP, STEP) if turn[0] == 99 else honest()
-
-    assert not checked(read)["ready"]
-
-
 @pytest.mark.parametrize(("result", "kind"), [(None, "invalid"), (float("nan"), "invalid"), (None, "failing")])
 def test_errors_are_shown_in_full_and_never_ready(result: Any, kind: str) -> None:
     def read() -> tuple[int, int]:
@@ -277,15 +205,6 @@ def test_pixels_that_are_stuck_or_wild_are_named_and_not_ready() -> None:
     for broken in (lambda: 1 // 0, lambda: [1] * int(rng.integers(2, 9)), list):
         taken.take_pixels(broken)  # type: ignore[arg-type]
         assert not judge(device(), taken)["ready"]
-
-
-def test_an_array_without_noise_has_no_stuck_pixels() -> None:
-    taken = Readings()
-    taken.take(noisy(), 300, 60_000, lambda _: None)
-    taken.take_pixels(lambda: [84] * 64)
-    report = judge(device(), taken)
-    assert report["ready"]
-    assert report["remarks"]
 
 
 MEASURE = """
@@ -329,8 +248,3 @@ def test_the_check_of_the_folder_says_the_same_on_a_board_and_on_a_computer(tmp_
     ours, theirs = ([line for line in done.stdout.splitlines() if "steps" in line] for done in (computer, board))
     assert ours == theirs != []
     assert {name: (folder / name).read_bytes() for name in before} == before, "a check spends no budget and no number"
-
-
-def test_a_binary_sensor_is_ready_at_rest_and_not_if_it_reads_other_numbers() -> None:
-    assert checked(lambda: (1, 1), values=2, noise_floor=0.0)["ready"]
-    assert not checked(lambda: (2, 1), values=2, noise_floor=0.0)["ready"]

@@ -204,29 +204,12 @@ def test_holding_the_clock_back_is_written_before_a_power_cut_can_undo_it(make: 
     assert bench.start().clock.now() == 300
 
 
-def test_a_table_that_is_truncated_in_use_stops_the_device_before_it_sends(make: Make) -> None:
-    bench = make(schedule={"allowed": 0})
-    bench.reading()
-    (bench.folder / "noise.tab").write_bytes(b"")
-    with pytest.raises(TableError, match="noise table"):
-        _ = [bench.reading() for _ in range(3)]
-
-
 @pytest.mark.parametrize("stuck", [b"\0" * 16, b"\x5a" * 16])
 def test_a_generator_that_is_stuck_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch, stuck: bytes) -> None:
     bench = make(keyed=False, schedule={"allowed": 0})
     monkeypatch.setattr("os.urandom", lambda _: stuck)
     with pytest.raises(RandomError, match="random generator"):
         bench.reading()
-
-
-def test_a_clock_that_is_held_back_gives_no_slot_twice(make: Make) -> None:
-    bench = make(schedule={"allowed": 0})
-    seen = [bench.reading()[0] for _ in range(5)]
-    bench.device.hold(400)
-    seen += [bench.reading()[0] for _ in range(5)]
-    assert len(set(seen)) == 10
-    assert bench.now >= 1300
 
 
 def test_two_processes_cannot_share_a_folder(make: Make) -> None:
@@ -271,21 +254,3 @@ def test_a_state_of_another_device_is_refused(tmp_path: Path) -> None:
         Device(config | {"generation": GENERATION + 1}, Folder(str(tmp_path / "b")))
     with pytest.raises(StateError, match="belongs"):  # two sensors may have the same generation
         Device(config | {"sensor": "s08", "keyed": False}, Folder(str(tmp_path / "b")))
-
-
-def test_every_draw_takes_the_same_steps(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = make(ratio=3017.0, schedule={"allowed": 0})
-    reads: list[int] = []
-    plain = device_noise.FileTable.__getitem__
-
-    def counting(self: device_noise.FileTable, part: slice) -> bytearray:
-        reads.append(part.stop - part.start)
-        return plain(self, part)
-
-    monkeypatch.setattr(device_noise.FileTable, "__getitem__", counting)
-    counts = set()
-    for _ in range(100):
-        reads.clear()
-        bench.reading()
-        counts.add((len(reads), sum(reads)))
-    assert len(counts) == 1

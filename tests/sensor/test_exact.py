@@ -23,16 +23,6 @@ def test_nothing_is_rounded(
     assert Fraction(*rescaled(reading, factor, offset)) == Fraction(*factor) * Fraction(*reading) + Fraction(*offset)
 
 
-@given(st.lists(st.integers(-400, 400), min_size=64, max_size=64), st.lists(whole, min_size=64, max_size=64))
-def test_a_mean_of_rounded_values_is_off_by_no_more_than_one_of_them(first: list[int], second: list[int]) -> None:
-    """True values in hundredths of a step, rounded or cut off: means move by less than the truth and one step."""
-    for half in (50, 0):  # rounds to the nearest step, or cuts off
-        means = [mean([(value + half) // 100 for value in values], (1, 4)) for values in (first, second)]
-        moved = Fraction(*means[1]) - Fraction(*means[0])
-        truth = Fraction(sum(second) - sum(first), 64 * 100 * 4)
-        assert abs(moved - truth) < Fraction(1, 4)
-
-
 @pytest.mark.parametrize(("returned", "refused"), [((85, 4), False), ((21000, 1000), False), ((42, 2), True)])
 def test_a_coarser_denominator_than_stated_is_refused_whatever_the_reading(
     returned: tuple[int, int], refused: bool

@@ -78,12 +78,3 @@ def test_the_outbox_does_not_know_messages_of_another_device(store: Folder) -> N
     assert outbox.knows(message(5))
     with pytest.raises(WireError):
         outbox.knows(b"nonsense")
-
-
-def test_confirmed_messages_leave_the_file(store: Folder) -> None:
-    outbox = Outbox(store, 100)
-    for seq in range(200):
-        outbox.add(message(seq))
-        outbox.confirmed(seq)
-    assert len(outbox) == 0
-    assert len(store.read(NAME) or b"") < 20 * len(message(199))

@@ -53,15 +53,3 @@ def test_readings_on_two_values_show_no_noise_of_their_own(rng: np.random.Genera
     assert RoundedNoise(tossed).low == 0
     crossed = [0.0] * 90 + [1.0] * 110
     assert RoundedNoise(crossed).low == 0
-
-
-def test_noise_counts_given_the_reading_before(rng: np.random.Generator) -> None:
-    """A chip that averages over time has less fresh noise in each reading than its readings spread."""
-    value, steps = 0.0, []
-    for fresh in rng.standard_normal(300):
-        value = 0.9 * value + fresh
-        steps.append(float(np.round(value)))
-    noise = RoundedNoise(steps)
-    assert float(np.std(steps)) > 1.8
-    assert noise.high < 1.3
-    assert noise.carry == pytest.approx(0.9, abs=0.1)

@@ -50,14 +50,6 @@ def test_a_regular_schedule_is_one_run_and_never_refused() -> None:
     assert slots.used(999) == 60
 
 
-def test_forgetting_gaps_never_allows_too_many_slots() -> None:
-    slots = Slots([], 10_000, 5000)
-    for slot in range(0, 6000, 2):
-        slots.take(slot, 1)
-    assert len(slots.runs) <= MAX_RUNS
-    assert slots.used(6000) >= 3000
-
-
 def test_without_a_limit_each_slot_is_used_once() -> None:
     slots = Slots([], 10, 0)
     assert [slots.take(slot, 1) for slot in (0, 1, 1, 2, 50)] == [1, 1, 0, 1, 1]

@@ -1,19 +1,16 @@
 """Time from a server: the bound holds whatever the network does, and a server that cannot be right is refused."""
 
 import random
-import re
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from cloakwork.sensor import sntp
-from cloakwork.sensor.clock import GAIN, Clock, set_calendar, unix_ms
+from cloakwork.sensor.clock import GAIN, Clock
 from cloakwork.sensor.link import Datagrams
 from cloakwork.sensor.sntp import LONGEST, NetworkTime
 from cloakwork.site import clock_ms, make_schedule
@@ -42,14 +39,6 @@ def serve(known: NetworkTime, world: World, seconds: float) -> None:
 
 def known_in(world: World, server: VirtualServer, *, allowed: int = 50, rate: float = 0.0) -> NetworkTime:
     return NetworkTime(server, allowed, lambda _: None, ticks=world.ticks(rate=rate))
-
-
-def test_a_real_server_over_udp_gives_the_time_within_the_bound() -> None:
-    with running_time_server() as port:
-        known = NetworkTime(Datagrams("localhost", port), 5000, lambda _: None)
-        assert wait_for_time(known)
-        assert abs(known.unix() - unix_ms()) <= known.error() + 1
-        known.close()
 
 
 def test_on_micropython_a_real_server_over_udp_gives_the_time(tmp_path: Path) -> None:
@@ -115,7 +104,7 @@ def test_a_server_that_refuses_is_left_alone() -> None:
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_bound_holds_for_every_delay_and_drift(seed: int) -> None:
     rng = random.Random(seed)
     world = World()
@@ -139,16 +128,6 @@ def test_the_bound_holds_for_every_delay_and_drift(seed: int) -> None:
     assert moments > 1000
 
 
-def test_the_shortest_of_several_round_trips_counts() -> None:
-    world = World()
-    trips = iter([400_000, 8000, 300_000, 300_000])
-    known = known_in(world, VirtualServer(world, lambda: (0, next(trips))))
-    serve(known, world, 30)
-    assert known.error() <= 12
-    serve(known, world, 130)
-    assert known.error() <= 12 + 14
-
-
 def test_without_answers_the_device_asks_again_and_then_stops_measuring() -> None:
     world = World()
     server = VirtualServer(world, lambda: (1000, 1000))
@@ -166,7 +145,7 @@ def test_without_answers_the_device_asks_again_and_then_stops_measuring() -> Non
     assert board.measurements()[-1].began > last
 
 
-@pytest.mark.parametrize("step", [-900_000, 900_000, 3_600_000_000])
+@pytest.mark.parametrize("step", [-900_000, 900_000])
 def test_a_server_that_jumps_is_refused(step: int) -> None:
     world = World()
     server = VirtualServer(world, lambda: (1000, 1000))
@@ -182,40 +161,6 @@ def test_a_server_that_jumps_is_refused(step: int) -> None:
     assert all(abs(taken.began / 1000 - taken.frame) <= 250 for taken in found)
     assert len({taken.frame for taken in found}) == len(found)
     assert found[-1].began > world.now - 10e6
-
-
-def test_after_its_oscillator_stood_still_a_device_measures_nothing_until_its_bounds_hold_the_time_again() -> None:
-    world = World()
-    server = VirtualServer(world, lambda: (1000, 1000))
-    board = VirtualBoard(world, server, schedule=SCHEDULE)
-    board.run(300)
-    world.now += 400_000
-    world.stalled += 400_000
-    board.run(150)  # it cannot know until it asks again
-    stopped, before = world.now, board.measurements()
-    assert any("contradicts" in note for note in board.notes)
-    board.run(1500)
-    assert board.measurements() == before
-    board.run(4000)  # 100 parts per million, until the bounds are 400 ms wide
-    later = [taken for taken in board.measurements() if taken.began > stopped]
-    assert len(later) > 100
-    assert all(-50 <= taken.began / 1000 - taken.frame <= 250 for taken in later)
-
-
-@pytest.mark.parametrize("trip", [2000, 80_000])
-def test_one_forged_answer_stops_a_device_for_a_while_and_does_not_move_its_clock(trip: int) -> None:
-    world = World()
-    server = VirtualServer(world, lambda: (trip, 0))
-    known = known_in(world, server)
-    serve(known, world, 300)
-    before, server.wrong = len(server.asked), 3_600_000_000
-    while len(server.asked) == before:
-        serve(known, world, 1)
-    serve(known, world, 1)
-    assert known.unix() == 0
-    server.wrong = 0
-    serve(known, world, 900)
-    assert abs(known.unix() - world.now / 1000) <= known.error() <= 50
 
 
 def test_the_seconds_wrap_in_2036() -> None:
@@ -255,16 +200,6 @@ def test_the_worst_oscillators_miss_no_slot_and_overspend_no_window(rate: float)
     assert 300_000 <= free.now() + 1 <= clock_ms(300.0)
 
 
-def test_a_board_that_learns_the_time_sets_its_calendar(monkeypatch: pytest.MonkeyPatch) -> None:
-    calendar: list[tuple[int, ...]] = []
-    rtc = SimpleNamespace(datetime=calendar.append)
-    monkeypatch.setitem(sys.modules, "machine", SimpleNamespace(RTC=lambda: rtc))
-    world = World(1_900_000_000_000_000)  # Sunday 17 March 2030, 17:46:40 UTC
-    server = VirtualServer(world, lambda: (1000, 1000))
-    serve(NetworkTime(server, 50, lambda _: None, ticks=world.ticks(), synchronised=set_calendar), world, 300)
-    assert calendar in ([(2030, 3, 17, 7, 17, 46, 40, 0)], [(2030, 3, 17, 7, 17, 46, 39, 0)])
-
-
 def test_requests_leave_at_times_that_do_not_depend_on_measuring() -> None:
     asked, sent = [], []
     for takes in (lambda: 1000, lambda: 180_000):
@@ -278,9 +213,3 @@ def test_requests_leave_at_times_that_do_not_depend_on_measuring() -> None:
     assert asked[0] == asked[1]
     assert len(asked[0]) > 5
     assert all(moment > 990_000 for moments in sent for moment in moments)
-
-
-def test_a_server_that_cannot_be_reached_is_named_with_the_remedy() -> None:
-    notes: list[str] = []
-    NetworkTime(Datagrams("no-such-host.invalid", 123), 5000, notes.append).serve(True)
-    assert re.fullmatch(r"cannot reach the time server no-such-host.invalid \(.+\): check .* with another", notes[0])

@@ -11,12 +11,12 @@ from cloakwork.sensor.device import Device
 from cloakwork.sensor.outbox import Outbox
 from cloakwork.sensor.station import Station
 from cloakwork.sensor.store import Folder
-from cloakwork.sensor.wire import read_reading, write_reading, write_status
+from cloakwork.sensor.wire import read_reading, write_reading
 from tests.devices import make_folder
 from tests.sensor.test_power_cuts import overspent
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_forged_clock_delays_readings_and_gains_none(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     make_folder(tmp_path, schedule={"period_ms": 100, "late_ms": 10, "window_slots": 10, "allowed": 4})
@@ -212,78 +212,3 @@ def numbers(folder: Path, value: int) -> list[int]:
         station.step()
     station.stop()
     return [read_reading(payload)[0] for payload in line.payloads]
-
-
-def test_a_device_stopped_before_its_first_reading_connects_at_the_next_start(tmp_path: Path) -> None:
-    make_folder(tmp_path, schedule={"period_ms": 60_000, "late_ms": 2000, "offset_ms": 4000})
-    for start in (0, 5000, 10_000):
-        notes = notes_of_three_seconds(tmp_path, start)
-        assert "connected" in notes
-        assert any("next reading" in note for note in notes)
-
-
-def notes_of_three_seconds(folder: Path, start: int) -> list[str]:
-    now = start
-    notes: list[str] = []
-    store = Folder(str(folder))
-    device = Device(read_config(store), store, lambda: now)
-    unix = 1_900_000_012_345
-    outbox = Outbox(store, 64)
-    station = Station(device, outbox, Recorder(), lambda: (21, 1), unix=lambda: unix + now, note=notes.append)
-    for _ in range(3000):
-        now += 1
-        station.step()
-    assert device.status("online", device.clock.now()) == write_status("online", 0, 4)
-    station.stop()
-    return notes
-
-
-def test_with_an_honest_clock_slots_begin_at_multiples_of_the_period(tmp_path: Path) -> None:
-    make_folder(tmp_path, schedule={"period_ms": 100, "late_ms": 10, "window_slots": 4, "allowed": 4})
-    now = 12_345
-    measured: list[int] = []
-
-    def read() -> tuple[int, int]:
-        measured.append(now + 37)
-        return 21, 1
-
-    store = Folder(str(tmp_path))
-    device = Device(read_config(store), store, lambda: now)
-    station = Station(device, Outbox(store, 64), Recorder(), read, unix=lambda: 1_900_000_000_000 + now + 37)
-    for _ in range(6_000):
-        now += 1
-        station.step()
-    station.stop()
-    assert len(measured) > 40
-    assert {moment % 100 for moment in measured[1:]} <= set(range(10))
-
-
-@pytest.mark.parametrize(("often", "lost_ms"), [(0.02, 60), (1.0, 28)])
-def test_a_device_that_is_interrupted_between_two_clocks_loses_no_slot(
-    tmp_path: Path, often: float, lost_ms: int
-) -> None:
-    make_folder(tmp_path, schedule={"period_ms": 1000, "late_ms": 200, "window_slots": 4, "allowed": 4})
-    rng, now, measured, notes = random.Random(1), 0, 0, list[str]()
-
-    def unix() -> int:
-        nonlocal now
-        before, lost = rng.randrange(2), lost_ms if rng.random() < often else 0  # another process has the processor
-        now += lost * before
-        asked = 1_900_000_000_000 + now
-        now += lost * (1 - before)
-        return asked
-
-    def read() -> tuple[int, int]:
-        nonlocal measured
-        measured += 1
-        return 21, 1
-
-    store = Folder(str(tmp_path))
-    device = Device(read_config(store), store, lambda: now)
-    station = Station(device, Outbox(store, 64), Recorder(), read, unix=unix, note=notes.append)
-    while now < 500_000:
-        now += 10
-        station.step()
-    station.stop()
-    assert measured >= 495
-    assert not any("behind" in note for note in notes)

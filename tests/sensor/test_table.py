@@ -55,20 +55,6 @@ def test_every_word_takes_the_same_number_of_steps(size: int) -> None:
     assert len(counts) == 1
 
 
-@pytest.mark.parametrize("ratio", [100.0, 3017.0, 2e5])
-def test_every_draw_takes_the_same_number_of_steps(ratio: float, rng: np.random.Generator) -> None:
-    levels = [(level.factor, Counting(level.cuts)) for level in noise_table(ratio).levels]
-    extreme = [0, 2**127 - 1, 2**127, 2**128 - 1]
-    counts = set()
-    for trial in range(200):
-        Counting.reads = 0
-        for place, (_, cuts) in enumerate(levels):
-            word = extreme[trial // 4**place % 4] if trial < 100 else int.from_bytes(rng.bytes(16), "big")
-            look_up(cuts, word)
-        counts.add(Counting.reads)
-    assert counts == {sum((len(cuts) // 16).bit_length() for _, cuts in levels)}
-
-
 @pytest.mark.parametrize(("table", "word"), [(b"", 0), (b"x" * 15, 0), (bytes(16), -1), (bytes(16), 2**128)])
 def test_a_broken_table_or_word_is_refused(table: bytes, word: int) -> None:
     with pytest.raises(TableError):

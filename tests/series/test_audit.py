@@ -7,7 +7,6 @@ import pytest
 
 from cloakwork.auditing import Verdict, audit
 from cloakwork.series import Coefficients, RunningSum, SeriesCloak, convolve
-from cloakwork.series.strategies import MechanismName
 
 X = np.array([[3, 0, 4, 1, 7, 0], [3, 0, 4, 2, 7, 0]])
 H = np.array([1.0, 0.5, 0.25])
@@ -33,38 +32,16 @@ def test_convolve_keeps_its_claim_and_not_half_of_it(claimed: float, verdict: Ve
 
 
 @pytest.mark.parametrize(("claimed", "verdict"), [(1.0, Verdict.NONE_FOUND), (0.5, Verdict.VIOLATION)])
-@pytest.mark.parametrize("mechanism", ["fourier", "square-root"])
-def test_running_sums_keep_their_claim_and_not_half_of_it(
-    mechanism: MechanismName, claimed: float, verdict: Verdict
-) -> None:
+def test_running_sums_keep_their_claim_and_not_half_of_it(claimed: float, verdict: Verdict) -> None:
     @cache
     def cloak(size: int) -> SeriesCloak:
-        return SeriesCloak(RunningSum(), 6, epsilon=1.0, delta=1e-2, series=size, mechanism=mechanism)
+        return SeriesCloak(RunningSum(), 6, epsilon=1.0, delta=1e-2, series=size, mechanism="square-root")
 
     def released(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
         return cloak(size).simulate(neighbours(database, size), rng=rng).values
 
     result = audit(released, epsilon=claimed, delta=1e-2, reports=12_000, rng=np.random.default_rng(5))
     assert result.verdict is verdict, str(result)
-
-
-def test_floating_point_noise_on_the_same_outputs_is_found_out() -> None:
-    """The same filter with float noise of the same size fails the audit by its low bits, so that this test can fail."""
-    cloak = SeriesCloak(Coefficients([1.0]), 6, epsilon=1.0, delta=1e-2, circular=True)
-    spread = float(np.sqrt(cloak.variances[0, 0]))
-
-    def naive(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
-        return (neighbours(database, size)[:, 3] * 1.0) + rng.normal(scale=spread, size=size)
-
-    result = audit(naive, epsilon=1.0, delta=1e-2, reports=25_000, rng=np.random.default_rng(5))
-    assert result.verdict is Verdict.VIOLATION
-
-    def ours(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
-        many = SeriesCloak(Coefficients([1.0]), 6, epsilon=1.0, delta=1e-2, series=size, circular=True)
-        return many.simulate(neighbours(database, size), rng=rng).values[:, 3]
-
-    result = audit(ours, epsilon=1.0, delta=1e-2, reports=25_000, rng=np.random.default_rng(5))
-    assert result.verdict is Verdict.NONE_FOUND, str(result)
 
 
 def test_every_release_of_one_neighbour_is_one_of_the_other() -> None:

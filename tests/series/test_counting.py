@@ -20,7 +20,6 @@ from cloakwork.series import HOUR, Bins, Counts, count_events, read_counts
 from tests.tables import LIBRARIES
 
 START = 1_791_158_400_000  # 2026-10-05, midnight, a Monday
-DAY = 24 * HOUR
 BINS = Bins(START, HOUR, 48)
 
 
@@ -79,18 +78,6 @@ def test_times_may_have_many_forms(tmp_path: Path, form: str) -> None:
     assert counted.values.tolist() == [by_hour(0, 0, 1, 47)]
 
 
-def test_rows_that_cannot_be_read_are_left_out_and_counted(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"time,who\n{iso(0)},a\nyesterday,a\n{iso(0)},\n{iso(0)},b,c\n{iso(0)},b\n")
-    counted = count_events(path, BINS, person="who", most_per_person=1)
-    assert counted.values.tolist() == [by_hour(0, 0)]
-    remarks = "\n".join(counted.remarks)
-    assert "2 of 4 rows" in remarks
-    assert "line 3" in remarks
-    assert "1 lines left out" in remarks
-    assert "yesterday" not in remarks
-
-
 @pytest.mark.parametrize(
     ("text", "request_"),
     [
@@ -110,14 +97,6 @@ def test_a_file_without_a_readable_row_is_counted_as_zeros_and_no_cell_is_shown(
     assert "left out" in remarks
     assert "noise" in remarks
     assert not any(cell in remarks for cell in ("10/05", "08:31", "secret", "words"))
-
-
-def test_semicolons_blanks_and_a_byte_order_mark_are_understood(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"\ufeffdoor; Time \n a ;{iso(0)}\na;{iso(0.1)}\n", encoding="utf-8")
-    counted = count_events(path, BINS, series_by=" door", names=["a"])
-    assert counted.values.tolist() == [by_hour(0, 0)]
-    assert (counted.notes, counted.names) == ((), ("a",))
 
 
 @pytest.mark.parametrize("cell", ["n/a,x,ok", f'{iso(10)},x,"oops'])
@@ -169,26 +148,6 @@ def test_files_that_differ_in_one_person_give_series_that_differ_by_at_most_the_
     assert np.abs(first.values - second.values).sum() <= most + 1e-9
 
 
-def test_values_are_clipped_and_summed_and_the_loss_is_remarked(tmp_path: Path) -> None:
-    rows = [(iso(0), 10), (iso(0), 50), (iso(3), 5), (iso(99), 5)]
-    counted = count_rows(tmp_path, [("time", "paid"), *rows], value="paid", most_per_event=30)
-    assert counted.values[0, [0, 3]].tolist() == [40.0, 5.0]
-    assert (counted.unit, counted.title) == ("paid", "a.csv")
-    remarks = "\n".join(counted.remarks)
-    assert "1 events clipped" in remarks
-    assert "outside" in remarks
-    assert "30.8 % lower" in remarks  # 45 of 65
-
-
-def test_rows_of_other_names_are_left_out_and_names_without_rows_are_remarked(tmp_path: Path) -> None:
-    rows = [("time", "door"), (iso(0), "south"), (iso(1), "north"), (iso(1), "")]
-    counted = count_rows(tmp_path, rows, series_by="door", names=["south", "west"])
-    assert counted.values[:, :2].tolist() == [[1, 0], [0, 0]]
-    assert counted.names == ("south", "west")
-    assert any("in west" in remark for remark in counted.remarks)
-    assert counted.losses["events of other series"] == 2
-
-
 def test_counts_are_placed_at_their_times_and_gaps_are_zeros(tmp_path: Path) -> None:
     rows = [(iso(k / 4), k % 7 - 2) for k in range(60) if k not in (5, 6)]
     path = write(tmp_path / "a.csv", ("time", "n"), *reversed(rows))
@@ -198,16 +157,6 @@ def test_counts_are_placed_at_their_times_and_gaps_are_zeros(tmp_path: Path) -> 
     assert counted.unit == "n"
 
 
-def test_a_stated_number_of_rows_is_read_in_their_order(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", ("Date", "n"), ("2026-10-05", 3), ("2026-10-06", 2), ("2026-10-08", 4))
-    counted = read_counts(path, "n", 3)
-    assert (counted.values.tolist(), counted.bins) == ([[3, 2, 4]], None)
-    assert read_counts(path, "n", Bins(START, DAY, 4)).values.tolist() == [[3, 2, 0, 4]]
-    for rows in (0, 2, 4):
-        with pytest.raises(InputError):
-            read_counts(path, "n", rows)
-
-
 @pytest.mark.parametrize("row", [[], [("2026-11-05", 1)]])
 def test_a_period_without_any_row_is_counted_as_zeros(tmp_path: Path, row: list[tuple[object, ...]]) -> None:
     """Whether it can be published would otherwise depend on the last event in it."""
@@ -215,33 +164,6 @@ def test_a_period_without_any_row_is_counted_as_zeros(tmp_path: Path, row: list[
     for counted in (count_events(path, BINS), read_counts(path, "n", BINS)):
         assert counted.values.tolist() == [by_hour()]
         assert any("noise" in remark for remark in counted.remarks)
-
-
-@pytest.mark.parametrize("name", ["count", "Count", " counts ", "visits", "number", "n", "visit_count"])
-def test_an_unused_column_that_is_called_like_counts_is_reported(tmp_path: Path, name: str) -> None:
-    rows = [("time", name), (iso(0), 5), (iso(1), 0), (iso(2), 7)]
-    [said] = count_rows(tmp_path, rows).notes
-    assert f"column {name.strip()} is not used" in said
-    assert f"value={name.strip()}" in said
-    assert read_counts(tmp_path / "a.csv", name, BINS).notes == (
-        "times are taken from column time: give time=COLUMN for another one.",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "request_"),
-    [
-        ("card_number", {}),
-        ("discount", {}),
-        ("count", {"value": "count", "most_per_event": 9}),
-        ("count", {"person": "count", "most_per_person": 2}),
-        ("count", {"series_by": "count", "names": ["0", "5"]}),
-    ],
-)
-def test_a_column_that_is_used_or_has_another_name_is_not_reported(
-    tmp_path: Path, name: str, request_: dict[str, Any]
-) -> None:
-    assert count_rows(tmp_path, [("time", name), (iso(0), 5)], **request_).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -258,13 +180,6 @@ def test_a_bad_row_of_counts_is_refused_by_its_line(tmp_path: Path, rows: str, p
         read_counts(tmp_path / "a.csv", "n", BINS)
     assert problem.value.values["place"] == place
     assert "secret" not in str(problem.value)
-
-
-def test_rows_of_a_parquet_file_are_numbered_from_1(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"n": [1.0, 2.0, 2.5]}), tmp_path / "a.parquet")
-    with pytest.raises(InputError) as problem:
-        read_counts(tmp_path / "a.parquet", "n", 3)
-    assert problem.value.values["place"] == "row 3"
 
 
 @pytest.mark.parametrize(
@@ -288,18 +203,4 @@ def test_a_refusal_names_the_parameter_to_change(
     (tmp_path / "a.csv").write_text(f"{header}\n{iso(0)}{',1' * columns}\n")
     with pytest.raises(InputError) as problem:
         count_events(tmp_path / "a.csv", BINS, **request_)
-    assert problem.value.values["parameter"] == parameter
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "every", "parameter"),
-    [
-        (START, START - 1, HOUR, ("start", "end")),
-        (START, START + 2 * DAY, 7 * HOUR, ("end", "every")),
-        (0, START, 60_000, ("start", "end", "every")),
-    ],
-)
-def test_a_period_that_cannot_be_divided_is_refused(start: int, end: int, every: int, parameter: object) -> None:
-    with pytest.raises(InputError) as problem:
-        Bins.between(start, end, every=every)
     assert problem.value.values["parameter"] == parameter

@@ -1,6 +1,5 @@
 """Marginals of binary attributes: exactness, privacy, error, consistency, refusals."""
 
-import math
 from itertools import combinations, product
 from typing import Any
 
@@ -134,34 +133,6 @@ def test_no_matrix_mechanism_has_a_smaller_error(sets: tuple[tuple[int, ...], ..
     assert found.expected_mse * MU**2 == pytest.approx(least_possible(queries(sets, attributes)), rel=2e-3)
 
 
-@pytest.mark.parametrize(("attributes", "order", "at_least"), [(8, 2, 3.5), (20, 2, 6.5), (30, 3, 15.0)])
-def test_shared_coefficients_beat_noise_on_each_table_apart(attributes: int, order: int, at_least: float) -> None:
-    """With m tables of equal size, noise apart has variance m / mu^2 in each cell, since each row is in all m."""
-    found = marginals(np.zeros((0, attributes)), order, epsilon=1.0, delta=1e-6)
-    apart = math.comb(attributes, order) / MU**2
-    assert found.separate_mse == pytest.approx(apart, rel=1e-9)
-    assert found.expected_mse < apart / at_least
-
-
-def test_tables_of_different_sizes_are_compared_with_their_best_split() -> None:
-    sizes = np.array([1, 2, 3])
-    shares = np.linspace(0.001, 0.998, 500)
-    splits = [(a, b, 1 - a - b) for a in shares for b in shares if a + b < 0.999]
-    best = min(float((2.0**sizes / np.array(split)).sum()) for split in splits) / (2.0**sizes).sum()
-    assert published(NOBODY, ((0,), (1, 2), (0, 2, 3))).separate_mse == pytest.approx(best / MU**2, rel=1e-3)
-
-
-def test_all_tables_agree_with_each_other() -> None:
-    found = marginals(people(200, 6), order=3, epsilon=1.0, delta=1e-6)
-    for one in combinations(range(6), 3):
-        table = found.table(one)
-        for axis in range(3):
-            rest = tuple(attribute for place, attribute in enumerate(one) if place != axis)
-            np.testing.assert_allclose(table.sum(axis=axis), found.table(rest), atol=1e-9)
-        assert table.sum() == pytest.approx(found.rows, abs=1e-9)
-    np.testing.assert_allclose(found.table((4, 1, 2)), np.transpose(found.table((1, 2, 4)), (2, 0, 1)), atol=1e-9)
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 8), st.integers(0, 2**32))
 def test_the_transform_is_the_hadamard_matrix_and_its_own_inverse(d: int, seed: int) -> None:
@@ -169,15 +140,6 @@ def test_the_transform_is_the_hadamard_matrix_and_its_own_inverse(d: int, seed: 
     found = transformed(values)
     np.testing.assert_array_equal(found, values @ linalg.hadamard(1 << d).astype(np.int64))
     np.testing.assert_array_equal(transformed(found), values << d)
-
-
-def test_many_attributes_need_no_table_of_all_kinds() -> None:
-    rows = people(400, 60)
-    found = marginals(rows, order=2, epsilon=1.0, delta=1e-6)
-    errors = [found.table(one) - counted(rows, one) for one in ((0, 59), (7, 31), (58, 59))]
-    assert float(np.abs(errors).max()) < 6 * found.standard_deviation((0, 59))
-    assert len(found.tables) == math.comb(60, 2)
-    assert (found.epsilon, found.delta) == (1.0, 1e-6)
 
 
 def test_two_releases_differ() -> None:

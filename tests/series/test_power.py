@@ -61,12 +61,6 @@ def test_the_root_of_a_decay_is_the_binomials_times_powers(rate: float) -> None:
     assert found == pytest.approx([comb(2 * k, k) / 4**k * rate**k for k in range(100)], rel=1e-11)
 
 
-def test_shorter_series_are_filled_up_with_zeros() -> None:
-    assert product(np.array([2.0]), np.array([3.0]), 4).tolist() == [6.0, 0.0, 0.0, 0.0]
-    assert inverse(np.array([2.0]), 3).tolist() == [0.5, 0.0, 0.0]
-    assert square_root(np.array([4.0]), 3).tolist() == [2.0, 0.0, 0.0]
-
-
 def test_what_gets_out_of_bounds_is_not_a_number() -> None:
     """And so nobody takes it for one: the inverse of 1 + 5 z grows by 5 at each step."""
     assert not np.isfinite(inverse(np.array([1.0, 5.0]), 500)).all()

@@ -13,21 +13,16 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from cloakwork.errors import BudgetError, CalibrationError, CloakworkError, InputError, ReadingError
-from cloakwork.privacy import SERVER_TABLES, largest_mu, noise_of_frames, noise_table, simulated_words
+from cloakwork.errors import BudgetError, CloakworkError, InputError, ReadingError
+from cloakwork.privacy import largest_mu
 from cloakwork.series import (
-    Coefficients,
     Contribution,
-    MovingAverage,
     RunningSum,
     SeriesCloak,
     Stream,
-    Trend,
-    WindowSum,
     convolve,
     publish,
 )
-from cloakwork.series.release_noise import ReleaseNoise
 from tests.forking import error_in_fork, needs_fork
 from tests.series.series_kit import CLAIM, TEN, circulant, dense, released_matrix
 
@@ -85,48 +80,6 @@ def test_noise_that_is_a_fifth_off_would_be_noticed(factor: float) -> None:
     values = made.release(np.zeros((4000, 8))).values
     assert (values**2).mean() == pytest.approx(made.expected_mse, rel=0.05)
     assert (factor * values**2).mean() != pytest.approx(made.expected_mse, rel=0.05)
-
-
-def test_running_sums_have_the_published_errors() -> None:
-    """mu times the root mean square error of 1,024 sums, by the square root mechanism."""
-    made = SeriesCloak(RunningSum(), 1024, **CLAIM, mechanism="square-root")
-    root = np.cumprod(np.concatenate([[1.0], 1 - 0.5 / np.arange(1, 1024)]))
-    ideal = (root**2).sum() * np.cumsum(root**2).mean()
-    assert made.expected_mse * largest_mu(1.0, 1e-6) ** 2 == pytest.approx(ideal, rel=3e-3)
-
-
-def test_the_error_of_the_tables_is_taken_off_delta() -> None:
-    few, many = (ReleaseNoise.hiding(1e6, epsilon=1.0, delta=1e-6, draws=draws) for draws in (1, 10**12))
-    assert many.mu <= few.mu
-    for noise in (few, many):
-        assert noise.delta(1.0) <= 1e-6 * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("ratio", [3.0, 1e5, 1e9])
-def test_few_draws_are_the_same_as_those_of_the_sampler_for_frames(ratio: float) -> None:
-    table = noise_table(ratio, size=SERVER_TABLES)
-    noise = ReleaseNoise(table, 1.0, 1)
-    for number in (1, 3, 5000):
-        found, expected = (np.random.default_rng(7) for _ in range(2))
-        frames = noise_of_frames([table], number, simulated_words(expected))[:, 0]
-        assert noise.draw(number, simulated_words(found)).tolist() == frames.tolist()
-
-
-def test_shapes_follow_what_was_given() -> None:
-    x = [[3, 0, 4, 1], [1, 1, 0, 2]]
-    for values, filters, shape in (
-        (x[0], WindowSum(2), (4,)),
-        (x, WindowSum(2), (2, 4)),
-        (x[0], [WindowSum(2)], (1, 4)),
-        (x, [WindowSum(2), RunningSum()], (2, 2, 4)),
-    ):
-        published = publish(values, filters, **CLAIM)
-        assert published.values.shape == shape
-        assert published.band().shape == published.standard_deviation.shape
-    assert published.expected_mse == pytest.approx(published.cloak.expected_mse)
-    assert published.band(0.5)[0] == pytest.approx(0.6745 * published.standard_deviation[0], rel=1e-3)
-    with pytest.raises(InputError, match="confidence"):
-        published.band(1.0)
 
 
 def test_convolve_is_circular() -> None:
@@ -231,18 +184,6 @@ def test_values_up_to_the_limit_are_exact_and_beyond_it_refused(step: float) -> 
             made.release(x * 0 + 7 * step + wrong)
 
 
-def test_the_largest_contribution_that_a_refusal_names_is_possible() -> None:
-    with pytest.raises(CalibrationError, match="contribution=") as caught:
-        cloak(contribution=10**12)
-    most = caught.value.values["most"]
-    assert isinstance(most, float)
-    assert cloak(contribution=int(most)).contribution.total == int(most)
-    with pytest.raises(CalibrationError):
-        cloak(contribution=math.ceil(1.001 * most))
-    with pytest.raises(CalibrationError, match="more noise than can be drawn"):
-        cloak(contribution=Contribution(10**12, per_bin=10**11, apart=2))
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -267,29 +208,3 @@ def test_what_is_no_series_or_no_filter_is_refused(x: Any, filters: Any) -> None
     with pytest.raises(CloakworkError) as caught:
         publish(x, filters, **CLAIM)
     assert isinstance(caught.value, InputError)
-
-
-@pytest.mark.parametrize("h", [RunningSum(), [1, 2, 3], [], [[1.0]], "ab", 0.5])
-def test_a_kernel_is_a_list_no_longer_than_the_circle(h: Any) -> None:
-    with pytest.raises(InputError):
-        convolve([1, 2], h, **CLAIM)
-
-
-def test_an_explanation_says_what_matters() -> None:
-    text = str(
-        SeriesCloak([RunningSum(), Trend(3)], 8, **CLAIM, contribution=Contribution(6, 2, 3), series=2).explain()
-    )
-    for part in ("up to 6", "at most 2 in a bin, 3 bins apart", "all 2 series", "e^1 = 2.72", "running-sum is off by"):
-        assert part in text
-    circle = SeriesCloak(Coefficients([1.0]), 8, **CLAIM, circular=True)
-    assert "circle" in str(circle.explain())
-    assert repr(circle) == "SeriesCloak(filter, n=8, epsilon=1, delta=1e-06)"
-
-
-def test_a_picture_has_a_panel_for_each_filter_and_a_line_for_each_series() -> None:
-    figure = publish([[3, 0, 4, 1], [1, 1, 0, 2]], [WindowSum(1), MovingAverage(2)], **CLAIM).plot()
-    panels = [axes for axes in figure.axes if axes.lines]
-    assert [len(axes.lines) for axes in panels] == [2, 2]
-    assert [len(axes.collections) for axes in panels] == [2, 2]
-    stream = Stream(RunningSum(), 9, **CLAIM).extend([1, 2, 3]).plot()
-    assert len(stream.axes[0].lines) == 1

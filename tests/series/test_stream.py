@@ -8,29 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import integrate, linalg
+from scipy import linalg
 
-from cloakwork.auditing import Verdict, audit
 from cloakwork.errors import BudgetError, InputError, ReadingError
-from cloakwork.privacy import Budget, largest_mu, private_words, simulated_words
+from cloakwork.privacy import Budget, private_words, simulated_words
 from cloakwork.series import (
     Coefficients,
-    Contribution,
     Decay,
     Filter,
     MovingAverage,
     PowerDecay,
     RunningSum,
     Seasonal,
-    SeriesCloak,
     Stream,
     Trend,
     WindowSum,
 )
-from cloakwork.series.stream import forgets
 from tests.forking import error_in_fork, needs_fork
 from tests.series.series_kit import CLAIM, dense
 
@@ -98,34 +92,6 @@ def test_the_measured_error_is_within_3_percent(what: Filter, horizon: int) -> N
     assert float((errors[:, -1] ** 2).mean()) == pytest.approx(made.variances[-1], rel=0.06)
 
 
-@pytest.mark.parametrize("what", [Decay(0.8), WindowSum(6)])
-def test_an_endless_stream_keeps_its_error(what: Filter) -> None:
-    made = stream(what, None)
-    values = made.extend(np.zeros(30_000)).values
-    for part in np.split(values[10_000:], 2):
-        assert float((part**2).mean()) == pytest.approx(made.expected_mse, rel=0.15)
-
-
-@pytest.mark.parametrize(
-    "what", [Decay(0.9), WindowSum(24), MovingAverage(7), Coefficients([1.0, 3.0]), Coefficients([1.0, 2.0, 1.0])]
-)
-def test_in_the_long_run_a_stream_is_as_good_as_the_best_on_a_circle(what: Filter) -> None:
-    """Against the integral of |H| over the circle, by another library's quadrature."""
-    taps = what.cut(1 << 14).values
-    corners = np.linspace(0, np.pi, 25)[1:-1]
-    mean = integrate.quad(
-        lambda t: float(abs(np.polyval(taps[::-1], np.exp(1j * t)))), 0, np.pi, points=corners, limit=500
-    )
-    ideal = (mean[0] / np.pi / largest_mu(1.0, 1e-6)) ** 2
-    assert 1 - 1e-6 < stream(what, None).expected_mse / ideal < 1.005
-
-
-@pytest.mark.parametrize("what", [RunningSum(), WindowSum(24), Decay(0.9)])
-def test_timely_outputs_cost_no_more_than_those_of_a_circle(what: Filter) -> None:
-    batch = SeriesCloak(what, 512, **CLAIM, mechanism="fourier")
-    assert stream(what, 512).expected_mse <= batch.expected_mse * 1.001
-
-
 @pytest.mark.parametrize(("what", "horizon"), CASES, ids=NAMES)
 def test_the_shift_of_all_releases_together_meets_the_guarantee(what: Filter, horizon: int | None) -> None:
     """A change of three units at any time, by brute force; other neighbours are mixtures of these."""
@@ -143,28 +109,6 @@ def test_the_shift_of_all_releases_together_meets_the_guarantee(what: Filter, ho
     assert 0.97e-6 < deltas[0] < 1.01e-6, "neither too little noise nor needlessly much"
     assert deltas[1] > 5e-6
     assert made.noise.delta(1.0) <= 1e-6 * (1 + 1e-9)
-
-
-def test_visits_apart_need_less_noise_in_a_stream_as_well() -> None:
-    most = Contribution(28, per_bin=1, apart=12)
-    apart, anywhere = (stream(MovingAverage(24), 672, contribution=each) for each in (most, 28))
-    assert apart.expected_mse < 0.2 * anywhere.expected_mse
-
-
-def test_an_audit_of_the_outputs_finds_nothing_and_half_the_guarantee_false() -> None:
-    made = stream(RunningSum(), 3, delta=1e-2)
-
-    def outputs(database: int, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        x = np.zeros((size, 3))
-        x[:, 1] = database
-        return made.simulate(x, rng=rng).values
-
-    def judged(epsilon: float) -> Verdict:
-        rng = np.random.default_rng(4)
-        return audit(outputs, epsilon=epsilon, delta=1e-2, reports=6_000, rng=rng).verdict
-
-    assert judged(1.0) is not Verdict.VIOLATION
-    assert judged(0.5) is Verdict.VIOLATION
 
 
 def test_noise_is_fresh_for_each_push_and_each_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,22 +218,3 @@ def test_a_value_that_cannot_be_taken_is_refused_and_spends_nothing(value: Any, 
     assert made.time == 0
     wholes: list[Any] = [3, 3.0, np.int16(3), np.array(3), True]
     assert [made.push(whole).time for whole in wholes] == list(range(5))
-
-
-def test_an_explanation_adds_what_only_streams_have() -> None:
-    text = str(stream(RunningSum(), 100).explain())
-    assert "later values depend on earlier outputs" in text
-    assert "After a crash" in text
-    moment = stream(WindowSum(1), 5).push(3)
-    assert moment.band(0.5) == pytest.approx(0.6745 * moment.standard_deviation, rel=1e-3)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(-20, 20), min_size=1, max_size=6))
-def test_weights_forget_when_all_their_zeros_are_beyond_the_circle(weights: list[int]) -> None:
-    if not weights[0]:
-        return
-    roots = np.roots(np.trim_zeros(weights, "b")[::-1])
-    nearest = np.abs(np.abs(roots) - 1).min(initial=1.0)
-    if nearest > 1e-2:
-        assert forgets(np.array(weights)) == bool((np.abs(roots) > 1).all())
