@@ -77,7 +77,7 @@ class Flat:
     def watch(self, true: FloatArray, seed: int, per_year: float = 1.0, *, until: int = 1) -> list[tuple[int, Fault]]:
         """The first `until` alarms, each with the number of its frame."""
         noise = self.sigmas * np.random.default_rng([seed, 7]).standard_normal(true.shape)
-        tracker = Tracker(self.plan, sigma=self.sigmas, motion=self.site.motion, most=4, seed=seed)
+        tracker = Tracker(self.plan, sigma=self.sigmas, motion=self.site.motion, max_sources=4, seed=seed)
         detector = FaultDetector(tracker, period=self.period, per_year=per_year)
         alarms: list[tuple[int, Fault]] = []
         known: set[Fault] = set()

@@ -25,7 +25,7 @@ from benchmarks.memory import peak_bytes
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import FloorTracker, Tracked, Tracker
+from cloakwork.recovery import FloorTracker, FrameEstimate, Tracker
 from cloakwork.recovery.floor_belief import FloorPrior
 
 CORES = 2
@@ -151,11 +151,11 @@ def run() -> tuple[Table, bool]:
 
 def _measured(size: int) -> Measured:
     office(8, 5).swept_slopes(0.0)  # compiles
-    _follow(FloorTracker(office(8, 5), sigma=1.0, most=20), np.arange(5), 1.0, 2)
+    _follow(FloorTracker(office(8, 5), sigma=1.0, max_sources=20), np.arange(5), 1.0, 2)
     times, gap, tracker, run = _followed(size)
     plan, people = tracker.field.plan, run.people
-    prior = FloorPrior.after(tracker.belief, tracker.motion, PERIOD, tracker.most)
-    terms = (run.readings, prior, tracker.belief.states, tracker.most)
+    prior = FloorPrior.after(tracker.belief, tracker.motion, PERIOD, tracker.max_sources)
+    terms = (run.readings, prior, tracker.belief.states, tracker.max_sources)
     some, long = (tracker.field.draw(*terms, [1], factor=factor) for factor in (1, LONG))
     apart = _blocks(plan, some.updated(prior, tracker.motion).intensity())
     apart -= _blocks(plan, long.updated(prior, tracker.motion).intensity())
@@ -176,7 +176,7 @@ def _followed(size: int) -> tuple[Times, float, FloorTracker, "_Run"]:
     planned = time.process_time() - start
     cloak = Cloak(plan, **CLAIM)
     people = np.random.default_rng(8).choice(plan.places, plan.places // 4 // 17, replace=False)
-    tracker = FloorTracker(cloak, most=2 * len(people))
+    tracker = FloorTracker(cloak, max_sources=2 * len(people))
     run = _follow(tracker, people, cloak.sigma, FRAMES)
     frame, clock = (float(np.median(seconds[-TIMED:])) for seconds in (run.seconds, run.clock))
     return Times(planned / CORES, frame / CORES, clock), math.nan if gap is None else gap, tracker, run
@@ -229,7 +229,7 @@ def _alone() -> float:
     rng, total, number = np.random.default_rng(7), 0.0, 0
     sigma, room = Cloak(office(8, 5), **CLAIM).sigma, office(1, 1)
     for seed, count in enumerate(rng.poisson(room.places / 4 / 17, ROOMS).tolist()):
-        tracker = Tracker(room, sigma=sigma, most=6, seed=seed)
+        tracker = Tracker(room, sigma=sigma, max_sources=6, seed=seed)
         errors = _follow(tracker, rng.choice(room.places, count, replace=False), sigma, FRAMES, seed).errors
         total, number = total + sum(errors[-JUDGED:]) / JUDGED, number + count
     return total / number
@@ -240,7 +240,7 @@ def _blocks(plan: FloorPlan, intensity: FloatArray) -> FloatArray:
     return np.asarray(np.bincount(blocks, intensity), dtype=np.float64)
 
 
-def _error(where: FloatArray, people: IntArray, now: Tracked) -> float:
+def _error(where: FloatArray, people: IntArray, now: FrameEstimate) -> float:
     """The sum of the distances of people from the sources listed for them."""
     listed = np.array([source.place for source in now.sources], dtype=np.int64)
     far = np.minimum(np.linalg.norm(where[people][:, None] - where[listed], axis=2), FAR)

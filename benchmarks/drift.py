@@ -23,7 +23,7 @@ from cloakwork.accuracy import simulated_day
 from cloakwork.physics import Drift, FloorPlan, Heat
 from cloakwork.privacy import Cloak
 from cloakwork.readings import site_tracker
-from cloakwork.recovery import Tracked, Tracker
+from cloakwork.recovery import FrameEstimate, Tracker
 from cloakwork.recovery.drifting_offsets import KalmanStep
 from cloakwork.recovery.path_steps import predict
 from cloakwork.site import Site, parse_site
@@ -96,7 +96,7 @@ class Score:
     stated: float
 
 
-def judged(moments: list[Tracked], truth: IntArray) -> Score:
+def judged(moments: list[FrameEstimate], truth: IntArray) -> Score:
     """Compare the sources of each moment with the places of people, -1 while away."""
     site, physics, _ = flat()
     room = np.full(physics.places, -1)
@@ -204,9 +204,9 @@ def particles(tracker: Tracker, readings: FloatArray, period: float, seed: int) 
 
 def _followed(
     tracker: Tracker, readings: FloatArray, times: FloatArray
-) -> tuple[dict[str, list[Tracked]], list[FloatArray]]:
+) -> tuple[dict[str, list[FrameEstimate]], list[FloatArray]]:
     """The moments of some frames, live and settled, and the offsets that are learnt at each."""
-    views: dict[str, list[Tracked]] = {view: [] for view in VIEWS}
+    views: dict[str, list[FrameEstimate]] = {view: [] for view in VIEWS}
     learnt = []
     for row, moment in zip(readings, times.tolist(), strict=True):
         views["live"].append(tracker.step(row, moment))

@@ -16,7 +16,7 @@ from cloakwork.accuracy import Habits, simulated_day
 from cloakwork.physics import FloorPlan
 from cloakwork.privacy import Cloak
 from cloakwork.readings.frame_recovery import site_tracker
-from cloakwork.recovery import Tracked
+from cloakwork.recovery import FrameEstimate
 from cloakwork.site import Site, parse_site
 from cloakwork.site.tracking_quality import Quality, ZoneNumbers
 
@@ -49,8 +49,8 @@ def followed(site: Site, cloak: Cloak, truth: FloorPlan, *, frames: int, seed: i
     true += SWING * np.sin(2 * np.pi * times / 86_400)[:, None] + NOISE_FLOOR * rng.standard_normal(true.shape)
     sent = np.rint(true / STEP) * STEP + cloak.sigmas * rng.standard_normal(true.shape)
     tracker = site_tracker(site, cloak, lag=LAG)
-    live: list[Tracked] = []
-    settled: list[Tracked] = []
+    live: list[FrameEstimate] = []
+    settled: list[FrameEstimate] = []
     for row, time in zip(sent, times.tolist(), strict=True):
         live.append(tracker.step(row, time))
         settled += tracker.settled

@@ -136,7 +136,7 @@ def _recovery(rows: _Rows) -> None:
     graph = Graph.from_edges(streets(int(np.sqrt(SMALL))), TAU)
     truth = [SMALL // 5, SMALL // 2, SMALL - SMALL // 7]
     readings = graph.apply(sources(graph, truth)) + QUIET * np.random.default_rng(1).normal(size=SMALL)
-    kinds = {"R": (BasisPursuit(), 10), "up to 3 sources": (PointSources(1.0, most=3), 5)}
+    kinds = {"R": (BasisPursuit(), 10), "up to 3 sources": (PointSources(1.0, max_sources=3), 5)}
     for name, (estimator, goal) in kinds.items():
         recover(readings, graph, sigma=QUIET, estimator=estimator)  # compiles
         work = partial(recover, readings, graph, sigma=QUIET, estimator=estimator)
@@ -170,9 +170,9 @@ def _network(rows: _Rows, name: str, pairs: IntArray, kind: str, goals: dict[str
     cloak.simulate(ours, rng=np.random.default_rng(1))  # makes the table of the noise
     release = partial(cloak.release, ours, exact=True)
     released = rows.time(label, "release", release, lambda _: f"noise {cloak.sigma:.3f}", 2)
-    kinds = {"one source": (PointSources(1.0, most=1, least=1), 20)}
+    kinds = {"one source": (PointSources(1.0, max_sources=1, min_sources=1), 20)}
     if goals.get("whole"):
-        kinds["three sources"] = (PointSources(1.0, most=3), 120)
+        kinds["three sources"] = (PointSources(1.0, max_sources=3), 120)
     for task, (estimator, seconds) in kinds.items():
         rows.time(label, task, partial(recover, released, cloak, estimator=estimator), _vicinity, seconds)
 

@@ -25,7 +25,7 @@ def run() -> tuple[Table, bool]:
     cloak = Cloak(plan, epsilon=4.0, delta=1e-5, alpha=0.3, design="least-error")
     good = True
     for strength, said in ((1.0, "known"), ((0.0, 1.0), "free")):
-        slowest, first = _slowest(plan, cloak, PointSources(strength, most=8))
+        slowest, first = _slowest(plan, cloak, PointSources(strength, max_sources=8))
         met = slowest <= SECONDS
         good &= met
         text = f"2,500 cells, 60 sensors, up to 8 people of {said} strength: slowest of 8 frames (first {first:.1f} s)"
@@ -78,6 +78,6 @@ def _squared_error(flat: FloorPlan, how: str, frames: int) -> float:
     rng = np.random.default_rng(2)
     places = rng.integers(0, flat.places, FRAMES)
     noisy = flat.matrix[:, places].T + sigma * rng.standard_normal((FRAMES, flat.sensors))
-    found = recover(noisy, flat, sigma=sigma, estimator=PointSources(1.0, most=1, least=1))
+    found = recover(noisy, flat, sigma=sigma, estimator=PointSources(1.0, max_sources=1, min_sources=1))
     at = found.intensity @ flat.space.places
     return float(((at - flat.space.places[places]) ** 2).mean())

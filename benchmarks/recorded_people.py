@@ -54,7 +54,7 @@ def fitted_motion(fitted: Sequence[People]) -> Motion:
         apart = cdist(before, after)
         steps += apart[linear_sum_assignment(apart)].tolist()
     moved = np.array([step for step in steps if step > 0.5])
-    return Motion(stay=SECONDS * len(steps) / max(1, len(moved)), speed=float(np.median(moved)) / SECONDS)
+    return Motion(mean_sit_s=SECONDS * len(steps) / max(1, len(moved)), speed=float(np.median(moved)) / SECONDS)
 
 
 def room() -> FloorPlan:
@@ -70,7 +70,7 @@ def followed(plan: FloorPlan, people: People, cloak: Cloak, motion: Motion, seed
     """Cloak and follow a stretch, and judge its readings."""
     places = [[plan.rooms.cell_at(*np.clip(at, 0, SIZE).tolist()) for at in frame] for frame in people]
     true = np.array([plan.matrix[:, frame].sum(axis=1) for frame in places])
-    tracker, judged = Tracker(cloak, motion=motion, most=MOST, seed=seed), []
+    tracker, judged = Tracker(cloak, motion=motion, max_sources=MOST, seed=seed), []
     for k, readings in enumerate(cloak.simulate(true, rng=np.random.default_rng([seed, 3]))):
         moment, count = tracker.step(readings, SECONDS * k), len(places[k])
         if k < LEAD:

@@ -26,7 +26,7 @@ from stonesoup.updater.pointprocess import PHDUpdater
 
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import Motion, Tracked, Tracker, track
+from cloakwork.recovery import FrameEstimate, Motion, Tracker, track
 from cloakwork.recovery.motion import MotionModel
 from cloakwork.recovery.path_steps import draw, predict
 from papers.followed_people import (
@@ -176,12 +176,12 @@ def _calibrated() -> list[tuple[str, float, bool]]:
         scene = coming_and_going(motion, 60, seed)
         clean = np.array([flat().matrix[:, list(places)].sum(axis=1) for places in scene])
         readings = plan.simulate(clean, rng=np.random.default_rng([8, seed]))
-        tracker = Tracker(plan, motion=motion, most=MOST, seed=seed, lag=10, chains=CHAINS)
-        views: dict[str, list[Tracked]] = {"filtered": [], "settled": []}
+        tracker = Tracker(plan, motion=motion, max_sources=MOST, seed=seed, lag=10, chains=CHAINS)
+        views: dict[str, list[FrameEstimate]] = {"filtered": [], "settled": []}
         for minute_, frame in enumerate(readings):
             views["filtered"].append(tracker.step(frame, 60.0 * minute_))
             views["settled"] += tracker.settled
-        past = track(readings, plan, times=60.0 * np.arange(len(readings)), motion=motion, most=MOST, seed=seed)
+        past = track(readings, plan, times=60.0 * np.arange(len(readings)), motion=motion, max_sources=MOST, seed=seed)
         for name, moments in (views | {"smoothed": list(past.moments)}).items():
             hour = []
             for moment, people in zip(moments, scene, strict=False):

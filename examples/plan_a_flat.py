@@ -86,7 +86,7 @@ for name, (alpha, epsilon) in PROMISES.items():
 # %%
 PERSON = (2.25, 4.25)
 warmth = np.tile(many.apply(cw.sources(many, [PERSON])), (60, 1))  # 60 readings of the same scene
-someone = cw.PointSources(strength=1.0, most=1, least=1)
+someone = cw.PointSources(strength=1.0, max_sources=1, min_sources=1)
 located = {}
 for name, cloak in cloaks.items():
     frames = cloak.simulate(warmth, rng=np.random.default_rng(8))

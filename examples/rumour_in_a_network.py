@@ -58,7 +58,7 @@ for alpha, cloak in cloaks.items():
 # `release`, once. `bayes_risk` bounds how often any hunter is right if the rumour begins with a random member.
 
 # %%
-single = cw.PointSources(strength=1.0, most=1, least=1)
+single = cw.PointSources(strength=1.0, max_sources=1, min_sources=1)
 heard = np.tile(club.apply(cw.sources(club, [START])), (200, 1))
 shares = {}
 for alpha, cloak in cloaks.items():

@@ -139,7 +139,7 @@ class Method(StrEnum):
         if self is Method.PURSUIT:
             return lambda _: BasisPursuit()
         weakest = min(max(body.weakest / body.height, 0.05), 0.9)
-        return lambda count: PointSources((weakest, 1.0), most=count, least=count)
+        return lambda count: PointSources((weakest, 1.0), max_sources=count, min_sources=count)
 
 
 NOISY = (Method.OURS, Method.PURSUIT, Method.PAPERS)

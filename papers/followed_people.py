@@ -78,7 +78,7 @@ def noisy(scene: Scene, seed: int) -> FloatArray:
 
 def single(readings: FloatArray) -> Marks:
     """Each frame alone."""
-    found = recover(readings, cloak(), estimator=PointSources(1.0, most=MOST))
+    found = recover(readings, cloak(), estimator=PointSources(1.0, max_sources=MOST))
     return [[source.place for source in sources if source.probability >= 0.5] for sources in found.sources]
 
 
@@ -88,7 +88,7 @@ def single_counted(readings: FloatArray, scene: Scene) -> Marks:
     numbers = np.array([len(people) for people in scene])
     for number in np.unique(numbers[numbers > 0]).tolist():
         rows = np.flatnonzero(numbers == number)
-        found = recover(readings[rows], cloak(), estimator=PointSources(1.0, most=number, least=number))
+        found = recover(readings[rows], cloak(), estimator=PointSources(1.0, max_sources=number, min_sources=number))
         for row, sources in zip(rows.tolist(), found.sources, strict=True):
             marks[row] = [source.place for source in sources]
     return marks
@@ -100,14 +100,14 @@ def minute(readings: FloatArray) -> Marks:
     for start in range(0, len(readings), WINDOW):
         part = readings[start : start + WINDOW]
         sigma = cloak().sigmas / np.sqrt(len(part))
-        found = recover(part.mean(axis=0), flat(), sigma=sigma, estimator=PointSources(1.0, most=MOST))
+        found = recover(part.mean(axis=0), flat(), sigma=sigma, estimator=PointSources(1.0, max_sources=MOST))
         marks += [[source.place for source in found.sources if source.probability >= 0.5]] * len(part)
     return marks
 
 
 def filtered(readings: FloatArray) -> tuple[Marks, Marks, FloatArray]:
     """The tracker: marks, labels of their tracks, and the most likely counts."""
-    tracker = Tracker(cloak(), most=MOST)
+    tracker = Tracker(cloak(), max_sources=MOST)
     moments = [tracker.step(frame, SECONDS * k) for k, frame in enumerate(readings)]
     places = [[source.place for source in moment.sources] for moment in moments]
     return places, [moment.labels for moment in moments], np.array([moment.counts.argmax() for moment in moments])
@@ -134,7 +134,7 @@ def least_distance(scenes: Sequence[Scene]) -> FloatArray:
 
 def smoothed(readings: FloatArray) -> Marks:
     """The smoother."""
-    past = track(readings, cloak(), times=SECONDS * np.arange(len(readings)), most=MOST)
+    past = track(readings, cloak(), times=SECONDS * np.arange(len(readings)), max_sources=MOST)
     return [[source.place for source in moment.sources] for moment in past.moments]
 
 

@@ -44,7 +44,9 @@ class Way(StrEnum):
 
     @property
     def estimator(self) -> Estimator:
-        return PointSources(1.0, most=1, least=1) if self.is_posterior else BasisPursuit(radius=Radius.PAPER)
+        return (
+            PointSources(1.0, max_sources=1, min_sources=1) if self.is_posterior else BasisPursuit(radius=Radius.PAPER)
+        )
 
 
 RIVALS = (Way.PAPERS, Way.OURS)

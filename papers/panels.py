@@ -35,8 +35,8 @@ class Way(StrEnum):
         made: dict[Way, Callable[[], Estimator]] = {
             Way.PAPERS: lambda: BasisPursuit(radius=Radius.PAPER),
             Way.PURSUIT: BasisPursuit,
-            Way.TOLD: lambda: PointSources(1.0, most=most),
-            Way.FREE: lambda: PointSources((0.0, 1.0), most=most),
+            Way.TOLD: lambda: PointSources(1.0, max_sources=most),
+            Way.FREE: lambda: PointSources((0.0, 1.0), max_sources=most),
         }
         return made[self]()
 

@@ -65,7 +65,7 @@ class Method(StrEnum):
         made: dict[Method, Callable[[], Estimator]] = {
             Method.PAPERS: lambda: BasisPursuit(radius=Radius.PAPER),
             Method.PURSUIT: BasisPursuit,
-            Method.POSTERIOR: lambda: PointSources(1.0, most=most),
+            Method.POSTERIOR: lambda: PointSources(1.0, max_sources=most),
         }
         return made[self]()
 

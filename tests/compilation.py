@@ -42,7 +42,7 @@ def _compile_posterior() -> None:
 def _compile_floor() -> None:
     with patch.object(floorplan, "MAX_DENSE", 0):  # the loops of large floors
         floor = FloorPlan(Rooms.from_walls((4, 2), cell=0.5), [(0.5, 0.5), (1.5, 1.5), (3.5, 0.5)], Steady(reach=1.0))
-        tracker = FloorTracker(floor, sigma=0.1, most=2)
+        tracker = FloorTracker(floor, sigma=0.1, max_sources=2)
         for seconds in (0.0, 10.0):
             tracker.step(np.ones(3), seconds)
 
@@ -51,7 +51,7 @@ def _compile_pursuit() -> None:
     recover(np.ones(5), HeatLine(n=10, m=5, T=0.05), sigma=0.1, estimator=BasisPursuit())
     tally([0], Bins(0, 1, 1), persons=["a"], most_per_person=1)
     Stream(RunningSum(), 4, epsilon=1.0, delta=1e-6).push(1)
-    tracker = Tracker(HeatLine(n=10, m=5, T=0.05), sigma=0.1, most=2, lag=1)
+    tracker = Tracker(HeatLine(n=10, m=5, T=0.05), sigma=0.1, max_sources=2, lag=1)
     for seconds in range(3):
         tracker.step(np.ones(5), seconds)
     emd(np.eye(3)[0], np.eye(3)[1], Space.path([(0, 1), (1, 2)]))

@@ -98,7 +98,7 @@ def test_recover_takes_dask_arrays_and_recovers_each_block_as_if_alone() -> None
     rng = np.random.default_rng(1)
     readings = line.apply(sources(line, [0.3])) + rng.normal(0, 0.02, (10, 20))
     blocks = da.from_array(readings, chunks=(4, 5))
-    for estimator in (None, PointSources(strength=1.0, most=2)):
+    for estimator in (None, PointSources(strength=1.0, max_sources=2)):
         found = recover(blocks, line, sigma=0.02, estimator=estimator)
         alone = [recover(readings[k : k + 4], line, sigma=0.02, estimator=estimator) for k in (0, 4, 8)]
         assert np.array_equal(found.map, np.concatenate([one.map for one in alone]))

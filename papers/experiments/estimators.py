@@ -47,8 +47,8 @@ class Method(StrEnum):
             Method.BREGMAN: Bregman,
             Method.MIXTURE: lambda: Mixture(strengths.prior, most=MOST),
             Method.REFINED: Refined,
-            Method.POSTERIOR: lambda: PointSources(strengths.prior, most=MOST),
-            Method.TOLD: lambda: PointSources(strengths.prior, most=count, least=count),
+            Method.POSTERIOR: lambda: PointSources(strengths.prior, max_sources=MOST),
+            Method.TOLD: lambda: PointSources(strengths.prior, max_sources=count, min_sources=count),
         }
         return made[self]()
 

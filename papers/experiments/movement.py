@@ -49,7 +49,7 @@ class Method(StrEnum):
         """Its estimator; the posterior knows that a person has strength 1 and that there are at most four."""
         if self is Method.PAPERS:
             return BasisPursuit(radius=Radius.PAPER)
-        return BasisPursuit() if self is Method.PURSUIT else PointSources(1.0, most=MOST)
+        return BasisPursuit() if self is Method.PURSUIT else PointSources(1.0, max_sources=MOST)
 
 
 DRAWN = (Method.PAPERS, Method.EQUAL, Method.OURS, Method.WINDOW)

@@ -171,7 +171,7 @@ def try_frames(setting: str, strengths: Strengths, frames: int, key: tuple[int, 
     cloak, rng = CLOAKS[setting](), stream(*key)
     places, readings = draw_truth(cloak.physics, strengths, frames, rng)
     noisy = cloak.simulate(readings, rng=rng)
-    estimator = PointSources(strengths.prior, most=MOST, least=1, level=LEVEL)
+    estimator = PointSources(strengths.prior, max_sources=MOST, min_sources=1, confidence=LEVEL)
     recover(noisy[:1], cloak, estimator=estimator)  # compiles and fills caches before the clock starts
     began = time.perf_counter()
     found = recover(noisy, cloak, estimator=estimator).sources

@@ -66,6 +66,7 @@ from .recovery import BatchPosterior as BatchPosterior
 from .recovery import Bregman as Bregman
 from .recovery import Fit as Fit
 from .recovery import FloorTracker as FloorTracker
+from .recovery import FrameEstimate as FrameEstimate
 from .recovery import Motion as Motion
 from .recovery import Origin as Origin
 from .recovery import PointSources as PointSources
@@ -74,9 +75,8 @@ from .recovery import Recovery as Recovery
 from .recovery import Source as Source
 from .recovery import Status as Status
 from .recovery import Track as Track
-from .recovery import Tracked as Tracked
 from .recovery import Tracker as Tracker
-from .recovery import Tracking as Tracking
+from .recovery import TrackHistory as TrackHistory
 from .recovery import batch_posterior as batch_posterior
 from .recovery import find_origin as find_origin
 from .recovery import presence as presence

@@ -15,7 +15,7 @@ from cloakwork.collect.frame_results import zone_states
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import ZoneState
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
-from cloakwork.recovery import Fit, Source, Status, Tracked
+from cloakwork.recovery import Fit, FrameEstimate, Source, Status
 from cloakwork.site import Site, parse_site
 from scripts.plain_flat import plain_flat_text
 from tests.collect.small_sites import FLAT, GRAPH, LINE, MANY, flat_site, make, moment, values
@@ -118,7 +118,7 @@ def states(chances: list[float], *, followed: bool, hold_ms: int = 2000) -> list
         found = result(at((LEFT, chance)), [(LEFT, chance)], (1 - chance, chance), time=1000 * number)
         if followed:
             presence, counts = at((LEFT, chance))[None].astype(np.float32), np.array([1 - chance, chance])
-            known = Tracked(number, found.map, found.map, counts, (), (), (), presence, found.fit, 0.0)
+            known = FrameEstimate(number, found.map, found.map, counts, (), (), (), presence, found.fit, 0.0)
             found = replace(found, tracked=known)
         zones = zone_states(SITE, found, zones, hold_ms=hold_ms)
         said.append((zones[0].occupied, zones[0].since))

@@ -164,7 +164,7 @@ def test_settings_say_what_they_are() -> None:
 def test_the_posterior_allows_for_as_many_sources_as_the_setting_says() -> None:
     estimator = Method.POSTERIOR.estimator(7)
     assert isinstance(estimator, PointSources)
-    assert (estimator.most, estimator.strength) == (7, 1.0)
+    assert (estimator.max_sources, estimator.strength) == (7, 1.0)
 
 
 def test_the_middle_is_one_place_and_anywhere_is_none() -> None:

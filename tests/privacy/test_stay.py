@@ -141,7 +141,7 @@ def test_recovery_takes_the_offsets_of_a_cloak_for_granted() -> None:
     assert planned.slow is not None
     fade = math.exp(-30.0 * planned.slow.renew / offsets.over[0])
     assert fade == pytest.approx(planned.slow.fade), "by the time between two renewals"
-    tracker = cw.Tracker(planned, most=1)
+    tracker = cw.Tracker(planned, max_sources=1)
     alone = Problem.with_noise(ROW, planned.sigmas, planned.roundings, offsets)
     found = cw.recover(np.zeros(3), planned).problem.weights
     assert found is not None

@@ -70,7 +70,7 @@ def frames(number: int, at: int = 10, missing: tuple[int, ...] = ()) -> list[Fra
 def test_frames_are_followed_like_readings_less_the_baseline_with_nan_for_missing_sensors() -> None:
     follower, plain = (
         FrameTracker(site(), cloak(), seed=5),
-        Tracker(cloak(), motion=site().motion, most=2, seed=5, chains=site().chains),
+        Tracker(cloak(), motion=site().motion, max_sources=2, seed=5, chains=site().chains),
     )
     for frame in frames(4, missing=(2, 7)):
         found = follower.step(frame)

@@ -14,9 +14,9 @@ LINE = HeatLine(n=40, m=20, T=0.05)
 def test_a_batch_has_the_probabilities_of_all_placements(most: int) -> None:
     scenes = np.stack([sources(LINE, at) for at in ([], [0.3], [0.25, 0.7], [0.5, 0.525])])
     readings = LINE.apply(scenes) + 0.4 * np.random.default_rng(3).standard_normal((4, 20))
-    found = batch_posterior(readings, LINE.matrix, 0.4, most=most)
+    found = batch_posterior(readings, LINE.matrix, 0.4, max_sources=most)
     if most == 2:  # with one source at most, the frames with two do not fit, and PointSources widens the noise
-        exact = recover(readings, LINE, sigma=0.4, estimator=PointSources(1.0, most=most))
+        exact = recover(readings, LINE, sigma=0.4, estimator=PointSources(1.0, max_sources=most))
         assert found.counts == pytest.approx(exact.counts, abs=1e-9)
     columns = LINE.matrix / 0.4
     alone = readings / 0.4 @ columns - (columns**2).sum(axis=0) / 2
@@ -39,7 +39,7 @@ def test_a_library_behind_the_arrays_gives_the_same_numbers() -> None:
 def test_what_a_batch_cannot_weigh_is_refused() -> None:
     readings = np.zeros((1, 20))
     with pytest.raises(InputError, match="at most 1 or 2"):
-        batch_posterior(readings, LINE.matrix, 0.5, most=3)
+        batch_posterior(readings, LINE.matrix, 0.5, max_sources=3)
     with pytest.raises(InputError, match="too small"):
         batch_posterior(readings, LINE.matrix, 0.01)
     with pytest.raises(InputError, match="double precision"):

@@ -71,11 +71,13 @@ def small() -> tuple[Lattice, FloatArray]:
 
 
 def sampled(lattice: Lattice, data: FloatArray, prior: Prior, number: int = 20_000) -> Draws:
-    draws = Draws.empty(number, prior.most)
-    at, strength = np.zeros(prior.most, dtype=np.int64), np.full(prior.most, (prior.low + prior.high) / 2)
+    draws = Draws.empty(number, prior.max_sources)
+    at, strength = np.zeros(prior.max_sources, dtype=np.int64), np.full(prior.max_sources, (prior.low + prior.high) / 2)
     terms = (prior.low, prior.high, prior.shared)
     rng = np.random.default_rng(2)
-    run_chain(lattice.arrays, data, terms, prior.least, (200, 2), rng, at, strength, prior.least, draws.arrays)
+    run_chain(
+        lattice.arrays, data, terms, prior.min_sources, (200, 2), rng, at, strength, prior.min_sources, draws.arrays
+    )
     return draws
 
 
@@ -83,8 +85,8 @@ def integrated(lattice: Lattice, data: FloatArray, prior: Prior) -> tuple[FloatA
     """Counts, expected sources and expected strength at each place, by a fine sum over strengths."""
     grid = np.array([prior.low]) if prior.known else prior.low + (np.arange(60) + 0.5) / 60 * (prior.high - prior.low)
     n = len(lattice.fine)
-    evidence, expected, strength = np.zeros(prior.most + 1), np.zeros(n), np.zeros(n)
-    for k in range(prior.least, prior.most + 1):
+    evidence, expected, strength = np.zeros(prior.max_sources + 1), np.zeros(n), np.zeros(n)
+    for k in range(prior.min_sources, prior.max_sources + 1):
         choices = [(s,) * k for s in grid] if prior.shared and k else list(itertools.product(grid, repeat=k))
         strengths = np.array(choices).reshape(len(choices), k)
         for placed in itertools.product(range(n), repeat=k):
@@ -113,7 +115,7 @@ def test_the_chain_samples_the_posterior(name: str) -> None:
     prior = PRIORS[name]
     draws = sampled(lattice, data, prior)
     counts, expected, strength = integrated(lattice, data, prior)
-    seen = np.bincount(draws.counts, minlength=prior.most + 1) / len(draws.counts)
+    seen = np.bincount(draws.counts, minlength=prior.max_sources + 1) / len(draws.counts)
     np.testing.assert_allclose(seen, counts, atol=0.02)
     present = draws.present
     placed = np.bincount(draws.at[present], minlength=len(expected)) / len(draws.counts)

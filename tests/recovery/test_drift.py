@@ -41,9 +41,9 @@ def test_a_frame_has_the_posterior_of_the_joint_covariance() -> None:
     readings = simulated(0)
     law = multivariate_normal(np.zeros(8), covariance(DRIFT) + np.diag(SIGMA**2))
     empty, one = law.pdf(readings), law.pdf(readings - FLAT.matrix.T).mean()
-    found = recover(readings, FLAT, sigma=SIGMA, drift=DRIFT, estimator=PointSources(1.0, most=1))
+    found = recover(readings, FLAT, sigma=SIGMA, drift=DRIFT, estimator=PointSources(1.0, max_sources=1))
     np.testing.assert_allclose(found.counts, [empty / (empty + one), one / (empty + one)], rtol=1e-6)
-    without = recover(readings, FLAT, sigma=SIGMA, estimator=PointSources(1.0, most=1))
+    without = recover(readings, FLAT, sigma=SIGMA, estimator=PointSources(1.0, max_sources=1))
     assert abs(without.counts - found.counts).max() > 0.1
 
 
@@ -60,7 +60,7 @@ def test_a_sensor_that_does_not_count_is_integrated_out() -> None:
 def test_a_broken_sensor_is_set_aside_though_all_have_an_offset() -> None:
     readings = FLAT.matrix[:, 5] + 3.0
     readings[1] -= 8.0
-    found = recover(readings, FLAT, sigma=SIGMA, drift=DRIFT, estimator=PointSources(1.0, most=2))
+    found = recover(readings, FLAT, sigma=SIGMA, drift=DRIFT, estimator=PointSources(1.0, max_sources=2))
     assert found.fit.set_aside == (1,)
 
 
@@ -129,7 +129,9 @@ def exact_line(readings: FloatArray, sigma: float, motion: cw.Motion) -> tuple[F
     offsets = [(np.eye(3) * 0.5**2 + 2.0**2, 300.0), (1.5**2 * warmth, 100.0)]
     apart = np.abs(np.subtract.outer(TIMES, TIMES))
     whole = sum(np.kron(np.exp(-apart / over), part) for part, over in offsets) + sigma**2 * np.eye(9)
-    rates = np.array([[-1 / motion.present, 1 / motion.present], [1 / motion.absent, -1 / motion.absent]])
+    rates = np.array(
+        [[-1 / motion.mean_present_s, 1 / motion.mean_present_s], [1 / motion.mean_absent_s, -1 / motion.mean_absent_s]]
+    )
     filtered, smoothed = np.zeros((3, 5)), np.zeros((3, 5))
     for path in product(range(5), repeat=3):
         chance = 1 / 2 if path[0] == 4 else 1 / 8
@@ -153,18 +155,18 @@ def exact_line(readings: FloatArray, sigma: float, motion: cw.Motion) -> tuple[F
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_tracks_have_the_posterior_of_the_joint_covariance_over_time(seed: int) -> None:
-    rng, sigma, motion = np.random.default_rng(seed), 1.5, cw.Motion.still(present=400.0, absent=300.0)
+    rng, sigma, motion = np.random.default_rng(seed), 1.5, cw.Motion.still(mean_present_s=400.0, mean_absent_s=300.0)
     readings = 1.5 * rng.standard_normal((3, 3)) + 2.0 + LINE.matrix[:, 1]
     filtered, smoothed = exact_line(readings, sigma, motion)
     live, past = [], []
     for run in range(12):
-        tracker = cw.Tracker(LINE, motion=motion, most=1, sigma=sigma, seed=run, drift=WANDERING)
+        tracker = cw.Tracker(LINE, motion=motion, max_sources=1, sigma=sigma, seed=run, drift=WANDERING)
         live.append([tracker.step(row, time).intensity for row, time in zip(readings, TIMES, strict=True)])
         whole = cw.track(
-            readings, LINE, times=TIMES, motion=motion, most=1, sigma=sigma, seed=run, drift=WANDERING
+            readings, LINE, times=TIMES, motion=motion, max_sources=1, sigma=sigma, seed=run, drift=WANDERING
         ).moments
         past.append([moment.intensity for moment in whole])
-    without = cw.Tracker(LINE, motion=motion, most=1, sigma=sigma)
+    without = cw.Tracker(LINE, motion=motion, max_sources=1, sigma=sigma)
     ignored = [without.step(row, time).intensity for row, time in zip(readings, TIMES, strict=True)]
     np.testing.assert_allclose(np.mean(live, axis=0), filtered[:, :4], atol=0.03)
     np.testing.assert_allclose(np.mean(past, axis=0), smoothed[:, :4], atol=0.03)

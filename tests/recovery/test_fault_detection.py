@@ -53,7 +53,7 @@ class Enumerated:
 def enumerated(seed: int, sigma: float = SIGMA) -> Enumerated:
     rooms = Rooms.from_walls((4, 2), cell=0.5, walls=[((2, 0), (2, 2))], doors=[((2, 0.5), (2, 1.5))])
     at = [(x, y) for x in (0.25, 1.25, 2.75, 3.75) for y in (0.75, 1.75)]
-    tracker = Tracker(FloorPlan(rooms, at, Steady(1.0)), sigma=sigma, most=1)
+    tracker = Tracker(FloorPlan(rooms, at, Steady(1.0)), sigma=sigma, max_sources=1)
     return Enumerated(tracker, np.random.default_rng(seed), sigma)
 
 

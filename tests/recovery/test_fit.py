@@ -43,7 +43,7 @@ def test_a_diffusion_off_by_thirty_percent_shows_in_all_frames_together(factor: 
 
 def test_sources_stronger_than_stated_are_reported_and_vicinities_widened() -> None:
     noisy = CLOAK.simulate(readings(LINE, 40, 1.5), rng=np.random.default_rng(3))
-    found = recover(noisy, CLOAK, estimator=PointSources(1.0, most=3))
+    found = recover(noisy, CLOAK, estimator=PointSources(1.0, max_sources=3))
     doubted = [k for k, fit in enumerate(found.fit) if fit.doubtful]
     assert len(doubted) > 20
     assert any(found.fit[k].inflation > 1 for k in doubted)

@@ -42,7 +42,7 @@ def test_counts_and_places_agree_with_a_sum_over_all_placements(
     both: tuple[FloorPlan, FloorPlan], readings: FloatArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(floor_belief, "SWEEPS", 100)
-    sampled = recover(readings, both[1], sigma=0.15, estimator=PointSources(1.0, most=2))
+    sampled = recover(readings, both[1], sigma=0.15, estimator=PointSources(1.0, max_sources=2))
     columns, n = both[0].matrix / 0.15, both[0].places
     alone = readings / 0.15 @ columns - (columns**2).sum(axis=0) / 2
     one = np.exp(alone) / n  # a Poisson process with one expected source
@@ -53,9 +53,9 @@ def test_counts_and_places_agree_with_a_sum_over_all_placements(
 
 
 def test_one_source_is_followed_as_by_the_exact_filter(both: tuple[FloorPlan, FloorPlan]) -> None:
-    motion = Motion(stay=30.0, walk=10.0, speed=0.1, present=300.0, absent=300.0)
+    motion = Motion(mean_sit_s=30.0, mean_walk_s=10.0, speed=0.1, mean_present_s=300.0, mean_absent_s=300.0)
     plan, sigma, rng = both[1], 0.12, np.random.default_rng(3)
-    tracker = FloorTracker(plan, sigma=sigma, most=1, motion=motion)
+    tracker = FloorTracker(plan, sigma=sigma, max_sources=1, motion=motion)
     model = Observer(Problem.with_noise(both[0], sigma), 1.0)
     moves = MotionModel(motion, model.distances, model.spacing)
     # with at most one source, the Poisson process has weight 1/2 to 1 of none to one before the first frame
@@ -78,7 +78,7 @@ def test_one_source_is_followed_as_by_the_exact_filter(both: tuple[FloorPlan, Fl
 def test_a_result_depends_on_the_seed_alone(
     both: tuple[FloorPlan, FloorPlan], readings: FloatArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    estimator = PointSources(1.0, most=40)
+    estimator = PointSources(1.0, max_sources=40)
     first = recover(readings, both[1], sigma=0.15, estimator=estimator)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     again = recover(readings, both[1], sigma=0.15, estimator=estimator)
@@ -92,13 +92,13 @@ def test_many_sources_and_unknown_strengths_are_refused_where_they_cannot_be_sam
 ) -> None:
     pulse = replace(both[0], regime=Pulse(0.5))
     with pytest.raises(InputError) as refused:
-        recover(readings, pulse, sigma=0.15, estimator=PointSources(1.0, most=40))
+        recover(readings, pulse, sigma=0.15, estimator=PointSources(1.0, max_sources=40))
     assert refused.value.values["most"] == 40
     with pytest.raises(InputError) as refused:
-        recover(readings, both[1], sigma=0.15, estimator=PointSources((0.2, 1.0), most=40))
+        recover(readings, both[1], sigma=0.15, estimator=PointSources((0.2, 1.0), max_sources=40))
     assert refused.value.values["places"] == both[1].places
     with pytest.raises(InputError) as refused:
-        FloorTracker(both[0], sigma=0.15, most=12)
+        FloorTracker(both[0], sigma=0.15, max_sources=12)
     assert refused.value.values["places"] == both[0].places
 
 
@@ -107,7 +107,7 @@ def test_sensors_without_a_reading_do_not_count(both: tuple[FloorPlan, FloorPlan
     present = np.arange(cloak.physics.sensors) != 3
     part = partial_cloak(cloak, present)
     values = np.where(present, 0.0, 1e6)
-    result = recover(values, part, estimator=PointSources(1.0, most=20))
+    result = recover(values, part, estimator=PointSources(1.0, max_sources=20))
     assert not result.fit.doubtful
     assert result.intensity.max() < 0.5
 
@@ -116,7 +116,7 @@ def test_people_are_followed_under_their_labels_and_a_broken_sensor_is_set_aside
     both: tuple[FloorPlan, FloorPlan],
 ) -> None:
     plan, sigma, rng = both[1], 0.08, np.random.default_rng(5)
-    tracker = FloorTracker(plan, sigma=sigma, most=20)
+    tracker = FloorTracker(plan, sigma=sigma, max_sources=20)
     people = [(1.2, 1.2), (3.2, 3.2), (8.2, 2.2)]
     for frame in range(6):
         readings = plan.apply(sources(plan, people)) + sigma * rng.standard_normal(plan.sensors)
@@ -146,7 +146,7 @@ def test_following_depends_on_the_seed_alone(
     runs = []
     for cores in (2, 1):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
-        tracker = FloorTracker(both[1], sigma=0.15, most=20, seed=3)
+        tracker = FloorTracker(both[1], sigma=0.15, max_sources=20, seed=3)
         runs.append([tracker.step(readings, 10.0 * frame).intensity for frame in range(3)])
     assert (np.array(runs[0]) == runs[1]).all()
 
@@ -154,7 +154,7 @@ def test_following_depends_on_the_seed_alone(
 def test_chains_start_again_where_what_they_drew_has_become_impossible(both: tuple[FloorPlan, FloorPlan]) -> None:
     plan = both[1]
     readings = plan.apply(sources(plan, [(1.2, 1.2)]))
-    tracker = FloorTracker(plan, sigma=0.05, most=20, motion=Motion.still())
+    tracker = FloorTracker(plan, sigma=0.05, max_sources=20, motion=Motion.still())
     tracker.step(readings, 0.0)
     assert len(tracker.belief.tracks) == 1
     far = tuple((np.array([plan.places - 1]), others) for _, others in tracker.belief.states)

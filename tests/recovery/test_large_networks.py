@@ -28,14 +28,14 @@ def both(
 
 
 def test_one_source_is_weighed_on_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    formed, unformed = both(PointSources(1.0, most=1), monkeypatch)
+    formed, unformed = both(PointSources(1.0, max_sources=1), monkeypatch)
     assert unformed.status is Status.WEIGHED
     assert unformed.counts == pytest.approx(formed.counts, abs=0.01)
     assert np.abs(unformed.intensity - formed.intensity).sum() < 0.03
 
 
 def test_several_sources_have_the_same_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
-    formed, unformed = both(PointSources(1.0, most=3), monkeypatch, sigma=0.05)
+    formed, unformed = both(PointSources(1.0, max_sources=3), monkeypatch, sigma=0.05)
     assert np.abs(unformed.counts - formed.counts).sum() / 2 < 0.1
     assert np.abs(unformed.intensity - formed.intensity).sum() / 2 < 0.25
     assert int(unformed.counts.argmax()) == len(unformed.sources) == 2

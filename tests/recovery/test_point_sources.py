@@ -140,7 +140,7 @@ def test_vicinities_hold_their_source_as_often_as_they_say(level: float) -> None
     rng = np.random.default_rng(8)
     truth = [rng.integers(0, 100, rng.integers(1, 4)) for _ in range(150)]
     noisy = CLOAK.simulate(np.stack([LINE.matrix[:, places].sum(axis=1) for places in truth]), rng=rng)
-    found = recover(noisy, CLOAK, estimator=PointSources(strength=1.0, level=level))
+    found = recover(noisy, CLOAK, estimator=PointSources(strength=1.0, confidence=level))
     assert held(found, truth, LINE.space) == pytest.approx(level, abs=0.06)
 
 
@@ -150,7 +150,7 @@ def test_vicinities_of_free_strengths_on_a_plan_hold_their_source_as_often_as_th
     truth = [rng.integers(0, plan.places, rng.integers(1, 4)) for _ in range(50)]
     readings = np.stack([plan.matrix[:, places] @ rng.uniform(0, 1, len(places)) for places in truth])
     noisy = readings + 0.02 * rng.standard_normal(readings.shape)
-    found = recover(noisy, plan, sigma=0.02, estimator=PointSources(strength=(0.0, 1.0), most=3, least=1))
+    found = recover(noisy, plan, sigma=0.02, estimator=PointSources(strength=(0.0, 1.0), max_sources=3, min_sources=1))
     assert held(found, truth, plan.space) == pytest.approx(0.9, abs=0.07)
 
 
@@ -256,8 +256,8 @@ def test_continuing_from_a_frame_of_another_model_is_safe() -> None:
     fine = recover(clean + 0.003 * rng.standard_normal(20), line, sigma=0.003, estimator=FREE)
     for sigma, estimator in (
         (1.0, FREE),
-        (0.02, PointSources((0.3, 1.0), most=6)),
-        (0.02, PointSources(None, most=1)),
+        (0.02, PointSources((0.3, 1.0), max_sources=6)),
+        (0.02, PointSources(None, max_sources=1)),
     ):
         noisy = clean + sigma * rng.standard_normal(20)
         fine = recover(noisy, line, sigma=sigma, estimator=estimator, after=fine)

@@ -15,7 +15,8 @@ from cloakwork.errors import InputError, ReadingError
 
 PLACES, SENSORS = 4, 3
 TIMES = [0.0, 20.0, 50.0, 60.0, 100.0]  # unequal intervals
-MOTION = cw.Motion(stay=60.0, walk=15.0, speed=0.005, present=200.0, absent=120.0)
+BRISK = cw.Motion(speed=0.01, mean_present_s=60.0, mean_absent_s=60.0)
+MOTION = cw.Motion(mean_sit_s=60.0, mean_walk_s=15.0, speed=0.005, mean_present_s=200.0, mean_absent_s=120.0)
 
 
 def small() -> cw.HeatLine:
@@ -26,8 +27,10 @@ def one_source(seconds: float) -> FloatArray:
     """Transition probabilities of one source, from the definition in `Motion`: states (sits, walks, absent)."""
     n = PLACES
     at = np.arange(1, n + 1) / n
-    begin, settle = 1 - math.exp(-seconds / MOTION.stay), min(0.3, 1 - math.exp(-seconds / MOTION.walk))
-    rates = np.array([[-1 / MOTION.present, 1 / MOTION.present], [1 / MOTION.absent, -1 / MOTION.absent]])
+    begin, settle = 1 - math.exp(-seconds / MOTION.mean_sit_s), min(0.3, 1 - math.exp(-seconds / MOTION.mean_walk_s))
+    rates = np.array(
+        [[-1 / MOTION.mean_present_s, 1 / MOTION.mean_present_s], [1 / MOTION.mean_absent_s, -1 / MOTION.mean_absent_s]]
+    )
     [_, leave], [appear, _] = expm(seconds * rates)
     length = max(MOTION.speed * seconds, 1 / n)
     table = np.zeros((2 * n + 1, 2 * n + 1))
@@ -76,7 +79,7 @@ def exact_given(
     n, model, most = PLACES, small(), len(strengths)
     joint = list(product(range(2 * n + 1), repeat=most))
     counts = np.array([sum(state < 2 * n for state in states) for states in joint])
-    sits = MOTION.stay / (MOTION.stay + MOTION.walk)
+    sits = MOTION.mean_sit_s / (MOTION.mean_sit_s + MOTION.mean_walk_s)
     places = np.concatenate([np.full(n, sits / n), np.full(n, (1 - sits) / n), [1.0]])
     law = np.array([math.prod(places[s] for s in states) for states in joint])
     law /= np.array([math.comb(most, k) for k in counts])  # each count alike
@@ -112,7 +115,7 @@ def test_unknown_strengths_are_integrated_out(strength: tuple[float, float] | No
     rows = np.array(list(product(0.2 + 0.8 * grid, repeat=2))) if strength else np.repeat(grid[:, None], 2, axis=1)
     drawn = []
     for seed in range(24):
-        tracker = cw.Tracker(small(), sigma=sigma, motion=MOTION, most=2, strength=strength, seed=seed)
+        tracker = cw.Tracker(small(), sigma=sigma, motion=MOTION, max_sources=2, strength=strength, seed=seed)
         moments = [tracker.step(frame, time) for frame, time in zip(readings, TIMES, strict=False)]
         drawn.append([(moment.intensity, moment.counts) for moment in moments])
     close(drawn, *exact(readings, sigma, 2, smoothed=False, strengths=rows))
@@ -129,9 +132,9 @@ def test_filtered_and_settled_laws_are_the_exact_ones(most: int, rng: np.random.
     lag, readings = 2, noisy([[0], [0], [0, 3][:most], [3, 3][:most], [3]], rng)
     live, settled = [], []
     for seed in range(4 if most == 1 else 40):
-        tracker = cw.Tracker(small(), sigma=1.5, motion=MOTION, most=most, seed=seed, lag=lag)
-        moments: list[cw.Tracked] = []
-        later: list[cw.Tracked] = []
+        tracker = cw.Tracker(small(), sigma=1.5, motion=MOTION, max_sources=most, seed=seed, lag=lag)
+        moments: list[cw.FrameEstimate] = []
+        later: list[cw.FrameEstimate] = []
         for frame, time in zip(readings, TIMES, strict=True):
             moments.append(tracker.step(frame, time))
             later += tracker.settled
@@ -148,7 +151,7 @@ def test_the_law_of_one_source_is_exact_in_every_run(rng: np.random.Generator) -
     """Places are not more likely because a chain happens to be there, which would make vicinities too small."""
     readings = noisy([[0], [0], [0], [3], [3]], rng)
     intensity, counts = exact(readings, 1.5, 1, smoothed=False)
-    tracker = cw.Tracker(small(), sigma=1.5, motion=MOTION, most=1, chains=2)
+    tracker = cw.Tracker(small(), sigma=1.5, motion=MOTION, max_sources=1, chains=2)
     for frame, time, places, numbers in zip(readings, TIMES, intensity, counts, strict=True):
         now = tracker.step(frame, time)
         assert now.intensity == pytest.approx(places, abs=1e-4)
@@ -158,7 +161,7 @@ def test_the_law_of_one_source_is_exact_in_every_run(rng: np.random.Generator) -
 def test_smoothed_laws_are_the_exact_ones(rng: np.random.Generator) -> None:
     readings = noisy([[0], [0], [0, 3], [3, 3], [3]], rng)
     pasts = [
-        cw.track(readings, small(), times=TIMES, sigma=1.5, motion=MOTION, most=2, seed=seed).moments
+        cw.track(readings, small(), times=TIMES, sigma=1.5, motion=MOTION, max_sources=2, seed=seed).moments
         for seed in range(24)
     ]
     drawn = [[(moment.intensity, moment.counts) for moment in past] for past in pasts]
@@ -172,9 +175,11 @@ def close(drawn: list[list[tuple[FloatArray, FloatArray]]], intensity: FloatArra
         assert np.mean([moments[t][1] for moments in drawn], axis=0) == pytest.approx(counts[t], abs=0.03)
 
 
-def steps(readings: FloatArray, times: list[float], model: cw.Physics | None = None, **settings: object) -> cw.Tracked:
+def steps(
+    readings: FloatArray, times: list[float], model: cw.Physics | None = None, **settings: object
+) -> cw.FrameEstimate:
     """The last result of a tracker that takes these frames."""
-    settings = {"sigma": 1.0, "motion": MOTION, "most": 1} | settings
+    settings = {"sigma": 1.0, "motion": MOTION, "max_sources": 1} | settings
     tracker = cw.Tracker(model or small(), **settings)  # type: ignore[arg-type]
     for frame, time in zip(readings, times, strict=True):
         now = tracker.step(frame, time)
@@ -202,13 +207,13 @@ def test_a_missing_sensor_says_nothing(rng: np.random.Generator) -> None:
     assert all(moment.fit.p_value == 1 for moment in silent)
     # after an hour without readings, only how often sources are there is known
     assert np.mean([moment.counts[1] for moment in silent]) == pytest.approx(
-        MOTION.present / (MOTION.present + MOTION.absent), abs=0.01
+        MOTION.mean_present_s / (MOTION.mean_present_s + MOTION.mean_absent_s), abs=0.01
     )
 
 
 def test_a_gap_of_a_week_forgets_where_sources_were() -> None:
     line = cw.HeatLine(n=50, m=25, T=0.05)
-    tracker = cw.Tracker(line, sigma=0.3, motion=cw.Motion(speed=0.01), most=2)
+    tracker = cw.Tracker(line, sigma=0.3, motion=cw.Motion(speed=0.01), max_sources=2)
     for time, at in ((0.0, 0.2), (3.0, 0.2), (7 * 86400.0, 0.8)):
         now = tracker.step(line.apply(cw.sources(line, [at])), time)
     assert [source.at for source in now.sources] == pytest.approx([0.8], abs=0.03)
@@ -219,10 +224,10 @@ def test_what_the_model_excludes_shows_in_the_fit() -> None:
     """Three sources where two are allowed, and a sensor that nothing explains."""
     line = cw.HeatLine(n=50, m=25, T=0.05)
     three = line.apply(cw.sources(line, [0.2, 0.5, 0.8]))
-    assert cw.Tracker(line, sigma=0.2, most=2).step(three, 0.0).fit.doubtful
+    assert cw.Tracker(line, sigma=0.2, max_sources=2).step(three, 0.0).fit.doubtful
     broken = line.apply(cw.sources(line, [0.5]))
     broken[7] += 10
-    now = cw.Tracker(line, sigma=0.2, most=2).step(broken, 0.0)
+    now = cw.Tracker(line, sigma=0.2, max_sources=2).step(broken, 0.0)
     assert now.fit.set_aside == (7,)
     assert [source.at for source in now.sources] == pytest.approx([0.5], abs=0.03)
 
@@ -230,8 +235,8 @@ def test_what_the_model_excludes_shows_in_the_fit() -> None:
 def test_a_motion_that_no_data_fit_shows_in_the_fit() -> None:
     """Sources that come and go only at one end and hardly move cannot be at the other end a second later."""
     line = cw.HeatLine(n=50, m=25, T=0.02)
-    slow = cw.Motion(stay=1e6, speed=1e-4, entrances=(0.02,))
-    tracker = cw.Tracker(line, sigma=0.1, most=2, motion=slow)
+    slow = cw.Motion(mean_sit_s=1e6, speed=1e-4, entrances=(0.02,))
+    tracker = cw.Tracker(line, sigma=0.1, max_sources=2, motion=slow)
     fits = [tracker.step(line.apply(cw.sources(line, [at])), float(k)).fit for k, at in enumerate([0.5] * 5 + [0.9])]
     assert not any(fit.doubtful for fit in fits[:5])
     assert fits[5].doubtful
@@ -239,7 +244,7 @@ def test_a_motion_that_no_data_fit_shows_in_the_fit() -> None:
 
 def test_a_source_of_unknown_strength_has_the_weight_that_the_readings_show() -> None:
     line = cw.HeatLine(n=50, m=25, T=0.02)
-    tracker = cw.Tracker(line, sigma=0.2, most=2, strength=(0.2, 3.0), motion=cw.Motion.still())
+    tracker = cw.Tracker(line, sigma=0.2, max_sources=2, strength=(0.2, 3.0), motion=cw.Motion.still())
     readings = 2 * line.apply(cw.sources(line, [0.2])) + 0.5 * line.apply(cw.sources(line, [0.8]))
     for k in range(10):  # more than the window holds
         now = tracker.step(readings, 60.0 * k)
@@ -249,7 +254,9 @@ def test_a_source_of_unknown_strength_has_the_weight_that_the_readings_show() ->
 
 def test_a_track_keeps_its_label_while_its_source_is_there() -> None:
     line = cw.HeatLine(n=50, m=25, T=0.02)
-    tracker = cw.Tracker(line, sigma=0.2, most=3, motion=cw.Motion(speed=0.01, present=60.0, absent=60.0))
+    tracker = cw.Tracker(
+        line, sigma=0.2, max_sources=3, motion=cw.Motion(speed=0.01, mean_present_s=60.0, mean_absent_s=60.0)
+    )
     scene = [[0.2, 0.8]] * 6 + [[0.2]] * 6 + [[0.2, 0.6]] * 6
     moments = [tracker.step(line.apply(cw.sources(line, at)), 3.0 * k) for k, at in enumerate(scene)]
     stays, goes = ({track.label for track in moments[k].tracks} for k in (5, 11))
@@ -261,11 +268,11 @@ def test_a_track_keeps_its_label_while_its_source_is_there() -> None:
     assert set(last) - stays, "the third source has a label of its own"
     assert last[first].since == 0
     assert len(last[first].times) == len(scene)
-    assert last[first].same > 0.9
+    assert last[first].identity_probability > 0.9
     assert all(len(moment.labels) == len(moment.sources) for moment in moments)
 
 
-def labels(moment: cw.Tracked) -> dict[float, int]:
+def labels(moment: cw.FrameEstimate) -> dict[float, int]:
     """The label of each source, by its position."""
     return {round(source.at, 1): label for source, label in zip(moment.sources, moment.labels, strict=True)}  # type: ignore[call-overload]
 
@@ -274,7 +281,9 @@ def labels(moment: cw.Tracked) -> dict[float, int]:
 def test_a_rumour_that_stays_or_moves_along_an_edge_of_a_network_is_one_track(nodes: list[int]) -> None:
     club, rng = cw.Graph(nx.karate_club_graph(), tau=0.1), np.random.default_rng(2)
     assert club.space.distances(11)[0] == 1
-    tracker = cw.Tracker(club, sigma=0.1, motion=cw.Motion(stay=600.0, walk=60.0, speed=1 / 60), most=2)
+    tracker = cw.Tracker(
+        club, sigma=0.1, motion=cw.Motion(mean_sit_s=600.0, mean_walk_s=60.0, speed=1 / 60), max_sources=2
+    )
     frames = club.matrix[:, nodes].T + 0.1 * rng.standard_normal((len(nodes), club.sensors))
     moments = [tracker.step(frame, 60.0 * k) for k, frame in enumerate(frames)]
     for late in (5, 11):
@@ -286,9 +295,11 @@ def test_a_rumour_that_stays_or_moves_along_an_edge_of_a_network_is_one_track(no
 
 def test_a_settled_track_has_the_label_of_the_live_one() -> None:
     line = cw.HeatLine(n=50, m=25, T=0.02)
-    tracker = cw.Tracker(line, sigma=0.2, most=3, motion=cw.Motion(speed=0.01, present=60.0, absent=60.0), lag=3)
-    live: list[cw.Tracked] = []
-    settled: list[cw.Tracked] = []
+    tracker = cw.Tracker(
+        line, sigma=0.2, max_sources=3, motion=cw.Motion(speed=0.01, mean_present_s=60.0, mean_absent_s=60.0), lag=3
+    )
+    live: list[cw.FrameEstimate] = []
+    settled: list[cw.FrameEstimate] = []
     for k, at in enumerate([[0.2, 0.8]] * 6 + [[0.2]] * 6 + [[0.2, 0.6]] * 8):
         live.append(tracker.step(line.apply(cw.sources(line, at)), 3.0 * k))
         settled += tracker.settled
@@ -299,7 +310,7 @@ def test_a_settled_track_has_the_label_of_the_live_one() -> None:
 
 def test_a_late_frame_is_settled_too(rng: np.random.Generator) -> None:
     readings = small().matrix[:, [1] * 5].T + rng.standard_normal((5, SENSORS))
-    tracker = cw.Tracker(small(), sigma=1.0, motion=MOTION, most=1, lag=2)
+    tracker = cw.Tracker(small(), sigma=1.0, motion=MOTION, max_sources=1, lag=2)
     times = []
     for k in (0, 2, 3, 4, 1):
         assert tracker.step(readings[k], TIMES[k]).time == max(TIMES[k], TIMES[4] if k == 1 else 0)
@@ -314,7 +325,7 @@ def test_the_probability_of_anyone_at_some_places_is_that_of_the_count(rng: np.r
     assert now.anyone(range(PLACES)) == pytest.approx(now.counts[1], abs=1e-5)
     assert now.anyone([1, 1]) == pytest.approx(now.intensity[1], abs=1e-5)
     assert now.anyone([]) == 0
-    two = steps(readings, TIMES[:3], model, most=2)
+    two = steps(readings, TIMES[:3], model, max_sources=2)
     assert max(two.presence.sum(axis=1)) <= two.anyone(range(PLACES)) <= 1
 
 
@@ -322,7 +333,9 @@ def test_a_restarted_tracker_continues_the_labels() -> None:
     """It takes the last frames again; tracks keep their labels, and new ones have labels that no track had."""
     line = cw.HeatLine(n=50, m=25, T=0.02)
     frames = [line.apply(cw.sources(line, at)) for at in ([0.2, 0.8], [0.2, 0.5, 0.8])]
-    tracker, restarted = (cw.Tracker(line, sigma=0.2, most=3, motion=cw.Motion.still(), seed=seed) for seed in (0, 1))
+    tracker, restarted = (
+        cw.Tracker(line, sigma=0.2, max_sources=3, motion=cw.Motion.still(), seed=seed) for seed in (0, 1)
+    )
     for time in range(4):
         before = tracker.step(frames[0], time)
         again = restarted.step(frames[0], time)
@@ -343,7 +356,7 @@ def test_a_frame_that_comes_again_with_more_readings_counts_as_if_they_had_come_
     line = cw.HeatLine(n=50, m=25, T=0.02)
     whole = line.apply(cw.sources(line, [0.3]))
     part = np.where(np.arange(25) < 20, np.nan, whole)
-    tracker = cw.Tracker(line, sigma=0.2, most=2, motion=cw.Motion.still())
+    tracker = cw.Tracker(line, sigma=0.2, max_sources=2, motion=cw.Motion.still())
     for time in range(4):
         before = tracker.step(part, time)
     for time in range(4):
@@ -357,7 +370,7 @@ def test_a_frame_that_comes_again_with_more_readings_counts_as_if_they_had_come_
 def test_tracks_hold_the_last_hundred_moments_and_the_whole_past_all_of_them() -> None:
     line = cw.HeatLine(n=10, m=5, T=0.02)
     frames = [line.apply(cw.sources(line, [0.5]))] * 120
-    past = cw.track(frames, line, sigma=0.2, times=range(120), most=1)
+    past = cw.track(frames, line, sigma=0.2, times=range(120), max_sources=1)
     [last], [whole] = past.moments[-1].tracks, past.tracks
     assert (len(last.times), last.since, last.times[-1]) == (100, 0, 119)
     assert (whole.times, whole.since) == (tuple(range(120)), 0)
@@ -365,7 +378,7 @@ def test_tracks_hold_the_last_hundred_moments_and_the_whole_past_all_of_them() -
 
 def test_wrong_input_is_refused_and_changes_nothing() -> None:
     line = small()
-    tracker = cw.Tracker(line, sigma=1.0, motion=MOTION, most=1)
+    tracker = cw.Tracker(line, sigma=1.0, motion=MOTION, max_sources=1)
     zero = np.zeros(SENSORS)
     for k in range(10):
         tracker.step(zero, 10.0 * k)
@@ -376,14 +389,21 @@ def test_wrong_input_is_refused_and_changes_nothing() -> None:
     for readings in (np.zeros(SENSORS + 1), np.full(SENSORS, np.inf)):
         with pytest.raises(ReadingError):
             tracker.step(readings, 100.0)
-    again = cw.Tracker(line, sigma=1.0, motion=MOTION, most=1)
+    again = cw.Tracker(line, sigma=1.0, motion=MOTION, max_sources=1)
     for k in range(10):
         again.step(zero, 10.0 * k)
     assert tracker.step(zero, 100.0).intensity == pytest.approx(again.step(zero, 100.0).intensity)
-    for wrong in ({"most": 0}, {"most": 99}, {"strength": -1.0}, {"level": 1.0}, {"lag": -1}, {"chains": 3}):
+    for wrong in (
+        {"max_sources": 0},
+        {"max_sources": 99},
+        {"strength": -1.0},
+        {"confidence": 1.0},
+        {"lag": -1},
+        {"chains": 3},
+    ):
         with pytest.raises(InputError):
             cw.Tracker(line, sigma=1.0, **wrong)
     with pytest.raises(InputError):
         cw.track(np.zeros((3, SENSORS)), line, sigma=1.0, times=[0.0, 1.0])
     with pytest.raises(InputError):
-        cw.Motion(stay=0.0)
+        cw.Motion(mean_sit_s=0.0)

@@ -13,7 +13,7 @@ from cloakwork.recovery.motion import MotionModel
 from cloakwork.recovery.path_steps import predict
 
 MOST, FRAMES, LAG, MINUTE = 3, 40, 5, 60.0
-MOTION = cw.Motion(stay=600.0, walk=20.0, present=3600.0, absent=1800.0)
+MOTION = cw.Motion(mean_sit_s=600.0, mean_walk_s=20.0, mean_present_s=3600.0, mean_absent_s=1800.0)
 
 Scene = list[dict[int, int]]  # the place of each person who is there, by a number of their own
 
@@ -73,7 +73,7 @@ class ExactLaw:
         law = self.laws[-1 - LAG] * later
         return np.asarray(law / law.sum())
 
-    def compare(self, moment: cw.Tracked, law: NDArray[np.float64]) -> tuple[float, float, float]:
+    def compare(self, moment: cw.FrameEstimate, law: NDArray[np.float64]) -> tuple[float, float, float]:
         """How far the tracker's intensity is from the exact one, and how much more it states than is exact.
 
         That is the expected number of sources in its vicinities, and the probability of its most likely count.
@@ -95,7 +95,7 @@ def test_vicinities_and_counts_are_those_of_the_exact_law() -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
         clean = [plan.matrix[:, list(there.values())].sum(axis=1) for there in people(plan, rng, 2)]
-        tracker = cw.Tracker(cloak, motion=MOTION, most=2, seed=seed, lag=LAG)
+        tracker = cw.Tracker(cloak, motion=MOTION, max_sources=2, seed=seed, lag=LAG)
         exact = ExactLaw(tracker)
         for k, frame in enumerate(cloak.simulate(np.array(clean), rng=rng)):
             exact.step(frame)
@@ -116,8 +116,8 @@ def test_two_sources_side_by_side_are_as_uncertain_as_all_their_readings_say() -
     for seed in range(4):
         rng = np.random.default_rng(seed)
         readings = clean + rng.normal(0, sigma, (frames, len(clean)))
-        still = cw.Motion.still(present=1e9, absent=1e9)
-        tracker = cw.Tracker(line, sigma=sigma, most=2, motion=still, chains=32, seed=seed)
+        still = cw.Motion.still(mean_present_s=1e9, mean_absent_s=1e9)
+        tracker = cw.Tracker(line, sigma=sigma, max_sources=2, motion=still, chains=32, seed=seed)
         for k, frame in enumerate(readings):
             now = tracker.step(frame, MINUTE * k)
         gain, shared = columns.T @ readings.sum(axis=0) / sigma, frames * columns.T @ columns
@@ -139,7 +139,7 @@ class Judged:
         self.same: list[tuple[float, float, int]] = []
         self.pairs: list[tuple[float, float]] = []  # the stated probability to be still the same, and whether it is
 
-    def add(self, moments: list[cw.Tracked], scene: Scene, distances: NDArray[np.float32]) -> None:
+    def add(self, moments: list[cw.FrameEstimate], scene: Scene, distances: NDArray[np.float32]) -> None:
         held: list[tuple[float, float]] = []
         counted, same, first = [], [], dict[int, int]()
         for moment, there in zip(moments, scene, strict=False):
@@ -153,7 +153,7 @@ class Judged:
                 source, label = moment.sources[i], moment.labels[i]
                 stated = moment.presence[:, source.vicinity].sum(axis=1).max() / source.probability
                 held.append((float(places[j] in source.vicinity), float(stated)))
-                same.append((float(first.setdefault(label, names[j]) == names[j]), tracks[label].same))
+                same.append((float(first.setdefault(label, names[j]) == names[j]), tracks[label].identity_probability))
         self.pairs += [(stated, true) for true, stated in same]
         for sums, values in ((self.held, held), (self.counted, counted), (self.same, same)):
             sums.append((sum(true for true, _ in values), sum(stated for _, stated in values), len(values)))
@@ -175,7 +175,7 @@ def test_a_smoothed_past_is_calibrated() -> None:
         rng = np.random.default_rng(seed)
         scene = people(plan, rng)
         clean = np.array([plan.matrix[:, list(there.values())].sum(axis=1) for there in scene])
-        past = cw.track(cloak.simulate(clean, rng=rng), cloak, times=times, motion=MOTION, most=MOST, seed=seed)
+        past = cw.track(cloak.simulate(clean, rng=rng), cloak, times=times, motion=MOTION, max_sources=MOST, seed=seed)
         judged.add(list(past.moments), scene, plan.space.distance_table)
     for sums, most in ((judged.held, 0.03), (judged.counted, 0.03), (judged.same, 0.05)):
         difference, error = gap(sums)

@@ -29,7 +29,11 @@ alpha = 0.05
     ("said", "chosen", "reason"),
     [
         ("", PointSources(1.0), "each of up to 4 sources has the strength 1"),
-        ("strength = 5.0\nmax_count = 2", PointSources(1.0, most=2), "each of up to 2 sources has the strength 5"),
+        (
+            "strength = 5.0\nmax_count = 2",
+            PointSources(1.0, max_sources=2),
+            "each of up to 2 sources has the strength 5",
+        ),
         ("strength = [1.0, 4.0]", PointSources((0.25, 1.0)), "a strength of its own from 1 to 4"),
         ("strength = 3.0\nalike = true", PointSources(None), "one strength, not known but at most 3"),
         ("max_count = 40", BasisPursuit(), "40 sources are too many to compare"),

@@ -30,8 +30,10 @@ def test_people_live_on_floor_plans_and_sources_elsewhere_stay() -> None:
 
 def test_each_key_replaces_one_default() -> None:
     site = moving(WALLS, 'stay = "20min"', "walk = 15", "speed = 0.5", 'present = "4h"', 'absent = "1d"')
-    assert site.motion == Motion(stay=1200.0, walk=15.0, speed=0.5, present=14_400.0, absent=86_400.0)
-    assert moving(LINE, 'absent = "1w"').motion == Motion.still(absent=604_800.0)
+    assert site.motion == Motion(
+        mean_sit_s=1200.0, mean_walk_s=15.0, speed=0.5, mean_present_s=14_400.0, mean_absent_s=86_400.0
+    )
+    assert moving(LINE, 'absent = "1w"').motion == Motion.still(mean_absent_s=604_800.0)
 
 
 def test_an_entrance_is_the_place_it_lies_in() -> None:
@@ -117,4 +119,4 @@ def test_the_example_says_how_people_move() -> None:
     text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
     motion = parse_site(text).motion
     assert motion.entrances is not None
-    assert (motion.stay, motion.present, motion.absent) == (1200.0, 14400.0, 6300.0)
+    assert (motion.mean_sit_s, motion.mean_present_s, motion.mean_absent_s) == (1200.0, 14400.0, 6300.0)

@@ -135,7 +135,7 @@ def test_the_figures_count_rooms_people_and_distances() -> None:
     site = parse_site(SITE)
     zones = ZoneNumbers.of(site)
     left, right = (int(zone.places[0]) for zone in site.zones)
-    tracker = cw.Tracker(site.physics, sigma=0.5, motion=site.motion, most=2)
+    tracker = cw.Tracker(site.physics, sigma=0.5, motion=site.motion, max_sources=2)
     readings = site.physics.matrix[:, [left, right]].sum(axis=1)
     moments = [tracker.step(readings, 60.0 * k) for k in range(6)]
     truth = np.array([[left, left]] * 6)

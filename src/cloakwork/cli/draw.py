@@ -359,7 +359,7 @@ def _legend(figure: Figure, site: Site, present: Sequence[Trail], first: int) ->
         entries.append(Line2D([], [], linestyle="", label=f"and {len(present) - LISTED} more"))
     if site.physics.space.places.shape[1] == 2:
         entries.append(Line2D([], [], color=INK, linewidth=2.2, alpha=0.5, label=f"trails since {clock_text(first)}"))
-    level = 100 * getattr(site.estimator().estimator, "level", 0.9)
+    level = 100 * getattr(site.estimator().estimator, "confidence", 0.9)
     if present and site.physics.space.places.shape[1]:
         label = f"vicinity, with the source inside at {level:.0f} %"
         entries.append(Line2D([], [], color=INK, linewidth=1.2, linestyle="--", label=label))

@@ -125,7 +125,7 @@ class RecoverySummary:
 
     def _add_tracks(self, found: FrameRecovery) -> None:
         self.recent.append(found)
-        same = {track.label: track.same for track in found.tracks}
+        same = {track.label: track.identity_probability for track in found.tracks}
         for label, source in zip(found.labels, found.sources, strict=True):
             if label is None:
                 continue
@@ -236,7 +236,7 @@ def _warnings(summary: RecoverySummary, site: Site) -> list[str]:
     estimator = site.estimator().estimator
     if isinstance(estimator, PointSources) and 2 * summary.at_most > summary.frames:
         warnings.append(
-            f"the most likely number of sources is the largest that the site allows ({estimator.most}) in "
+            f"the most likely number of sources is the largest that the site allows ({estimator.max_sources}) in "
             f"{summary.at_most:,} of {counted(summary.frames, 'frame')}: there may be more, or stronger ones"
         )
     if summary.frames >= 3 and misfits > 0.4 * summary.frames:

@@ -172,7 +172,9 @@ def _tracks(site: CollectedSite, found: FrameRecovery, known: Mapping[int, Recov
             weight=_strength(site) if source is None else float(source.weight),
             radius=None if source is None else float(source.radius),
             probability=float(track.probability),
-            same=float(track.same if earlier is None else min(track.same, earlier.same)),
+            same=float(
+                track.identity_probability if earlier is None else min(track.identity_probability, earlier.same)
+            ),
         )
 
 

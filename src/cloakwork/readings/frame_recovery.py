@@ -15,13 +15,13 @@ from cloakwork.readings.frame import Frame
 from cloakwork.recovery import (
     Fit,
     FloorTracker,
+    FrameEstimate,
     PointSources,
     Progress,
     Recovery,
     Source,
     Status,
     Track,
-    Tracked,
     Tracker,
     recover,
     samples_locally,
@@ -81,7 +81,7 @@ class FrameRecovery:
     shown: FloatArray
     counts: FloatArray | None
     sources: tuple[Source, ...]
-    tracked: Tracked | None = None
+    tracked: FrameEstimate | None = None
     settled: bool = False
 
     @property
@@ -196,14 +196,19 @@ def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tr
         raise SiteError(f"the sources of {site.name} are not followed: {site.not_followed}.", site=site.name)
     if site.samples_locally:
         return FloorTracker(
-            cloak, motion=site.motion, most=estimator.most, level=estimator.level, seed=seed, drift=site.drift
+            cloak,
+            motion=site.motion,
+            max_sources=estimator.max_sources,
+            confidence=estimator.confidence,
+            seed=seed,
+            drift=site.drift,
         )
     return Tracker(
         cloak,
         motion=site.motion,
         strength=estimator.strength,
-        most=estimator.most,
-        level=estimator.level,
+        max_sources=estimator.max_sources,
+        confidence=estimator.confidence,
         seed=seed,
         lag=lag,
         chains=site.chains,
@@ -248,7 +253,7 @@ def values_of(frame: Frame, site: Site, cloak: Cloak) -> FloatArray:
     return np.where(frame.present, frame.steps * cloak.steps - site.baselines, np.nan)
 
 
-def followed(frame: Frame, moment: Tracked, *, settled: bool = False) -> FrameRecovery:
+def followed(frame: Frame, moment: FrameEstimate, *, settled: bool = False) -> FrameRecovery:
     """The recovery of a frame from what a tracker knows of its moment."""
     return FrameRecovery(
         frame.time,

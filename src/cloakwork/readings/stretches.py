@@ -106,7 +106,7 @@ def recovered_rows(found: FrameRecovery, site: Site) -> Iterator[Sequence[Any]]:
     """
     space = site.physics.space
     axes = min(space.places.shape[1], 2)
-    same = {track.label: track.same for track in found.tracks}
+    same = {track.label: track.identity_probability for track in found.tracks}
     aside = " ".join(site.sensor_ids[sensor] for sensor in found.fit.set_aside)
     end = (int(found.settled), found.status.name.lower(), found.gap, found.fit.p_value, aside)
     none = True

@@ -15,8 +15,8 @@ from cloakwork.recovery.path_sampler import WeighedFrame
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
-from cloakwork.recovery.smoothing import Tracking, smooth, track
-from cloakwork.recovery.track_list import EXISTS, Track, Tracked
+from cloakwork.recovery.smoothing import TrackHistory, smooth, track
+from cloakwork.recovery.track_list import EXISTS, FrameEstimate, Track
 from cloakwork.recovery.tracker import Tracker
 from cloakwork.recovery.vicinity import Source, extract_sources
 
@@ -35,6 +35,7 @@ __all__ = [
     "FaultKind",
     "Fit",
     "FloorTracker",
+    "FrameEstimate",
     "Motion",
     "Origin",
     "PointSources",
@@ -46,9 +47,8 @@ __all__ = [
     "Source",
     "Status",
     "Track",
-    "Tracked",
+    "TrackHistory",
     "Tracker",
-    "Tracking",
     "WeighedFrame",
     "batch_posterior",
     "detection_probability",

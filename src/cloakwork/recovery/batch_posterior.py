@@ -14,7 +14,7 @@ LARGEST = 600.0  # inner product of two whitened columns; e to the minus of more
 
 @dataclass(frozen=True, eq=False)
 class BatchPosterior:
-    """Probabilities of 0, 1, ... sources (frames, most + 1), and the expected number at each place (frames, n).
+    """Probabilities of 0, 1, ... sources (frames, max_sources + 1), and the expected number at each place (frames, n).
 
     >>> from cloakwork.physics import HeatLine
     >>> line = HeatLine(n=100, m=50, T=0.05)
@@ -28,13 +28,13 @@ class BatchPosterior:
 
 
 def batch_posterior(
-    readings: Any, columns: Any, sigma: float, *, strength: float = 1.0, most: int = 2
+    readings: Any, columns: Any, sigma: float, *, strength: float = 1.0, max_sources: int = 2
 ) -> BatchPosterior:
-    """Weigh all placements of up to `most` sources (1 or 2) for each frame, with the library of the arrays given.
+    """Weigh all placements of up to `max_sources` (1 or 2) for each frame, with the library of the arrays given.
 
     `readings` (frames, m) and `columns` (m, n), the matrix of the physics, are arrays of one library: NumPy, CuPy or
     PyTorch, in double precision. The results are arrays of the same library on the same device. The prior is that of
-    `PointSources(strength, most=most)`: uniform over counts, with independent uniform places.
+    `PointSources(strength, max_sources=max_sources)`: uniform over counts, with independent uniform places.
 
     Notes
     -----
@@ -52,8 +52,11 @@ def batch_posterior(
     if type(columns) is not type(readings) or str(readings.dtype)[-7:] != "float64" or columns.dtype != readings.dtype:
         given = f"{type(readings).__name__} of {readings.dtype} and {type(columns).__name__} of {columns.dtype}"
         raise InputError(f"{given}: give arrays of one library in double precision.", arrays=given)
-    if most not in (1, 2):
-        raise InputError(f"most={most!r}: batches have at most 1 or 2 sources; PointSources takes more.", most=most)
+    if max_sources not in (1, 2):
+        raise InputError(
+            f"max_sources={max_sources!r}: batches have at most 1 or 2 sources; PointSources takes more.",
+            max_sources=max_sources,
+        )
     white = columns * (strength / sigma)
     overlap = white.T @ white
     largest = float(library.amax(overlap))
@@ -71,7 +74,7 @@ def batch_posterior(
     empty = library.exp(-top)
     weights = [empty, library.sum(one, axis=1, keepdims=True)]  # relative to exp(top)
     places = one
-    if most == 2:
+    if max_sources == 2:
         two = one * (one @ library.exp(-overlap))
         # two sources are relative to exp(2 top): bring both to the larger scale
         weights = [empty * empty, empty * weights[1], library.sum(two, axis=1, keepdims=True)]

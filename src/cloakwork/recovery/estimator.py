@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class FrameSolution:
-    """The posterior of point sources given one frame: a map (n,), counts (most + 1,), and expected sources (n,)."""
+    """The posterior of point sources given one frame: a map (n,), the counts, and expected sources (n,)."""
 
     map: FloatArray
     status: Status
@@ -50,7 +50,7 @@ class FrameSolution:
 class Solution:
     """Arrays over frames: maps (frames, n), and the status, gap, violation and radius of each.
 
-    Some estimators add the sources and the fit of each frame, the probabilities of the counts (frames, most + 1), the
+    Some estimators add the sources and the fit of each frame, the probabilities of the counts (frames, counts), the
     expected number of sources at each place (frames, n), and a starting point for the next frame (`last`).
     """
 
@@ -66,8 +66,8 @@ class Solution:
     last: object = None
 
     @classmethod
-    def of_frames(cls, frames: Sequence[FrameSolution], places: int, most: int, last: object) -> "Solution":
-        """The solution of frames with up to `most` point sources, which have no radius."""
+    def of_frames(cls, frames: Sequence[FrameSolution], places: int, max_sources: int, last: object) -> "Solution":
+        """The solution of frames with up to `max_sources` point sources, which have no radius."""
         number = len(frames)
         return cls(
             maps=np.array([frame.map for frame in frames]).reshape(number, places),
@@ -77,7 +77,7 @@ class Solution:
             radius=np.full(number, np.nan),
             sources=tuple(frame.sources for frame in frames),
             fits=tuple(frame.fit for frame in frames),
-            counts=np.array([frame.counts for frame in frames]).reshape(number, most + 1),
+            counts=np.array([frame.counts for frame in frames]).reshape(number, max_sources + 1),
             intensity=np.array([frame.intensity for frame in frames]).reshape(number, places),
             last=last,
         )

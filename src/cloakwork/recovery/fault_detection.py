@@ -88,7 +88,7 @@ class FaultDetector:
 
     >>> from cloakwork.physics import HeatLine, sources
     >>> line = HeatLine(n=50, m=10, T=0.01)
-    >>> tracker, readings = Tracker(line, sigma=0.3, most=1), line.apply(sources(line, [0.3]))
+    >>> tracker, readings = Tracker(line, sigma=0.3, max_sources=1), line.apply(sources(line, [0.3]))
     >>> detector = FaultDetector(tracker, period=60.0)
     >>> readings[7] -= 1.0
     >>> for minute in range(10):

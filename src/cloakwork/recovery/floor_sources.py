@@ -18,9 +18,11 @@ from cloakwork.recovery.vicinity import expected_map
 MAX_SOURCES = 12  # whose places are all compared with each other
 
 
-def samples_locally(physics: Physics, most: int = 1) -> bool:
-    """Whether up to `most` sources are sampled by local moves: in a steady field, many sources or a large floor."""
-    return isinstance(physics, FloorPlan) and (physics.local is not None or (most > MAX_SOURCES and not physics.pulse))
+def samples_locally(physics: Physics, max_sources: int = 1) -> bool:
+    """Whether up to `max_sources` are sampled by local moves: in a steady field, many sources or a large floor."""
+    return isinstance(physics, FloorPlan) and (
+        physics.local is not None or (max_sources > MAX_SOURCES and not physics.pulse)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +35,13 @@ class FloorStart:
 
 def checked_field(problem: Problem, prior: Prior) -> FloorField:
     """The field of a floor; refuses what only few sources on smaller floors allow, and those."""
-    if not samples_locally(problem.physics, prior.most):
+    if not samples_locally(problem.physics, prior.max_sources):
         raise InputError(
             f"this is no large floor, or more than {MAX_SOURCES} sources, with a steady field: use `Tracker`.",
             sensors=problem.physics.sensors,
             places=problem.physics.places,
         )
-    if not prior.known or problem.offsets is not None or prior.least > 0:
+    if not prior.known or problem.offsets is not None or prior.min_sources > 0:
         raise InputError(
             f"unknown strengths, drift and a least number of sources need at most {MAX_SOURCES} sources and 3,000,000 "
             "entries of sensors times places. Give one strength and no drift, or fewer sources, cells or sensors.",
@@ -53,7 +55,7 @@ def solve_floor(
     problem: Problem,
     readings: FloatArray,
     prior: Prior,
-    level: float,
+    confidence: float,
     seed: int,
     progress: Progress | None,
     after: object,
@@ -61,21 +63,21 @@ def solve_floor(
     """Recover frames (frames, m) of a large floor, each alone; the chains start from the frame before."""
     field = checked_field(problem, prior)
     plan, motion, frames = field.plan, FloorMotion(Motion.still(), field.plan), len(readings)
-    expected = FloorPrior.after(FloorBelief.before(plan, prior.most / 2, 1.0), motion, None, prior.most)
+    expected = FloorPrior.after(FloorBelief.before(plan, prior.max_sources / 2, 1.0), motion, None, prior.max_sources)
     kept = after if isinstance(after, FloorStart) and after.plan is plan else None
     found, none = [], np.zeros(0, dtype=np.int64)
     for frame, values in enumerate(readings):
         states = () if kept is None else tuple((none, places) for places in kept.places)
-        draws = field.draw(values, expected, states, prior.most, [seed, frame])
+        draws = field.draw(values, expected, states, prior.max_sources, [seed, frame])
         belief = draws.updated(expected, motion)
         kept = FloorStart(plan, tuple(places for _, places in draws.states))
         listed = sorted(belief.tracks, key=lambda track: -track.probability)
-        sources = tuple(track.source(plan, prior.low, level) for track in listed)
+        sources = tuple(track.source(plan, prior.low, confidence) for track in listed)
         far = [apart(draws.others[:, track.cells], plan.space.places[track.cells]) for track in belief.tracks]
         status, gap = Status.SAMPLED if sources else Status.NOBODY, float(np.mean(far)) if far else 0.0
         intensity, fit = draws.others.mean(axis=0), draws.misfit.fit()
         weights = expected_map(sources, plan.places)
-        found.append(FrameSolution(weights, status, gap, sources, fit, draws.counts(prior.most), intensity))
+        found.append(FrameSolution(weights, status, gap, sources, fit, draws.counts(prior.max_sources), intensity))
         if progress is not None:
             progress(frame + 1, frames)
-    return Solution.of_frames(found, plan.places, prior.most, kept)
+    return Solution.of_frames(found, plan.places, prior.max_sources, kept)

@@ -18,7 +18,7 @@ from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import resolve_problem
-from cloakwork.recovery.track_list import EXISTS, Track, Tracked
+from cloakwork.recovery.track_list import EXISTS, FrameEstimate, Track
 from cloakwork.recovery.tracker import checked_readings, checked_time
 from cloakwork.recovery.vicinity import Source, expected_map
 
@@ -36,9 +36,9 @@ class FloorTracker:
         How sources move: by default `Motion()`, which fits people.
     strength
         The weight of a source, in units of the physics.
-    most
+    max_sources
         Largest number of sources at one time.
-    level
+    confidence
         The probability with which a vicinity holds its source.
     sigma
         With a floor plan: the noise of each reading.
@@ -65,24 +65,26 @@ class FloorTracker:
         *,
         motion: Motion | None = None,
         strength: float = 1.0,
-        most: int = 100,
-        level: float = 0.9,
+        max_sources: int = 100,
+        confidence: float = 0.9,
         sigma: ArrayLike | None = None,
         seed: int = 0,
         drift: Drift | Nuisance | None = None,
     ) -> None:
-        prior = PointSources(strength, most=count("most", most), level=level).prior
+        prior = PointSources(strength, max_sources=count("max_sources", max_sources), confidence=confidence).prior
         self.field = checked_field(resolve_problem(model, sigma, drift), prior)
         self.motion = FloorMotion(motion or Motion(), self.field.plan)
-        self.most, self.level, self.seed = most, level, seed
-        self.settled: tuple[Tracked, ...] = ()  # a moment is never judged again
-        often = self.motion.motion.present / (self.motion.motion.present + self.motion.motion.absent)
-        self._before = self.belief = FloorBelief.before(self.field.plan, often * most, self.motion.motion.sitting)
+        self.max_sources, self.confidence, self.seed = max_sources, confidence, seed
+        self.settled: tuple[FrameEstimate, ...] = ()  # a moment is never judged again
+        often = self.motion.motion.present_share
+        self._before = self.belief = FloorBelief.before(
+            self.field.plan, often * max_sources, self.motion.motion.sitting
+        )
         self._times: tuple[float | None, float | None] = (None, None)  # of the frame before the last, and of the last
         self._tracks: dict[int, Track] = {}
         self._last_label, self._steps = 0, 0
 
-    def step(self, readings: ArrayLike, time: float, *, again: bool = False) -> Tracked:
+    def step(self, readings: ArrayLike, time: float, *, again: bool = False) -> FrameEstimate:
         """Take the readings of one frame and return what is known now.
 
         `readings` are in the unit of the physics, with NaN for missing sensors; `time` is in seconds and must be later
@@ -99,7 +101,7 @@ class FloorTracker:
             self._before, self._times = self.belief, (last, time)
         earlier = self._times[0]
         seconds = None if earlier is None else time - earlier
-        prior = FloorPrior.after(self._before, self.motion, seconds, self.most)
+        prior = FloorPrior.after(self._before, self.motion, seconds, self.max_sources)
         draws, fit = self._drawn(values, prior)
         self._steps += 1
         self.belief = draws.updated(prior, self.motion)
@@ -128,26 +130,26 @@ class FloorTracker:
         """Draw the sources of a frame; one that does not fit is drawn again, without a sensor or with more noise."""
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
         states, seed = self._before.states, [self.seed, self._steps]
-        draws = self.field.draw(values, prior, states, self.most, seed, aside=missing)
+        draws = self.field.draw(values, prior, states, self.max_sources, seed, aside=missing)
         misfit, fit = draws.misfit, draws.misfit.fit()
         if misfit.p_value >= DOUBTFUL:
             return draws, fit
         aside, inflation = misfit.remedy(missing)
-        again = self.field.draw(values, prior, states, self.most, seed, aside=aside, inflation=inflation)
+        again = self.field.draw(values, prior, states, self.max_sources, seed, aside=aside, inflation=inflation)
         return again, replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
 
-    def _summary(self, time: float, prior: FloorPrior, draws: FloorDraws, fit: Fit) -> Tracked:
+    def _summary(self, time: float, prior: FloorPrior, draws: FloorDraws, fit: Fit) -> FrameEstimate:
         plan, known = self.field.plan, self._labelled(time)
         tracks = self.belief.tracks
         listed = sorted((track for track in tracks if track.probability >= EXISTS), key=lambda t: -t.probability)
         sources = tuple(known[track.label] for track in listed)
         kept = {track.label: k for k, track in enumerate(prior.tracks) if track.label}
         apart = [draws.apart(prior, kept[track.label], plan) for track in listed if track.label in kept]
-        return Tracked(
+        return FrameEstimate(
             time=time,
             map=expected_map(sources, plan.places),
             intensity=self.belief.intensity(),
-            counts=draws.counts(self.most),
+            counts=draws.counts(self.max_sources),
             sources=sources,
             labels=tuple(track.label for track in listed),
             tracks=tuple(self._tracks.values()),
@@ -170,10 +172,10 @@ class FloorTracker:
                 tracks[number] = replace(track, label=self._last_label)
             label = tracks[number].label
             if label:
-                sources[label] = source = track.source(plan, self.field.strength, self.level)
+                sources[label] = source = track.source(plan, self.field.strength, self.confidence)
                 past = self._tracks.get(label, Track(label, time, (), (), (), 1.0, 1.0))
                 now = past.at(time, source.place, source.at, track.probability)
-                going[label] = replace(now, same=past.same * (1 - track.jumped))
+                going[label] = replace(now, identity_probability=past.identity_probability * (1 - track.jumped))
         self._tracks = going
         self.belief = replace(self.belief, tracks=tuple(tracks))
         return sources

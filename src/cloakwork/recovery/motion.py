@@ -25,39 +25,39 @@ class Motion:
     """How sources move; times in seconds, distances in the unit of the space, along paths that no wall cuts.
 
     A source sits or walks. In an interval of t seconds, a sitting source begins to walk with probability
-    1 - exp(-t/stay), and a walking source sits down with probability 1 - exp(-t/walk), but at most 0.3: someone who has
-    just moved often moves again soon, however long the interval. A walk to a place at distance d has a weight of
-    exp(-d / (speed t)), up to six times as far as at that speed. A source that is there disappears at a rate of
-    1/present, and one that is not appears at a rate of 1/absent.
+    1 - exp(-t / mean_sit_s), and a walking source sits down with probability 1 - exp(-t / mean_walk_s), but at most
+    0.3: someone who has just moved often moves again soon, however long the interval. A walk to a place at distance d
+    has a weight of exp(-d / (speed t)), up to six times as far as at that speed. A source that is there disappears at
+    a rate of 1 / mean_present_s, and one that is not appears at a rate of 1 / mean_absent_s.
 
     Parameters
     ----------
-    stay
-        How long a source usually sits, in seconds; infinite for sources that never move.
-    walk
-        How long it usually walks, in seconds.
+    mean_sit_s
+        How long a source sits on average, in seconds; infinite for sources that never move.
+    mean_walk_s
+        How long it walks, in seconds.
     speed
         How fast it walks, straight on, in units of the space per second.
-    present
-        How long a source is usually there, in seconds.
-    absent
+    mean_present_s
+        How long a source is there, in seconds.
+    mean_absent_s
         How long one that has gone takes to return, in seconds, for each of the sources that there can be.
     entrances
         Positions or labels of the places where sources come and go; None for anywhere.
 
-    >>> Motion.still().stay
+    >>> Motion.still().mean_sit_s
     inf
     """
 
-    stay: float = 600.0
-    walk: float = 10.0
+    mean_sit_s: float = 600.0
+    mean_walk_s: float = 10.0
     speed: float = 0.7
-    present: float = 2 * HOUR
-    absent: float = 2 * HOUR
+    mean_present_s: float = 2 * HOUR
+    mean_absent_s: float = 2 * HOUR
     entrances: tuple[object, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("stay", "walk", "speed", "present", "absent"):
+        for name in ("mean_sit_s", "mean_walk_s", "speed", "mean_present_s", "mean_absent_s"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
                 raise InputError(f"{name}={value!r}: give a number above 0.", **{name: value})
@@ -65,18 +65,23 @@ class Motion:
             raise InputError("entrances is empty: give at least one place, or None for anywhere.", entrances=())
 
     @classmethod
-    def still(cls, *, present: float = 24 * HOUR, absent: float = 24 * HOUR) -> "Motion":
+    def still(cls, *, mean_present_s: float = 24 * HOUR, mean_absent_s: float = 24 * HOUR) -> "Motion":
         """Sources that appear and disappear but never move, such as leaks and machines."""
-        return cls(stay=math.inf, present=present, absent=absent)
+        return cls(mean_sit_s=math.inf, mean_present_s=mean_present_s, mean_absent_s=mean_absent_s)
 
     @property
     def sitting(self) -> float:
         """The share of sources that sit, before any reading."""
-        return 1.0 if math.isinf(self.stay) else self.stay / (self.stay + self.walk)
+        return 1.0 if math.isinf(self.mean_sit_s) else self.mean_sit_s / (self.mean_sit_s + self.mean_walk_s)
+
+    @property
+    def present_share(self) -> float:
+        """The share of sources that are there, before any reading."""
+        return self.mean_present_s / (self.mean_present_s + self.mean_absent_s)
 
     def walk_length(self, seconds: float, spacing: float) -> float:
         """How far a walk usually leads in an interval, at least the distance between neighbouring places."""
-        return spacing if math.isinf(self.stay) else max(self.speed * seconds, spacing)
+        return spacing if math.isinf(self.mean_sit_s) else max(self.speed * seconds, spacing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,13 +151,13 @@ def transitions_between(
     """The transitions of an interval on given patches, over which a walk of `length` leads as far as `reach` says."""
     n = len(patch)
     near = np.ones(n, dtype=bool) if doors is None else doors <= max(length, float(doors.min()))
-    often = motion.present / (motion.present + motion.absent)
-    changed = -math.expm1(-seconds * (1 / motion.present + 1 / motion.absent))
+    often = motion.present_share
+    changed = -math.expm1(-seconds * (1 / motion.mean_present_s + 1 / motion.mean_absent_s))
     return Transitions(
         patch=patch,
         reach=reach,
-        begin=-math.expm1(-seconds / motion.stay),
-        settle=1.0 if math.isinf(motion.stay) else min(SETTLES, -math.expm1(-seconds / motion.walk)),
+        begin=-math.expm1(-seconds / motion.mean_sit_s),
+        settle=1.0 if math.isinf(motion.mean_sit_s) else min(SETTLES, -math.expm1(-seconds / motion.mean_walk_s)),
         # as many leave as without entrances, but only there
         leave=np.where(near, min(1.0, (1 - often) * changed * n / near.sum()), 0).astype(np.float32),
         arrive=(near / near.sum()).astype(np.float32),

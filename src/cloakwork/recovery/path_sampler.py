@@ -90,7 +90,7 @@ class PathSampler:
     factors: list[Beliefs] = field(init=False)
 
     def __post_init__(self) -> None:
-        most = self.prior.most  # before the first frame, any number of sources is as likely as any other
+        most = self.prior.max_sources  # before the first frame, any number of sources is as likely as any other
         self.odds = np.array([math.comb(most, k) / math.comb(most, k + 1) for k in range(most)])
         self.states = np.full((self.chains, len(self.odds), 0), self.absent, dtype=np.int64)
         self.tracks = np.empty((*self.states.shape[:2], 0), dtype=np.int64)

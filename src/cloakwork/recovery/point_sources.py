@@ -35,10 +35,10 @@ class PointSources(Estimator):
         One number if the weight of every source is known, a pair (low, high) if each has its own weight in between, or
         None if all have the same unknown weight up to 1. Weights are in units of the physics: 1 is the strongest source
         that the cloak protects.
-    least, most
+    min_sources, max_sources
         Smallest and largest number of sources. The prior is uniform over these counts, with independent uniform places
         and strengths.
-    level
+    confidence
         The probability with which a vicinity holds its source.
     seed
         Seed of the random numbers; the same batch of readings gives the same result.
@@ -48,8 +48,8 @@ class PointSources(Estimator):
     With known strengths and few placements, all are weighed: a count is left out only if its distance from the readings
     proves it e^-30 times less likely than another. Otherwise two independent reversible-jump chains sample the
     posterior. On a line the map has the least expected earth mover distance (the place-wise median of the cumulative
-    maps). One half of the draws gives the shape of the vicinities, the other half their size: they hold a share `level`
-    of it, where sources missing from the list count as not held.
+    maps). One half of the draws gives the shape of the vicinities, the other half their size: they hold a share
+    `confidence` of it, where sources missing from the list count as not held.
 
     A sensor that no placement explains is set aside, and the noise is widened if the rest still does not fit: see
     `Fit`.
@@ -64,36 +64,44 @@ class PointSources(Estimator):
     """
 
     strength: float | tuple[float, float] | None = 1.0
-    most: int = 4
-    least: int = 0
-    level: float = 0.9
+    max_sources: int = 4
+    min_sources: int = 0
+    confidence: float = 0.9
     seed: int = 0
 
     def __post_init__(self) -> None:
-        count("most", self.most)
-        if self.most > MAX_ON_FLOORS:
-            raise InputError(f"most={self.most}: give at most {MAX_ON_FLOORS:,} sources.", most=self.most)
-        if not (isinstance(self.least, int) and 0 <= self.least <= self.most):
-            raise InputError(f"least={self.least!r}: give a whole number from 0 to most={self.most}.", least=self.least)
-        if not 0 < self.level < 1:
-            raise InputError(f"level={self.level}: give a number between 0 and 1; 0.9 is usual.", level=self.level)
+        count("max_sources", self.max_sources)
+        if self.max_sources > MAX_ON_FLOORS:
+            raise InputError(
+                f"max_sources={self.max_sources}: give at most {MAX_ON_FLOORS:,} sources.", max_sources=self.max_sources
+            )
+        if not (isinstance(self.min_sources, int) and 0 <= self.min_sources <= self.max_sources):
+            raise InputError(
+                f"min_sources={self.min_sources!r}: give a whole number from 0 to max_sources={self.max_sources}.",
+                min_sources=self.min_sources,
+            )
+        if not 0 < self.confidence < 1:
+            raise InputError(
+                f"confidence={self.confidence}: give a number between 0 and 1; 0.9 is usual.",
+                confidence=self.confidence,
+            )
         _interval(self.strength)
 
     @property
     def prior(self) -> Prior:
         """The prior over sources."""
         low, high = _interval(self.strength)
-        return Prior(low, high, self.strength is None, self.least, self.most)
+        return Prior(low, high, self.strength is None, self.min_sources, self.max_sources)
 
     def solve(
         self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
     ) -> Solution:
-        if samples_locally(problem.physics, self.most):
-            return solve_floor(problem, readings, self.prior, self.level, self.seed, progress, after)
-        if self.most > MAX_SOURCES:
+        if samples_locally(problem.physics, self.max_sources):
+            return solve_floor(problem, readings, self.prior, self.confidence, self.seed, progress, after)
+        if self.max_sources > MAX_SOURCES:
             raise InputError(
-                f"most={self.most}: give at most {MAX_SOURCES} sources, except in a steady field on a floor.",
-                most=self.most,
+                f"max_sources={self.max_sources}: give at most {MAX_SOURCES}, except in a steady field on a floor.",
+                max_sources=self.max_sources,
             )
         if not problem.physics.explicit and isinstance(problem.physics, Graph):
             return self._on_a_network(problem, readings, progress)
@@ -112,16 +120,16 @@ class PointSources(Estimator):
             waiting = {trouble: np.array(which) for trouble, which in again.items()}
         found = [outcomes[k].solution for k in range(frames)]
         last = outcomes[frames - 1].kept if frames else None
-        return Solution.of_frames(found, problem.physics.places, self.most, last)
+        return Solution.of_frames(found, problem.physics.places, self.max_sources, last)
 
     def _on_a_network(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
-        model = NetworkSources.of(problem, self.strength, self.least, self.most, self.level)
+        model = NetworkSources.of(problem, self.strength, self.min_sources, self.max_sources, self.confidence)
         found = []
         for frame, reading in enumerate(readings):
             found.append(model.solve(reading, np.random.default_rng([self.seed, frame])))
             if progress is not None:
                 progress(frame + 1, len(readings))
-        return Solution.of_frames(found, problem.physics.places, self.most, None)
+        return Solution.of_frames(found, problem.physics.places, self.max_sources, None)
 
 
 @dataclass(frozen=True)
@@ -189,7 +197,7 @@ class _Model:
                 result = posterior(self.lattice, own, self.estimator.prior, rng, before)
                 misfit, last = self._misfit(result.draws, readings[frame]), outcomes.get(frame)
                 fit = self.trouble.fit(misfit, None if last is None else last.solution.fit)
-                solution = summarise(result, self.lattice, self.estimator.level, fit)
+                solution = summarise(result, self.lattice, self.estimator.confidence, fit)
                 before = PreviousFrame(self.lattice, result.draws)
                 outcomes[frame] = _Outcome(solution, misfit, before)
             return int(piece.stop - piece.start)

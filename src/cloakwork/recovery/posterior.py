@@ -58,24 +58,24 @@ def posterior(
 
     One of the two chains may continue from `before`, the frame before.
     """
-    draws = Draws.empty(DRAWS, prior.most)
+    draws = Draws.empty(DRAWS, prior.max_sources)
     square = float(data @ data)
     if prior.known and len(lattice.coarse) <= MAX_ENUMERATED and square < LARGEST_SQUARE:
-        counts = np.zeros(prior.most + 1)
+        counts = np.zeros(prior.max_sources + 1)
         seen, gram = prior.low * (lattice.coarse @ data), lattice.gram(prior.low)
         terms = (seen, seen - np.diag(gram) / 2, gram, square)
-        left_out = enumerate_placements(terms, prior.least, AFFORDABLE, 0.5, counts, draws.at)
+        left_out = enumerate_placements(terms, prior.min_sources, AFFORDABLE, 0.5, counts, draws.at)
         if math.isfinite(left_out):
             draws.at[:] = np.concatenate([draws.at[0::2], draws.at[1::2]])
             draws.counts[:] = (draws.at >= 0).sum(axis=1)
             settle(lattice.arrays, data, prior.low, SETTLED, rng, draws.arrays)
             return Posterior(draws, counts, left_out)
     sample(lattice, data, prior, rng, before, draws)
-    return Posterior(draws, np.bincount(draws.counts, minlength=prior.most + 1) / DRAWS, math.nan)
+    return Posterior(draws, np.bincount(draws.counts, minlength=prior.max_sources + 1) / DRAWS, math.nan)
 
 
-def summarise(result: Posterior, lattice: Lattice, level: float, fit: Fit) -> FrameSolution:
-    """Compute the map, intensity and sources, with vicinities that hold a share `level` of all expected sources."""
+def summarise(result: Posterior, lattice: Lattice, confidence: float, fit: Fit) -> FrameSolution:
+    """Compute the map, intensity and sources, with vicinities that hold a share `confidence` of those expected."""
     draws, n = result.draws, len(lattice.space)
     intensity = np.bincount(lattice.place[draws.at[draws.present]], minlength=n) / len(draws.counts)
     listed = result.listed()
@@ -85,7 +85,7 @@ def summarise(result: Posterior, lattice: Lattice, level: float, fit: Fit) -> Fr
     labels = np.empty(draws.at.shape, dtype=np.int64)
     centre(lattice.metric, centres, draws.at, draws.counts, labels)
     held = float(np.minimum(np.arange(len(result.counts)), listed) @ result.counts)
-    share = min(1.0, level * result.expected / max(held, 1e-300))
+    share = min(1.0, confidence * result.expected / max(held, 1e-300))
     sources = tuple(_source(j, centres[j], labels, draws, lattice, share) for j in range(listed))
     return FrameSolution(
         map=_map(draws, centres, labels, lattice),

@@ -23,13 +23,13 @@ DISAGREE = 0.2  # on the probability of a count
 
 @dataclass(frozen=True)
 class Prior:
-    """The prior: counts uniform from `least` to `most`, strengths uniform in [low, high], maybe `shared` by all."""
+    """The prior: uniform counts between two bounds, strengths uniform in [low, high], maybe `shared` by all."""
 
     low: float
     high: float
     shared: bool
-    least: int
-    most: int
+    min_sources: int
+    max_sources: int
 
     @property
     def known(self) -> bool:
@@ -39,7 +39,7 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Equally likely sets of sources: candidates and strengths (draws, most), counts and squared misfits (draws,)."""
+    """Equally likely sets of sources: candidates and strengths (draws, slots), counts and squared misfits (draws,)."""
 
     at: IntArray
     strength: FloatArray
@@ -47,10 +47,10 @@ class Draws:
     misfit: FloatArray
 
     @classmethod
-    def empty(cls, number: int, most: int) -> "Draws":
+    def empty(cls, number: int, max_sources: int) -> "Draws":
         """Allocate draws."""
-        at = np.zeros((number, most), dtype=np.int64)
-        return cls(at, np.zeros((number, most)), np.zeros(number, dtype=np.int64), np.zeros(number))
+        at = np.zeros((number, max_sources), dtype=np.int64)
+        return cls(at, np.zeros((number, max_sources)), np.zeros(number, dtype=np.int64), np.zeros(number))
 
     def half(self, second: int) -> "Draws":
         """The first (0) or second (1) half: one chain, or every other draw at evenly spaced quantiles."""
@@ -64,7 +64,7 @@ class Draws:
 
     @property
     def present(self) -> Any:
-        """Which entries hold a source, shape (draws, most)."""
+        """Which entries hold a source, shape (draws, slots)."""
         return np.arange(self.at.shape[1]) < self.counts[:, None]
 
     @property
@@ -102,12 +102,14 @@ class _Sampler:
     def run(self, state: _State, into: Draws, before: int, factor: int = 1) -> None:
         """Continue from a state for `before` sweeps, then fill `into`."""
         prior, lattice = self.prior, self.lattice
-        if len(state.at) != prior.most or state.at.min() < 0 or state.at.max() >= len(lattice.fine):
+        if len(state.at) != prior.max_sources or state.at.min() < 0 or state.at.max() >= len(lattice.fine):
             raise IndexError("the state belongs to another lattice")  # compiled loops do not check
         sweeps = factor * min(SWEEPS, max(2, SWEEPS * QUICK // max(1, lattice.coarse.size)))
         terms, arrays = (prior.low, prior.high, prior.shared), lattice.arrays
         sources = (state.at, state.strength, state.k)
-        state.k = run_chain(arrays, self.data, terms, prior.least, (before, sweeps), self.rng, *sources, into.arrays)
+        state.k = run_chain(
+            arrays, self.data, terms, prior.min_sources, (before, sweeps), self.rng, *sources, into.arrays
+        )
 
     def annealed(self) -> _State:
         """A first state; with very little noise, the best of several."""
@@ -117,13 +119,13 @@ class _Sampler:
     def _cooled(self) -> _State:
         """Anneal over decreasing noise: with little noise alone, a chain would stay where it began."""
         prior, lattice = self.prior, self.lattice
-        at = self.rng.integers(0, len(lattice.warmer[0].fine), prior.most)
-        state = _State(at, np.full(prior.most, (prior.low + prior.high) / 2), prior.least)
+        at = self.rng.integers(0, len(lattice.warmer[0].fine), prior.max_sources)
+        state = _State(at, np.full(prior.max_sources, (prior.low + prior.high) / 2), prior.min_sources)
         for warm, cooler in pairwise([*lattice.warmer, lattice]):
             data = self.data * (lattice.heat / warm.heat)
-            _Sampler(warm, data, prior, self.rng).run(state, Draws.empty(1, prior.most), WARM)
+            _Sampler(warm, data, prior, self.rng).run(state, Draws.empty(1, prior.max_sources), WARM)
             state.at = warm.nearest(state.at, cooler)
-        self.run(state, Draws.empty(1, prior.most), WARM)
+        self.run(state, Draws.empty(1, prior.max_sources), WARM)
         return state
 
     def badness(self, state: _State) -> float:
@@ -140,14 +142,14 @@ class _Sampler:
         prior, lattice = self.prior, self.lattice
         if kept.lattice.space is not lattice.space:
             return None
-        k = min(int(kept.draws.counts[-1]), prior.most)
-        at = self.rng.integers(0, len(lattice.fine), prior.most)
+        k = min(int(kept.draws.counts[-1]), prior.max_sources)
+        at = self.rng.integers(0, len(lattice.fine), prior.max_sources)
         at[:k] = kept.lattice.nearest(kept.draws.at[-1, :k], lattice)
-        strength = np.full(prior.most, (prior.low + prior.high) / 2)
+        strength = np.full(prior.max_sources, (prior.low + prior.high) / 2)
         strength[:k] = np.clip(kept.draws.strength[-1, :k], prior.low, prior.high)
         if prior.shared and k:
             strength[:] = strength[:k].mean()
-        return _State(at, strength, max(k, prior.least))
+        return _State(at, strength, max(k, prior.min_sources))
 
 
 def sample(
@@ -172,5 +174,5 @@ def sample(
 
 
 def _disagreement(draws: Draws, prior: Prior) -> float:
-    shares = [np.bincount(draws.half(half).counts, minlength=prior.most + 1) for half in range(2)]
+    shares = [np.bincount(draws.half(half).counts, minlength=prior.max_sources + 1) for half in range(2)]
     return float(np.abs(shares[0] - shares[1]).max()) / (len(draws.counts) // 2)

@@ -15,7 +15,7 @@ from cloakwork.recovery.goodness_of_fit import Fit
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.path_sampler import WeighedFrame
 from cloakwork.recovery.problem import CloakLike
-from cloakwork.recovery.track_list import Tally, Track, Tracked, TrackList
+from cloakwork.recovery.track_list import FrameEstimate, Tally, Track, TrackList
 from cloakwork.recovery.tracker import STARTING, Tracker
 
 SETTLING = 4  # sweeps over all frames before any counts
@@ -24,17 +24,17 @@ SWEEPS = 16  # that count
 
 
 @dataclass(frozen=True, eq=False)
-class Tracking:
+class TrackHistory:
     """The whole past, smoothed: each moment given all readings, before and after it.
 
     >>> from cloakwork.physics import HeatLine, sources
     >>> line = HeatLine(n=50, m=25, T=0.05)
-    >>> past = track([line.apply(sources(line, [0.3]))] * 3, line, sigma=0.5, times=[0, 60, 120], most=2)
+    >>> past = track([line.apply(sources(line, [0.3]))] * 3, line, sigma=0.5, times=[0, 60, 120], max_sources=2)
     >>> past, [round(float(at), 1) for at in past.tracks[0].positions]
-    (<Tracking of 3 moments, times 0 to 120, tracks: 1>, [0.3, 0.3, 0.3])
+    (<TrackHistory of 3 moments, times 0 to 120, tracks: 1>, [0.3, 0.3, 0.3])
     """
 
-    moments: tuple[Tracked, ...]
+    moments: tuple[FrameEstimate, ...]
 
     @property
     def tracks(self) -> tuple[Track, ...]:
@@ -58,7 +58,7 @@ class Tracking:
 
     def __repr__(self) -> str:
         times = f", times {self.moments[0].time:.14g} to {self.moments[-1].time:.14g}" if self.moments else ""
-        return f"<Tracking of {len(self)} moments{times}, tracks: {len(self.tracks)}>"
+        return f"<TrackHistory of {len(self)} moments{times}, tracks: {len(self.tracks)}>"
 
 
 def track(
@@ -68,13 +68,13 @@ def track(
     times: ArrayLike,
     motion: Motion | None = None,
     strength: float | tuple[float, float] | None = 1.0,
-    most: int = 4,
-    level: float = 0.9,
+    max_sources: int = 4,
+    confidence: float = 0.9,
     sigma: ArrayLike | None = None,
     seed: int = 0,
     drift: Drift | Nuisance | None = None,
     progress: Progress | None = None,
-) -> Tracking:
+) -> TrackHistory:
     """Follow sources through frames (frames, m) of given times, each moment judged from all frames.
 
     The parameters are those of `Tracker`; `progress` is called with (steps done, steps in total).
@@ -82,12 +82,19 @@ def track(
     >>> from cloakwork.physics import HeatLine, sources
     >>> line = HeatLine(n=50, m=25, T=0.05)
     >>> frames = [line.apply(sources(line, [0.3]))] * 4
-    >>> past = track(frames, line, sigma=0.5, times=[0, 60, 120, 180], most=2)
+    >>> past = track(frames, line, sigma=0.5, times=[0, 60, 120, 180], max_sources=2)
     >>> len(past), [round(source.at, 1) for source in past.moments[0].sources]
     (4, [0.3])
     """
     tracker = Tracker(
-        model, motion=motion, strength=strength, most=most, level=level, sigma=sigma, seed=seed, drift=drift
+        model,
+        motion=motion,
+        strength=strength,
+        max_sources=max_sources,
+        confidence=confidence,
+        sigma=sigma,
+        seed=seed,
+        drift=drift,
     )
     readings = np.atleast_2d(np.asarray(frames, dtype=np.float64))
     moments = np.ravel(np.asarray(times, dtype=np.float64))
@@ -99,7 +106,9 @@ def track(
     return smooth(tracker, [(readings[k], float(moments[k])) for k in order], progress)
 
 
-def smooth(tracker: Tracker, frames: Sequence[tuple[FloatArray, float]], progress: Progress | None = None) -> Tracking:
+def smooth(
+    tracker: Tracker, frames: Sequence[tuple[FloatArray, float]], progress: Progress | None = None
+) -> TrackHistory:
     """Let a new tracker take frames in the order of their times, and judge each moment from all of them."""
     shown = progress or (lambda *_: None)
     total = len(frames) + SETTLING + FINDING + SWEEPS
@@ -114,7 +123,7 @@ def smooth(tracker: Tracker, frames: Sequence[tuple[FloatArray, float]], progres
     for sweep in range(SETTLING + FINDING + SWEEPS):
         paths.sweep(sweep)
         shown(len(fits) + sweep + 1, total)
-    return Tracking(tuple(paths.moments(fits)))
+    return TrackHistory(tuple(paths.moments(fits)))
 
 
 class _Paths:
@@ -124,7 +133,7 @@ class _Paths:
     """
 
     def __init__(self, tracker: Tracker, past: Sequence[tuple[WeighedFrame, IntArray]]) -> None:
-        self.sampler, self.observer, self.level = tracker.sampler, tracker.observer, tracker.level
+        self.sampler, self.observer, self.confidence = tracker.sampler, tracker.observer, tracker.confidence
         sampler = self.sampler
         sampler.begin()
         sampler.frames = [frame for frame, _ in past]
@@ -175,9 +184,9 @@ class _Paths:
         self.orders.append(np.array(orders))
         return orders
 
-    def moments(self, fits: Sequence[Fit]) -> Iterator[Tracked]:
+    def moments(self, fits: Sequence[Fit]) -> Iterator[FrameEstimate]:
         """The moments, in order of time."""
-        frames, tracks = self.sampler.frames, TrackList(self.observer, self.sampler.slots, self.level)
+        frames, tracks = self.sampler.frames, TrackList(self.observer, self.sampler.slots, self.confidence)
         there, orders = np.concatenate(self.drawn) >= 0, np.concatenate(self.orders, axis=1)
         draws = np.arange(len(there))
         started: dict[int, tuple[IntArray, NDArray[np.bool_]]] = {}  # the slot of a track where it began, if it goes on
@@ -194,5 +203,7 @@ class _Paths:
                 unbroken &= there[draws, first, t]
                 found = there[draws, slots, t]
                 if found.any():
-                    tracks.tracks[number] = replace(track, same=float((unbroken & (first == slots))[found].mean()))
+                    tracks.tracks[number] = replace(
+                        track, identity_probability=float((unbroken & (first == slots))[found].mean())
+                    )
             yield tracks.summary(frame.time, tally, marks, fit)

@@ -26,11 +26,11 @@ class Track:
     """One source over time.
 
     `label` names it. `places` and `positions` say where it was at each of `times`: the last hundred, in the tracks of a
-    whole past all. It began at `since`. `probability` is that of its existence now, `same` that it is still the source
-    with which the track began.
+    whole past all. It began at `since`. `probability` is that of its existence now, `identity_probability` that it is
+    still the source with which the track began.
 
-    >>> Track(1, since=0.0, times=(0.0, 60.0), places=(3, 4), positions=(0.3, 0.4), probability=0.98, same=0.95)
-    Track(label=1, since=0.0, probability=0.98, same=0.95)
+    >>> Track(1, 0.0, (0.0, 60.0), (3, 4), (0.3, 0.4), probability=0.98, identity_probability=0.95)
+    Track(label=1, since=0.0, probability=0.98, identity_probability=0.95)
     """
 
     label: int
@@ -39,7 +39,7 @@ class Track:
     places: tuple[int, ...] = field(repr=False)
     positions: tuple[object, ...] = field(repr=False)
     probability: float
-    same: float
+    identity_probability: float
 
     def at(self, time: float, place: int, where: object, probability: float) -> "Track":
         """The track continued to a moment; a moment that it ends with already is replaced."""
@@ -54,7 +54,7 @@ class Track:
 
 
 @dataclass(frozen=True, eq=False)
-class Tracked:
+class FrameEstimate:
     """The sources of one moment, as far as they are known.
 
     `map` (n,) has each source at its most central place, `intensity` (n,) is the expected number of sources at each
@@ -68,7 +68,7 @@ class Tracked:
     >>> from cloakwork.physics import HeatLine, sources
     >>> from cloakwork.recovery import Tracker
     >>> line = HeatLine(n=50, m=25, T=0.05)
-    >>> now = Tracker(line, sigma=0.2, most=2).step(line.apply(sources(line, [0.3])), 60.0)
+    >>> now = Tracker(line, sigma=0.2, max_sources=2).step(line.apply(sources(line, [0.3])), 60.0)
     >>> now.anyone(range(25)) > 0.9, now.labels
     (True, (1,))
     """
@@ -98,7 +98,7 @@ class Tracked:
         return Status.FOLLOWED if self.sources else Status.NOBODY
 
     def __repr__(self) -> str:
-        return f"<Tracked>\n{self}"
+        return f"<FrameEstimate>\n{self}"
 
     def __str__(self) -> str:
         found = zip(self.labels, self.sources, strict=True)
@@ -154,7 +154,7 @@ class TrackList:
 
     observer: Observer
     slots: int
-    level: float
+    confidence: float
     last_label: int = 0
     tracks: list[Track | None] = field(init=False)
 
@@ -203,7 +203,7 @@ class TrackList:
         """Give tracks new labels."""
         self.tracks = [track and replace(track, label=names.get(track.label, track.label)) for track in self.tracks]
 
-    def summary(self, time: float, tally: Tally, marks: Marks, fit: Fit) -> Tracked:
+    def summary(self, time: float, tally: Tally, marks: Marks, fit: Fit) -> FrameEstimate:
         """Summarise a moment."""
         law, place = tally.law, self.observer.place
         n = len(self.observer.problem.physics.space)
@@ -211,7 +211,7 @@ class TrackList:
         strength = tally.strength / np.maximum(tally.sweeps * law.sum(axis=1), FOLLOWED)
         sources = tuple(self._source(law[k], float(strength[k]), int(marks.centres[k])) for k in listed)
         tracks = [self.tracks[k] for k in listed]
-        return Tracked(
+        return FrameEstimate(
             time=time,
             map=expected_map(sources, n),
             intensity=np.bincount(place, weights=law.sum(axis=0), minlength=n).astype(float),
@@ -230,12 +230,12 @@ class TrackList:
         return np.array([np.bincount(self.observer.place, weights=each, minlength=n) for each in law], dtype=np.float32)
 
     def _source(self, law: FloatArray, strength: float, at: int) -> Source:
-        """A source, with the most likely places whose probability together is nearest to the stated level."""
+        """A source, with the most likely places whose probability together is nearest to the confidence."""
         observer = self.observer
         space = observer.problem.physics.space
         by_place = np.bincount(observer.place, weights=law, minlength=len(space))
         order = np.argsort(-by_place, kind="stable")
-        nearest = np.argmin(np.abs(np.cumsum(by_place[order]) - self.level * by_place.sum()))
+        nearest = np.argmin(np.abs(np.cumsum(by_place[order]) - self.confidence * by_place.sum()))
         vicinity = np.sort(order[: int(nearest) + 1])
         inside = np.isin(observer.place, vicinity)
         place = int(observer.place[at])

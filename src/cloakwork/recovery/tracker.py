@@ -23,7 +23,7 @@ from cloakwork.recovery.path_steps import Beliefs
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import resolve_problem
-from cloakwork.recovery.track_list import FOLLOWED, Tally, Tracked, TrackList
+from cloakwork.recovery.track_list import FOLLOWED, FrameEstimate, Tally, TrackList
 
 WINDOW = 6  # frames whose paths are drawn together; what came before is a belief about each source
 BEFORE = 4  # of them, at least, up to a moment that is settled: a belief about each source alone is too sure
@@ -48,9 +48,9 @@ class Tracker:
     strength
         The weight of a source, in units of the physics: one number if known, a pair (low, high) if each source has its
         own in between, or None if all have the same unknown weight up to 1.
-    most
+    max_sources
         Largest number of sources at one time.
-    level
+    confidence
         The probability with which a vicinity holds its source.
     sigma
         With a physics: the noise of each reading.
@@ -74,7 +74,7 @@ class Tracker:
 
     >>> from cloakwork.physics import HeatLine, sources
     >>> line = HeatLine(n=50, m=25, T=0.05)
-    >>> tracker = Tracker(line, sigma=0.5, most=2)
+    >>> tracker = Tracker(line, sigma=0.5, max_sources=2)
     >>> for minute in range(5):
     ...     now = tracker.step(line.apply(sources(line, [0.3])), 60.0 * minute)
     >>> [round(source.at, 1) for source in now.sources], int(now.counts.argmax())
@@ -87,17 +87,19 @@ class Tracker:
         *,
         motion: Motion | None = None,
         strength: float | tuple[float, float] | None = 1.0,
-        most: int = 4,
-        level: float = 0.9,
+        max_sources: int = 4,
+        confidence: float = 0.9,
         sigma: ArrayLike | None = None,
         seed: int = 0,
         lag: int = 0,
         chains: int = 8,
         drift: Drift | Nuisance | None = None,
     ) -> None:
-        prior = PointSources(strength, most=most, level=level).prior
-        if most > MAX_SOURCES:
-            raise InputError(f"most={most}: a tracker follows at most {MAX_SOURCES} sources.", most=most)
+        prior = PointSources(strength, max_sources=max_sources, confidence=confidence).prior
+        if max_sources > MAX_SOURCES:
+            raise InputError(
+                f"max_sources={max_sources}: a tracker follows at most {MAX_SOURCES} sources.", max_sources=max_sources
+            )
         if not (isinstance(lag, int) and 0 <= lag <= LONGEST_LAG):
             raise InputError(f"lag={lag!r}: give a whole number of frames from 0 to {LONGEST_LAG}.", lag=lag)
         if chains not in range(2, MAX_CHAINS + 1, 2):
@@ -105,24 +107,24 @@ class Tracker:
         stated = resolve_problem(model, sigma, drift)
         self.problem = replace(stated, offsets=None)
         self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
-        self.level = level
+        self.confidence = confidence
         self.observer = observer = Observer(self.problem, prior.high)
         doors = None if self.motion.entrances is None else observer.distances_to(self.motion.entrances)
         self.moves = MotionModel(self.motion, observer.distances, observer.spacing, doors)
         law = None if stated.offsets is None else OffsetLaw.stationary(stated.offsets, chains)
         self.sampler = PathSampler(self.moves.first, chains, prior, np.random.default_rng(seed), observer.columns, law)
-        self._kinds = (TrackList(observer, most, level), TrackList(observer, most, level))
+        self._kinds = (TrackList(observer, max_sources, confidence), TrackList(observer, max_sources, confidence))
         self._list, self._settled_list = self._kinds  # of tracks as they are known at once, and later
         self._seen, self._lag = 0, lag
-        self._marks = Marks.none(most)  # of each track now
+        self._marks = Marks.none(max_sources)  # of each track now
         self._reports: list[_Report] = []  # for each frame of the window
-        self.settled: tuple[Tracked, ...] = ()
+        self.settled: tuple[FrameEstimate, ...] = ()
         self._before: float | None = None  # the time of the last frame before the window
         self.past: list[tuple[WeighedFrame, IntArray]] | None = None  # frames before the window, and their draws
         self.drawn: tuple[IntArray, FloatArray, FloatArray] | None = None
         self.distrusted: frozenset[int] = frozenset()
 
-    def step(self, readings: ArrayLike, time: float, *, again: bool = False) -> Tracked:
+    def step(self, readings: ArrayLike, time: float, *, again: bool = False) -> FrameEstimate:
         """Take the readings of one frame and return what is known now.
 
         `readings` are in the unit of the physics, with NaN for missing sensors; `time` is in seconds. A frame that
@@ -276,7 +278,7 @@ class Tracker:
             labels = np.where(labels, labels, later.labels)
         return labels
 
-    def _settle(self, index: int, tally: Tally) -> Tracked:
+    def _settle(self, index: int, tally: Tally) -> FrameEstimate:
         """Report a frame of the window as it is known from all its frames."""
         report, time = self._reports[index], self.sampler.frames[index].time
         tracks, live = self._settled_list, self._list
@@ -305,7 +307,7 @@ class Tracker:
                 unbroken = there[:, start or 0 :].all(axis=1)
                 same = (unbroken & first[chains, slots])[there[:, -1]].mean()
                 ended = 2 * unbroken.sum() < there[:, -1].sum()
-                tracks.tracks[number] = None if ended else replace(track, same=float(same))
+                tracks.tracks[number] = None if ended else replace(track, identity_probability=float(same))
         tracks.extend(times[index], marks, **known)
 
     def _first(self, kind: int, start: int, number: int) -> NDArray[np.bool_]:
@@ -313,7 +315,7 @@ class Tracker:
         order = self._reports[start].marks[kind].match(self.sampler.candidates(start), self.observer)
         return np.asarray(order[:, [number]] == np.arange(self.sampler.slots))
 
-    def _finished(self, swept: "_Swept") -> Tracked:
+    def _finished(self, swept: "_Swept") -> FrameEstimate:
         """Summarise the last frame, settle what can be settled, and shorten the window."""
         sampler, time, report = self.sampler, self.sampler.frames[-1].time, self._reports[-1]
         self._marks = self._list.marks(swept.now)

@@ -50,6 +50,7 @@ from cloakwork.site.schema import (
     SourcesSpec,
 )
 
+MOTION_FIELDS = {"stay": "mean_sit_s", "walk": "mean_walk_s", "present": "mean_present_s", "absent": "mean_absent_s"}
 USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 
@@ -293,7 +294,7 @@ def make_motion(spec: SiteSpec, physics: Physics, not_followed: str) -> Motion:
     ... privacy = {epsilon = 2.0, delta = 1e-5, alpha = 0.1}
     ... motion = {present = "2h"}
     ... ''')
-    >>> site.motion.stay, site.motion.present
+    >>> site.motion.mean_sit_s, site.motion.mean_present_s
     (inf, 7200.0)
     """
     stated = spec.motion
@@ -311,7 +312,7 @@ def make_motion(spec: SiteSpec, physics: Physics, not_followed: str) -> Motion:
             motion=None,
             key=moving,
         )
-    given = {key: getattr(stated, key) for key in keys if key != "kind"}
+    given = {MOTION_FIELDS.get(key, key): getattr(stated, key) for key in keys if key != "kind"}
     entrances = tuple(_entrance(number, spec, physics) for number in range(len(spec.entrance))) or None
     return replace(Motion.still() if kind == "still" else Motion(), **given, entrances=entrances)
 
@@ -357,9 +358,9 @@ def choose_estimator(sources: SourcesSpec, space: Space, *, local: bool = False)
     if isinstance(sources.strength, tuple):
         low, high = sources.strength
         reason = f"each of up to {most} sources has a strength of its own from {low:g} to {high:g}"
-        return EstimatorChoice(PointSources((low / high, 1.0), most=most), reason)
+        return EstimatorChoice(PointSources((low / high, 1.0), max_sources=most), reason)
     if sources.alike:
         reason = f"all of up to {most} sources have one strength, not known but at most {sources.strength:g}"
-        return EstimatorChoice(PointSources(None, most=most), reason)
+        return EstimatorChoice(PointSources(None, max_sources=most), reason)
     reason = f"each of up to {most} sources has the strength {sources.strength:g}"
-    return EstimatorChoice(PointSources(1.0, most=most), reason)
+    return EstimatorChoice(PointSources(1.0, max_sources=most), reason)

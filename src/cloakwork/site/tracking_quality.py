@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy import Habits, SimulatedDay, simulated_day
 from cloakwork.physics import FloorPlan, Graph, Nuisance, Physics, follow
-from cloakwork.recovery import PointSources, Tracked, Tracker
+from cloakwork.recovery import FrameEstimate, PointSources, Tracker
 from cloakwork.site.build import USUAL_COUNT
 from cloakwork.site.installation import Site
 
@@ -86,8 +86,8 @@ class Followed:
 def habits_of(site: Site, *, walking: bool) -> Habits | None:
     """The habits of simulated people, or of sources that stay where they are; None where nothing walks."""
     motion = site.motion
-    if math.isinf(motion.stay):
-        usual = Habits(sit=FOREVER, present=_around(motion.present), away=_around(motion.absent))
+    if math.isinf(motion.mean_sit_s):
+        usual = Habits(sit=FOREVER, present=_around(motion.mean_present_s), away=_around(motion.mean_absent_s))
         return None if walking else usual
     usual = Habits() if isinstance(site.physics, FloorPlan) else Habits(speed=motion.speed)
     return replace(usual, sit=PAUSES) if walking else usual
@@ -143,14 +143,14 @@ def follow_simulated(
         sigma=np.hypot(sigmas, own),
         motion=site.motion,
         strength=strength,
-        most=most,
+        max_sources=most,
         seed=seed,
         lag=lag,
         chains=site.chains,
         drift=wandering,
     )
-    live: list[Tracked] = []
-    settled: list[Tracked] = []
+    live: list[FrameEstimate] = []
+    settled: list[FrameEstimate] = []
     with threadpool_limits(1):  # several simulations run beside each other
         for row, time in zip(readings, times.tolist(), strict=True):
             live.append(tracker.step(row, time))
@@ -207,13 +207,13 @@ class ZoneNumbers:
         """Count these places by zone."""
         return np.bincount(self.number[places], minlength=len(self.names))
 
-    def found(self, moment: Tracked) -> IntArray:
+    def found(self, moment: FrameEstimate) -> IntArray:
         """Count the sources by zone, each in its most likely one."""
         certain = moment.presence[moment.presence.sum(axis=1) >= PRESENT]
         inside = np.array([np.bincount(self.number, weights=law, minlength=len(self.names)) for law in certain])
         return np.bincount(inside.argmax(axis=1) if len(inside) else [], minlength=len(self.names))
 
-    def quality(self, moments: Sequence[Tracked], truth: IntArray, distances: NDArray[np.float32]) -> Quality:
+    def quality(self, moments: Sequence[FrameEstimate], truth: IntArray, distances: NDArray[np.float32]) -> Quality:
         """Compare moments with the places where people really were, -1 while away."""
         total = len(moments)
         room: list[float] = []
