@@ -20,8 +20,8 @@ def le_cam(line: HeatLine, sigma: float) -> float:
 
     Notes
     -----
-    For every estimator f^ and any two positions x, y (Le Cam; it replaces Gilbert and McMillan, Theorem 15, whose use
-    of Fano's inequality does not hold) the mean of E[EMD(e_x, f^)] and E[EMD(e_y, f^)] is at least
+    For every estimator f^ and any two positions x, y (Le Cam; Gilbert and McMillan, Theorem 15, has only the rate) the
+    mean of E[EMD(e_x, f^)] and E[EMD(e_y, f^)] is at least
 
         d(x, y) Phi(-||(M_x - M_y) / sigma|| / 2)
 

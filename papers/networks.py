@@ -1,6 +1,7 @@
 """Networks with communities, and how well the source of a rumour that spreads over them is found."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -247,6 +248,21 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """The same pictures for a number of other random graphs: means over the graphs, and standard deviations.
+
+    `right` is how often a single frame had more on the left, `left` the share of all weight there.
+    """
+
+    way: Way
+    graphs: int
+    right: float
+    right_deviation: float
+    left: float
+    left_deviation: float
+
+
+@dataclass(frozen=True)
 class Cell:
     """The score of one way on one network, at one time and epsilon."""
 
@@ -349,6 +365,14 @@ def picture_of(network: Network, way: Way, frames: int, key: tuple[int, ...]) ->
     mean: FloatArray = tried.likely.mean(axis=0)
     shares = tuple(float(f"{share:.3g}") for share in mean / max(float(mean.sum()), 1e-300))
     return Picture(way, frames, tried.score(TAU).right, shares)
+
+
+def spread_of(networks: Sequence[Network], way: Way, frames: int, key: tuple[int, ...]) -> Spread:
+    """Draw the picture of each of at least two networks."""
+    found = [picture_of(one, way, frames, (*key, number)) for number, one in enumerate(networks)]
+    right, left = (np.array([getattr(one, name) for one in found]) for name in ("right", "left"))
+    spread = [float(value) for one in (right, left) for value in (one.mean(), one.std(ddof=1))]
+    return Spread(way, len(found), *spread)
 
 
 def reading_of(network: Network, inside: float, between: float, rng: np.random.Generator) -> Reading:

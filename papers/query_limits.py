@@ -48,7 +48,8 @@ def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float, con
     4 TV^2 <= exp(r^2 t^2 / N) - 1 with t = 4 alpha^2 e^-epsilon / s.
 
     McMillan's Theorem 10.7 says max(n^(1-o(1)), 1/alpha^2) for tests without information, with no constant for the
-    first; the pairs in its proof do not have the stated parameters, so nothing here rests on them.
+    first. The pairs in its proof do not have the stated parameters. Liu and Oh (2019, arXiv 1905.10335) prove a bound
+    of n / log n for estimating delta. Nothing here rests on either.
     """
     e, a = math.exp(checked_epsilon(epsilon)), checked_gap(delta, alpha)
     level = 2 * checked_confidence(confidence) - 1

@@ -45,6 +45,7 @@ class Agreement(StrEnum):
     """Whether a printed claim holds."""
 
     AGREES = "agrees"
+    CONSISTENT = "consistent"  # a lower bound on a rate: no measurement can confirm it, and none contradicts it
     LOOSER = "holds, but is loose"
     WRONG = "wrong as printed"
     NARROW = "does not carry over"  # true in the paper's model, false for real sources, readings or noise

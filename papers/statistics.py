@@ -110,10 +110,15 @@ def judge_upper(slope: Slope, claimed: float, *, growing: bool) -> Agreement:
 
 
 def judge_lower(slope: Slope, claimed: float, *, growing: bool) -> Agreement:
-    """Judge a lower bound: it is loose where an upper bound would fail.
+    """Judge a lower bound: it is loose where an upper bound would fail, and never more than consistent.
 
     >>> str(judge_lower(Slope(0.5, 0.02), 1.0, growing=False)), str(judge_lower(Slope(1.0, 0.0), 1.0, growing=False))
-    ('holds, but is loose', 'agrees')
+    ('holds, but is loose', 'consistent')
     """
+    swapped = {
+        Agreement.WRONG: Agreement.LOOSER,
+        Agreement.LOOSER: Agreement.WRONG,
+        Agreement.AGREES: Agreement.CONSISTENT,
+    }
     verdict = judge_upper(slope, claimed, growing=growing)
-    return {Agreement.WRONG: Agreement.LOOSER, Agreement.LOOSER: Agreement.WRONG}.get(verdict, verdict)
+    return swapped.get(verdict, verdict)

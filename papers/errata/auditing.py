@@ -20,6 +20,7 @@ _auditing = partial(erratum, Part.AUDITING)
 
 def auditing(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     """What tests do as printed is run or worked out; what proofs say of two distributions is worked out."""
+    yield _bernstein()
     yield _table()
     yield from _poisson()
     yield from _sizes()
@@ -29,6 +30,19 @@ def auditing(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     yield from _pairs()
     yield _queries()
     yield _neighbourhood()
+
+
+def _bernstein() -> Erratum:
+    """X is 1 with a small probability and -1 otherwise, so X - EX reaches almost 2."""
+    n, p, many = 10_000, 0.003, 150
+    t, variance = 2 * many / n - 2 * p, 4 * p * (1 - p)
+    return _auditing(
+        "McMillan, Lemma 1.3",
+        "P(mean - E mean >= t) <= e^(-n t^2/(2 sigma^2 + 2 c t/3)) if |X| <= c",
+        f"logarithm of the probability of {many} or more ones among {n:,}, each with probability {p:g}, otherwise -1",
+        (AT_MOST, -n * t**2 / (2 * variance + 2 * t / 3), float(stats.binom.logsf(many - 1, n, p))),
+        "it needs |X - EX| <= c",
+    )
 
 
 def _table() -> Erratum:

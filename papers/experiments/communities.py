@@ -45,6 +45,7 @@ class Communities(Finding):
     guesses: tuple[tuple[str, float], ...]
     readings: tuple[networks.Reading, ...]
     coarse: networks.Coarse
+    spreads: tuple[networks.Spread, ...]
 
     def of(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> Score:
         return pick(self.cells, network=network, way=way, tau=tau, epsilon=epsilon).score
@@ -93,7 +94,16 @@ class Communities(Finding):
                 for one in self.readings
             ),
         )
-        return (*(self._grid(way) for way in RIVALS), halves, self._named(), captions)
+        spread = tabulate(
+            f"The picture's source on {self.spreads[0].graphs} other random graphs: mean ± standard deviation",
+            " | single frames that name its community, % | weight in its community, %",
+            (
+                f"{one.way} | {100 * one.right:.1f} ± {100 * one.right_deviation:.1f} | "
+                f"{100 * one.left:.1f} ± {100 * one.left_deviation:.1f}"
+                for one in self.spreads
+            ),
+        )
+        return (*(self._grid(way) for way in RIVALS), halves, self._named(), captions, spread)
 
     def _grid(self, way: Way) -> Table:
         frames = [self.of(way, tau, epsilon).frames for tau in self.taus for epsilon in self.epsilons]
@@ -132,7 +142,7 @@ class Communities(Finding):
 
     def claims(self) -> tuple[Claim, ...]:
         apart, swapped = self.readings
-        papers = self.pictures[0]
+        papers, others = self.pictures[0], self.spreads[0]
         return (
             Claim(
                 "5 % between communities, 0.1 % inside them",
@@ -143,8 +153,9 @@ class Communities(Finding):
             Claim(
                 "on average R finds the community of the source",
                 "Gilbert and McMillan, Figure 3",
-                f"{100 * papers.left:.0f} % of the recovered weight is in it; {100 * papers.right:.0f} % of the single "
-                "frames of this source have more there",
+                f"{100 * papers.left:.0f} % of the recovered weight is in it, on {others.graphs} other graphs "
+                f"{100 * others.left:.1f} ± {100 * others.left_deviation:.1f} %; {100 * papers.right:.0f} % of the "
+                "single frames of this source have more there",
                 _judge_average(papers),
             ),
             Claim(
@@ -204,14 +215,18 @@ class Communities(Finding):
     def paragraphs(self) -> tuple[str, ...]:
         papers, ours, picture, coarse = self.of(Way.PAPERS), self.of(Way.OURS), self.pictures[0], self.coarse
         (apart, swapped), top, name = self.readings, self.epsilons[-1], self.guesses[0][0]
+        other, ours_there = self.spreads
         club, sure = ([self.of(way, NAMED_TAU, epsilon, name) for way in RIVALS] for epsilon in (EPSILON, top))
         return (
             f"Each dot of the two discs is one of {len(self.hops)} people. The rumour starts in the middle of the left "
             "disc; the farther out, the more steps away. The colour is the share of all recovered weight, from none to "
             f"{DARK:g} times an even share. A move by {ALPHA:g} step is hidden (our choice: the caption gives no "
-            f"alpha). On average the papers' method has {100 * picture.left:.0f} % of the weight on the left. For "
-            f"sources anywhere a frame names the right community in {papers} % of cases; the posterior with exact "
-            f"noise, which knows that there is one source of strength 1, does so in {ours} %. The node itself "
+            f"alpha). On average the papers' method has {100 * picture.left:.0f} % of the weight on the left, "
+            f"and {100 * other.left:.1f} ± {100 * other.left_deviation:.1f} % on {other.graphs} other random graphs "
+            f"(mean and standard deviation); single frames of ours are right there in {100 * ours_there.right:.1f} ± "
+            f"{100 * ours_there.right_deviation:.1f} %. For sources anywhere a frame names the right community in "
+            f"{papers} % of cases; the posterior with exact noise, which knows that there is one source of strength 1, "
+            f"does so in {ours} %. The node itself "
             f"mostly stays hidden: the most likely node is the right one in {100 * ours.person:.1f} % of frames, and "
             f"no rule is right in more than {100 * self.rules(Way.OURS).person.value:.1f} %.",
             "Dashed lines are the best that any rule can do: weigh all nodes by their likelihood and name the likelier "
@@ -336,7 +351,16 @@ def _work(run: Run) -> Communities:
         tuple((network.name, network.guess) for network in named),
         tuple(networks.reading_of(one, *pair, stream(seed, 101)) for one, pair in zip(blocks, pairs, strict=True)),
         networks.coarse_of(blocks[0], taus[-1], (seed, 102)),
+        _spreads(run, nodes, dense),
     )
+
+
+def _spreads(run: Run, nodes: int, dense: int) -> tuple[networks.Spread, ...]:
+    """The two pictures on other graphs."""
+    graphs, frames = run.choose((24, (300, 100)), (3, (60, 20)), (2, (4, 4)))
+    others = [networks.block_model(nodes, dense * HIGH, dense * LOW, GRAPH + 1 + k) for k in range(graphs)]
+    each = enumerate(zip(RIVALS, frames, strict=True))
+    return tuple(networks.spread_of(others, way, count, (run.seed, 103, number)) for number, (way, count) in each)
 
 
 EXPERIMENT = Experiment(

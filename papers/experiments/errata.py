@@ -40,6 +40,7 @@ ELSEWHERE = (
     ("McMillan, Lemma 5.3, proof", "a union bound that is above 1 for small k", "graphons"),
     ("McMillan, Lemma 12.1", "regret of the leader, with the index as printed", "learners"),
     ("McMillan, Definition 12.2", "noise that is used again in each round", "learners"),
+    ("McMillan, Lemma 13.7", "E max of Weibull noise", "learners"),
     ("McMillan, Lemma 12.6", "E lambda_max <= log N + 1, measured", "learners"),
 )
 """Mistakes that other experiments show: the source as their claims cite it, the statement, the experiment."""
@@ -151,7 +152,7 @@ EXPERIMENT = Experiment(
     _work,
     shows="Gilbert and McMillan, Definition 1, Lemmas 4, 6, 18 and 20, Proposition 5, Theorems 14 and 15; Gilbert and "
     "McMillan, first version, Lemma 5; Fawaz, Muthukrishnan and Nikolov, Algorithm 1, (4), sections 1 and 5.1; "
-    "McMillan, Corollary 3.4, Table 9.2, Algorithms 4 and 6, Lemma 10.6, Theorems 10.3 to 10.12, Lemmas 5.2 and 12.6, "
-    "Corollary 13.6",
+    "McMillan, Lemma 1.3, Corollary 3.4, Table 9.2, Algorithms 4 and 6, Lemma 10.6, Theorems 10.3 to 10.12, "
+    "Lemmas 5.2 and 12.6, Corollaries 12.7 and 13.6",
     minutes=0.2,
 )

@@ -22,6 +22,7 @@ from papers.networks import (
     Picture,
     Reading,
     Scene,
+    Spread,
     Tried,
     Way,
     attempt,
@@ -68,7 +69,8 @@ def made_up(
     pictures = tuple(Picture(way, 400, left, (left, 1 - left)) for way in RIVALS)
     readings = (Reading(0.05, 0.001, 0.7, Mean(0.9, 0.01)), Reading(0.001, 0.05, home, Mean(0.5, 0.01)))
     coarse = Coarse(8.0, 0.04, 0.006, 1.1, Mean(0.9, 0.01), Mean(0.6, 0.01))
-    return Communities(pictures, (0, 1), tuple(cells), tuple(bests), (), (("club", 0.5),), readings, coarse)
+    spreads = tuple(Spread(way, 2, 0.6, 0.05, 0.7, 0.05) for way in RIVALS)
+    return Communities(pictures, (0, 1), tuple(cells), tuple(bests), (), (("club", 0.5),), readings, coarse, spreads)
 
 
 def right_maps() -> tuple[np.ndarray, np.ndarray]:

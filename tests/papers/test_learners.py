@@ -137,5 +137,5 @@ def test_verdicts_follow_the_numbers() -> None:
     claims = {claim.source: claim.verdict for claim in probed("learners").finding.claims()}
     assert claims["McMillan, Lemma 12.1"] is Agreement.WRONG
     assert claims["McMillan, Definition 12.2"] is Agreement.NARROW
-    assert claims["McMillan, Lemma 13.7"] is Agreement.AGREES
+    assert claims["McMillan, Lemma 13.7"] is Agreement.WRONG
     assert find("learners").minutes < 5

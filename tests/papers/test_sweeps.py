@@ -162,7 +162,11 @@ def test_a_larger_error_never_helps_a_claim(value: float) -> None:
 
 @pytest.mark.parametrize("value", [-0.4, 0.0, 0.13, 0.4])
 def test_a_lower_bound_is_judged_the_other_way_round(value: float) -> None:
-    swapped = {Agreement.LOOSER: Agreement.WRONG, Agreement.WRONG: Agreement.LOOSER}
+    swapped = {
+        Agreement.LOOSER: Agreement.WRONG,
+        Agreement.WRONG: Agreement.LOOSER,
+        Agreement.AGREES: Agreement.CONSISTENT,
+    }
     upper = judge_upper(Slope(value, 0.02), 0.0, growing=True)
     assert judge_lower(Slope(value, 0.02), 0.0, growing=True) is swapped.get(upper, upper)
 

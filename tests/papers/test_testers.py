@@ -100,7 +100,7 @@ def test_verdicts_follow_the_numbers() -> None:
     found = verdicts(complexities())
     names = list(found)
     agrees, looser, wrong, open_still = Agreement.AGREES, Agreement.LOOSER, Agreement.WRONG, Agreement.UNDECIDED
-    uppers, lowers = [agrees, agrees, agrees, agrees, looser, agrees], [agrees, agrees, open_still]
+    uppers, lowers = [agrees, agrees, agrees, agrees, looser, agrees], [Agreement.CONSISTENT] * 3
     assert list(found.values()) == [agrees, *uppers, *lowers, wrong, wrong, wrong]
     assert verdicts(complexities(hidden=0.5))[names[0]] is open_still
     squared = verdicts(complexities(beta=-2.0))
@@ -114,7 +114,7 @@ def test_verdicts_follow_the_numbers() -> None:
 @pytest.mark.parametrize(
     ("needed", "proved", "verdict"),
     [
-        (1.0, 1.0, Agreement.AGREES),
+        (1.0, 1.0, Agreement.CONSISTENT),
         (1.0, 0.5, Agreement.UNDECIDED),
         (0.5, 0.5, Agreement.WRONG),
         (1.5, 1.0, Agreement.LOOSER),
@@ -123,6 +123,8 @@ def test_verdicts_follow_the_numbers() -> None:
 def test_a_lower_bound_has_to_be_proved_and_not_contradicted(needed: float, proved: float, verdict: Agreement) -> None:
     sweep = made_up(Cell.UNKNOWN, Along.OUTCOMES, needed, rate=1.0, limit=proved)
     assert lower_verdict(sweep, 1.0) is verdict
+    known = Agreement.CONSISTENT if verdict is Agreement.UNDECIDED else verdict
+    assert lower_verdict(sweep, 1.0, elsewhere=True) is known
 
 
 class TestUnverifiable:
