@@ -209,6 +209,22 @@ def more_noise(fraction: float) -> str:
     return f"{percent(abs(fraction))} {'less' if fraction < 0 else 'more'} noise"
 
 
+_DURATIONS = (("year", 31_557_600), ("week", 604_800), ("day", 86_400), ("hour", 3_600), ("minute", 60))
+
+
+def duration(seconds: float) -> str:
+    """Format seconds in the largest unit of which they are about one or more.
+
+    >>> duration(600), duration(60.015), duration(5400), duration(0.02)
+    ('10 minutes', '1 minute', '1.5 hours', '20 ms')
+    """
+    for unit, size in _DURATIONS:
+        if seconds > 0.995 * size:
+            number = f"{seconds / size:.3g}"
+            return f"{number} {unit}{'' if number == '1' else 's'}"
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
 def _outward(value: float, digits: int, direction: float) -> str:
     text = f"{value:.{digits}g}"
     if value == 0 or not math.isfinite(value) or direction * (float(text) - value) >= 0:

@@ -73,14 +73,17 @@ def test_plan_prints_its_values_as_json(run: Run, site: Path) -> None:
 
 
 def test_plan_in_words_has_the_same_values(run: Run, site: Path) -> None:
-    values, done = json.loads(run("plan", site, "--json").out), run("plan", site)
+    values, done = json.loads(run("plan", site, "--json").out), run("plan", site, "--details")
     assert done.code == 0
-    for name, digits in (("noise of a reading, sigma", 4), ("sensitivity", 6)):
+    for name, digits in (
+        ("Standard deviation of the noise", 4),
+        ("Shift of the readings by a hidden move, at most", 4),
+    ):
         shown = re.search(rf"{name} +([0-9.]+)", done.out)
-        exact = min(values["sigma"]) if "sigma" in name else values["sensitivity"]
+        exact = min(values["sigma"]) if "noise" in name else values["sensitivity"]
         assert shown is not None
         assert exact <= float(shown.group(1)) <= exact * (1 + 10.0 ** (1 - digits))
-    for heading in ("What is hidden", "What is not hidden", "What it costs"):
+    for heading in ("What is hidden", "What is not hidden", "What drives the noise"):
         assert heading in done.out
 
 
@@ -109,9 +112,9 @@ def test_a_reader_that_has_seen_enough_is_no_failure(extra: list[str], site: Pat
 
 def test_a_terminal_that_lacks_a_letter_is_no_failure(site: Path) -> None:
     site.write_text('unit = "°C"\n' + SITE)
-    done = script("plan", site, environment={"PYTHONIOENCODING": "ascii"})
+    done = script("plan", site, "--details", environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"noise of a reading, sigma.* \?C", done.stdout)
+    assert re.search(r"Standard deviation of the noise.* \?C", done.stdout)
     assert "\x1b" not in done.stdout, "colour codes in a pipe"
 
 

@@ -85,18 +85,10 @@ def test_names_are_shown_as_they_are(site: Path, run: Run) -> None:
     assert "--source 0.3:-1: give a finite weight" in done.err
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("alpha = 0.01", "alpha = 50.0", "larger than the whole space"),
-        ("epsilon = 4.0", "epsilon = 0.01", "a frame alone misses most lone sources"),
-    ],
-)
-def test_a_plan_that_cannot_work_says_so(site: Path, run: Run, old: str, new: str, says: str) -> None:
-    site.write_text(SITE.replace(old, new))
+def test_a_plan_that_cannot_work_says_so(site: Path, run: Run) -> None:
+    site.write_text(SITE.replace("alpha = 0.01", "alpha = 50.0"))
     done = run("plan", site)
-    assert done.code == 0
-    assert says in " ".join((done.out + done.err).split())
+    assert (done.code, "larger than the whole space" in " ".join(done.out.split())) == (0, True)
 
 
 def test_plan_and_provision_warn_of_odd_numbers_and_refuse_impossible_ones(tmp_path: Path, run: Run) -> None:
@@ -104,10 +96,10 @@ def test_plan_and_provision_warn_of_odd_numbers_and_refuse_impossible_ones(tmp_p
     path.write_text(FLAT.replace("cell = 0.25", "cell = 0.5").replace("reach = 2.0", "reach = 15.0"), encoding="utf-8")
     planned = run("plan", path, "--out", tmp_path / "flat.plan.json", "--json")
     assert planned.code == 0, planned.err
-    assert len(planned.values["warnings"]) == 1
-    for done in (planned, run("provision", path, "--id", "hall")):
+    assert "reach = 15" in planned.values["warnings"][0]
+    for done in (run("plan", path), run("provision", path, "--id", "hall")):
         assert done.code == 0, done.err
-        assert "line 11: reach = 15 is farther than" in " ".join(done.err.split())
+        assert "line 11: reach = 15 is farther than" in " ".join(done.said.split())
     path.write_text(FLAT.replace("footprint = 0.5", "footprint = 30.0"), encoding="utf-8")
     for command in (("plan", path), ("plan", path, "--sweep"), ("provision", path, "--id", "hall")):
         refused = run(*command)

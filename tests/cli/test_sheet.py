@@ -56,7 +56,7 @@ def test_a_sheet_has_the_numbers_of_the_plan_and_what_the_operator_says(
     explained = " ".join(succeed("plan", site).out.split())
     succeed("sheet", site, "--out", out, *words)
     page = unescape(re.sub(r"<(?!Key)[^>]+>", " ", out.read_text(encoding="utf-8")))
-    [right] = re.findall(r"right in at most ([\d.]+) %", explained)
+    right = re.findall(r"right in at most ([\d.]+) %", explained)[0]
     right = right.replace(".", TEXTS[language]["decimal"])
     assert page.count(f"{right} %") == 2, "in the sentence and in the row of the window"
     assert "Ms <Key>" in page

@@ -123,7 +123,7 @@ class FakeSite:
             "stay": None,
             "shared": None,
             "assumptions": list(self.site.assumptions),
-            "left_open": list(self.site.left_open),
+            "left_open": list(map(str, self.site.left_open)),
             "period_ms": self.site.period_ms,
             "ahead_ms": 3 * self.site.period_ms,
             "estimator": "PointSources",

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import device_claim
-from cloakwork.cli.planned_accuracy import window_limits
 from cloakwork.device import provision
 from cloakwork.keys import Unveiling, load_keys
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import NoiseLaw, keyed_noise
 from cloakwork.sensor.keystream import sequence
-from cloakwork.site import Plan, Site, load_plan, parse_site
+from cloakwork.site import Plan, Site, load_plan, parse_site, window_limits
 from tests import micropython
 
 SITE = """name = "tank"

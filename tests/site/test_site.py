@@ -124,10 +124,10 @@ def test_a_site_says_which_usual_rooms_and_sensors_its_claim_leaves_open() -> No
         "pulse": parse_site(LINE).left_open,
     }
     assert [len(sentences) for sentences in told.values()] == [2, 1, 1, 1, 0, 1]
-    assert "memory = true" in told["step"][0]
-    assert "180 s" in told["late"][0]
-    assert "says memory = false" in told["no memory"][0]
-    assert "resolution" in told["pulse"][0]
+    assert "memory = true" in told["step"][0].change
+    assert "180 s" in told["late"][0].problem
+    assert "says memory = false" in told["no memory"][0].change
+    assert "resolution" in told["pulse"][0].change
 
 
 def test_a_sensor_may_have_its_own_baseline() -> None:

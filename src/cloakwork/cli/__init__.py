@@ -39,8 +39,20 @@ _OPTIONS_OF = {
 # options of every command that take no value
 FLAGS = frozenset(
     (
-        *("--all", "--alone", "--bench", "--browser", "--building", "--check", "--compare", "--continue", "--fullest"),
         *(
+            "--all",
+            "--alone",
+            "--bench",
+            "--browser",
+            "--building",
+            "--check",
+            "--compare",
+            "--continue",
+            "--details",
+            "--fullest",
+        ),
+        *(
+            "--fullest",
             "--help",
             "--home-assistant",
             "--private-network",

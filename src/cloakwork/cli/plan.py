@@ -1,33 +1,20 @@
-"""`cloakwork plan`: the noise of a site, what it hides and what it costs; `--sweep` compares settings."""
+"""`cloakwork plan`: what a site hides, from whom, and how good its map is; `--sweep` compares settings."""
 
-import math
-from dataclasses import asdict
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from cloakwork._checks import more_noise, percent, rounded_down, rounded_up, spread_of
+from cloakwork._checks import duration, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits
 from cloakwork.cli.arguments import Json, Scheduler, SiteFile
-from cloakwork.cli.output import as_json, busy, counted, say, table
-from cloakwork.cli.planned_accuracy import (
-    OverTime,
-    cost_of_drift,
-    drift_sentences,
-    duration,
-    over_time,
-    print_over_time,
-    seen_sensors,
-    share_detected,
-    stay_rows,
-    stay_values,
-    unit_of_length,
-    window_limits,
-)
-from cloakwork.cli.planned_bits import plan_bits
+from cloakwork.cli.output import busy, counted
 from cloakwork.cli.planned_noise import planning, refuse_impossible, write_plan
+from cloakwork.cli.report import Labelled, Row, Table, length, render, section
 from cloakwork.cli.sweep import (
     Alphas,
     Epsilons,
@@ -44,15 +31,37 @@ from cloakwork.cli.sweep import (
 )
 from cloakwork.errors import InputError
 from cloakwork.physics import Nuisance
-from cloakwork.privacy import LARGE_COST, Cloak, Design, DesignReport, Explanation, NoiseLaw
-from cloakwork.site import BitSite, Plan, Schedule, Site, clock_ms, freeze, load_any_site
+from cloakwork.privacy import Cloak, Design, Exposure, Guarantee, Scope
+from cloakwork.site import (
+    Advice,
+    BitPlan,
+    BitSite,
+    CostOfDrift,
+    Plan,
+    Site,
+    cost_of_drift,
+    freeze,
+    freeze_bits,
+    load_any_site,
+    locate,
+    plan_advice,
+    share_detected,
+    spans_of,
+    window_limits,
+)
 
-EVEN = 0.95  # share of the allowed readings that are taken, since slots are whole milliseconds
-LOCATING = "Locating a lone source from one window, along one axis (Cramer-Rao: unbiased methods)"
+SHOWN_SPANS = 4  # a window, an hour, eight hours, a day; --details shows all
+IN_READINGS = {"sigma", "sensitivity"}  # figures of a guarantee in the unit of the readings
+KEEPS = "An observer who keeps everything"
+CAVEAT = (
+    "An epsilon above 10 hides little. The right cell and the error are what the best method reaches with all sensors "
+    "against a lone source that stays where it is; someone who knows its habits does better."
+)
 
 
 def plan(
     path: SiteFile,
+    details: Annotated[bool, typer.Option("--details", help="Print every figure.")] = False,
     compare: Sweep = False,
     alpha: Alphas = None,
     epsilon: Epsilons = None,
@@ -76,159 +85,324 @@ def plan(
         if compare:
             raise InputError("--sweep compares maps, and bits have none. Change epsilon under [bits], and plan again.")
         options.refuse_any()
-        plan_bits(site, path, out, json=json)
+        bits = freeze_bits(site)
+        if out is not None:
+            write_plan(bits, out, path)
+        render(BitsReport(site, bits, path, details, out is not None), json=json)
         return
-    odd = refuse_impossible(site, path)
+    refuse_impossible(site, path, noting=compare)
     if compare:
         sweep(site, path, options, json=json)
         return
     options.refuse_any()
     with busy(planning(site)):
-        cloak = site.cloak()
-        frozen = freeze(site, cloak)
-        bounds = window_limits(cloak)
-        over = over_time(site, cloak, frozen.schedule, bounds)
-        explanation = cloak.explain(sensor_names=site.sensor_ids)
+        report = PlanReport.of(site, path, details=details, written=out is not None)
     if out is not None:
-        write_plan(frozen, out, path, *site.files.values())
-    if json:
-        warnings = [str(oddity) for oddity in odd]
-        as_json(plan_values(site, cloak, frozen, bounds, over, explanation) | {"warnings": warnings})
-    else:
-        _print(site, cloak, frozen, bounds, over)
-        say(explanation)
+        write_plan(report.frozen, out, path, *site.files.values())
+    render(report, json=json)
 
 
-def plan_values(
-    site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: list[OverTime], explanation: Explanation
-) -> dict[str, object]:
-    """The plan as plain values."""
-    return {
-        "site": site.name,
-        "plan": plan.digest,
-        "unit": site.spec.unit,
-        "sensitivity": cloak.sensitivity,
-        "sigma": cloak.sigma,
-        "epsilon": cloak.epsilon,
-        "delta": cloak.delta,
-        "alpha": cloak.alpha,
-        "scope": str(cloak.scope),
-        "noise": str(cloak.noise),
-        "places": cloak.physics.places,
-        "sensors": cloak.physics.sensors,
-        "rank": cloak.physics.rank,
-        "step": cloak.step,
-        "resolution": cloak.resolution,
-        "noise_floor": cloak.noise_floor,
-        "rests_on_noise_floor": cloak.rests_on_noise_floor,
-        "resolution_cost": cloak.resolution_cost,
-        "resolution_cost_without_noise_floor": cloak.resolution_cost_without_noise_floor,
-        "timing": asdict(cloak.family.timing),
-        "timing_cost": cloak.timing_cost,
-        "memory_cost": None if np.isnan(cloak.memory_cost) else cloak.memory_cost,
-        "window_seconds": site.spec.privacy.window,
-        "readings_per_window": cloak.readings_per_window,
-        "schedule": asdict(plan.schedule),
-        "noise_tables": {digest: asdict(noise) for digest, noise in plan.tables.items()},
-        "mu": cloak.profile.mu,
-        "design": {"kind": str(cloak.design), **achieved(cloak.design_report)},
-        "stay": stay_values(cloak),
-        "noticed": share_detected(cloak),
-        "drift": None if site.drift is None else asdict(cost_of_drift(site, cloak)),
-        "limits": None if bounds is None else _limit_values(cloak, bounds),
-        "estimator": _estimator(site),
-        "max_count": site.spec.sources.max_count,
-        "over_time": [asdict(span) for span in over],
-        "left_open": list(site.left_open),
-        "model_set": list(cloak.family.tolerance.sentences()),
-        "explanation": asdict(explanation),
-    }
+@dataclass(frozen=True, eq=False)
+class PlanReport:
+    """The plan of a site of readings: an answer of at most 18 lines, or every figure."""
 
+    site: Site
+    cloak: Cloak
+    frozen: Plan
+    path: Path
+    bounds: Limits | None
+    guarantee: Guarantee
+    detected: float
+    drift: CostOfDrift | None
+    advice: tuple[Advice, ...]
+    details: bool
+    written: bool
 
-def achieved(report: DesignReport) -> dict[str, float | int | None]:
-    """The accuracy of a noise design, as plain values."""
-    return {**asdict(report), "gap": report.gap}
-
-
-def _estimator(site: Site) -> str:
-    choice = site.estimator()
-    return f"{type(choice.estimator).__name__}: {choice.reason}"
-
-
-def _limit_values(cloak: Cloak, bounds: Limits) -> dict[str, object]:
-    numbers = {name: value for name, value in asdict(bounds).items() if isinstance(value, float)}
-    values = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
-    return {**values, "method": str(bounds.method), "sentences": list(bounds.sentences(unit_of_length(cloak.physics)))}
-
-
-def _print(site: Site, cloak: Cloak, plan: Plan, bounds: Limits | None, over: list[OverTime]) -> None:
-    window = duration(site.spec.privacy.window)
-    unit, length = (f" {name}".rstrip() for name in (site.unit, unit_of_length(cloak.physics)))
-    rows = [
-        ("places", f"{cloak.physics.places:,}"),
-        ("sensors", f"{cloak.physics.sensors:,}"),
-        ("numerical rank", f"{cloak.physics.rank}"),
-        ("hidden distance, alpha", f"{cloak.alpha:g}{length}"),
-        (f"claim for {window} (epsilon, delta)", f"({cloak.epsilon:g}, {cloak.delta:g})"),
-        ("observer sees", seen_sensors(cloak)),
-        (f"readings allowed in {window}", f"{cloak.readings_per_window:,}"),
-        ("reading period of a device", duration(plan.schedule.period_ms / 1000)),
-        ("sensitivity", rounded_up(cloak.sensitivity, 6) + unit),
-        (f"{cloak.noise.title()} noise of a reading, sigma", spread_of(cloak.sigmas) + unit),
-        *stay_rows(cloak, unit),
-        ("largest reading of one source", f"{cloak.physics.peak:.4g}{unit}"),
-        ("frames that detect a lone source", f"{100 * share_detected(cloak):.0f} %"),
-        ("step of the hardware", "none" if site.resolutions is None else spread_of(site.resolutions) + unit),
-        *(
-            ("noise floor of the sensors, at least", spread_of(own) + unit)
-            for own in (site.noise_floors,)
-            if own is not None
-        ),
-        ("step in which readings are sent", spread_of(cloak.steps) + unit),
-        ("cost of the steps", more_noise(cloak.resolution_cost)),
-        ("cost of measuring within " + duration(plan.schedule.spread), f"{percent(cloak.timing_cost)} more noise"),
-        ("noise table on a device", _sizes(plan)),
-    ]
-    for sentence in [*_in_short(cloak, window, length, over), *site.left_open]:
-        say(f"{sentence}\n")
-    table(f"Plan for {site.name}", ("", "value"), rows)
-    if cloak.resolution_cost > LARGE_COST and _gains_by_noise_floor(cloak):
-        say(
-            f"Note: noise floor {0 if site.noise_floors is None else spread_of(site.noise_floors)}: "
-            f"{more_noise(cloak.resolution_cost)}. A sensor that is noisy before it rounds needs far less: measure its "
-            "noise floor, and set noise_floor under [privacy].\n"
+    @classmethod
+    def of(cls, site: Site, path: Path, *, details: bool, written: bool) -> "PlanReport":
+        """Compute the figures; some seconds."""
+        cloak = site.cloak()
+        return cls(
+            site,
+            cloak,
+            freeze(site, cloak),
+            path,
+            window_limits(cloak),
+            Guarantee.of(cloak, spans=spans_of(site), sensor_names=site.sensor_ids),
+            share_detected(cloak),
+            None if site.drift is None else cost_of_drift(site, cloak),
+            plan_advice(site, cloak),
+            details,
+            written,
         )
-    for sentence in [*_rhythm(site, plan.schedule), *drift_sentences(site, cloak, bounds)]:
-        say(f"{sentence}\n")
-    _print_design(cloak)
-    if bounds is not None:
-        say("How much one window reveals\n")
-        for sentence in bounds.sentences(unit_of_length(cloak.physics)):
-            say(f"- {sentence}")
-        say(f"- Recovery will use {_estimator(site)}.\n")
-    print_over_time(cloak, over)
-    if share_detected(cloak) < 0.5:
-        follow = "" if site.not_followed else "Following sources through many frames finds more: --sweep simulates it. "
-        say(f"Note: a frame alone misses most lone sources. {follow}A larger epsilon or a smaller alpha helps.\n")
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """The plan as plain values."""
+        site, cloak, report = self.site, self.cloak, self.cloak.design_report
+        return {
+            "site": site.name,
+            "plan": self.frozen.digest,
+            "unit": site.spec.unit,
+            "sensitivity": cloak.sensitivity,
+            "sigma": cloak.sigma,
+            "epsilon": cloak.epsilon,
+            "delta": cloak.delta,
+            "alpha": cloak.alpha,
+            "scope": str(cloak.scope),
+            "noise": str(cloak.noise),
+            "places": cloak.physics.places,
+            "sensors": cloak.physics.sensors,
+            "rank": cloak.physics.rank,
+            "step": cloak.step,
+            "resolution": cloak.resolution,
+            "noise_floor": cloak.noise_floor,
+            "rests_on_noise_floor": cloak.rests_on_noise_floor,
+            "resolution_cost": cloak.resolution_cost,
+            "resolution_cost_without_noise_floor": cloak.resolution_cost_without_noise_floor,
+            "timing": asdict(cloak.family.timing),
+            "timing_cost": cloak.timing_cost,
+            "memory_cost": None if np.isnan(cloak.memory_cost) else cloak.memory_cost,
+            "window_seconds": site.spec.privacy.window,
+            "readings_per_window": cloak.readings_per_window,
+            "schedule": asdict(self.frozen.schedule),
+            "noise_tables": {digest: asdict(noise) for digest, noise in self.frozen.tables.items()},
+            "mu": cloak.profile.mu,
+            "design": {"kind": str(cloak.design), **asdict(report), "gap": report.gap},
+            "stay": _stay_values(cloak),
+            "noticed": self.detected,
+            "drift": None if self.drift is None else asdict(self.drift),
+            "limits": None if self.bounds is None else self._limit_values(self.bounds),
+            "estimator": self._estimator,
+            "max_count": site.spec.sources.max_count,
+            "over_time": [asdict(span) for span in self.guarantee.over_time],
+            "left_open": list(map(str, site.left_open)),
+            "model_set": list(cloak.family.tolerance.sentences()),
+            "explanation": asdict(self.guarantee.explain()),
+            "warnings": list(map(str, self.advice)),
+        }
+
+    def rows(self) -> Iterator[Row]:
+        """The answer, what an observer learns over time, what to correct, what to do next."""
+        physics = self.cloak.physics
+        every = _every(self.frozen.schedule.period_ms / 1000)
+        sensors, cells = counted(physics.sensors, "sensor"), counted(physics.places, "cell")
+        yield f"{self.site.name}: {sensors}, {cells}, a reading every {every}"
+        yield ""
+        yield from self._answer()
+        yield ""
+        yield self._over_time()
+        if self.details:
+            yield CAVEAT
+            yield from self._every_figure()
+        yield from _ending(self.path, self.advice, written=self.written)
+
+    @property
+    def _estimator(self) -> str:
+        choice = self.site.estimator()
+        return f"{type(choice.estimator).__name__}: {choice.reason}"
+
+    def _limit_values(self, bounds: Limits) -> dict[str, object]:
+        numbers = {name: value for name, value in asdict(bounds).items() if isinstance(value, float)}
+        values = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
+        return {**values, "method": str(bounds.method), "sentences": list(bounds.sentences(self.site.length_unit))}
+
+    def _answer(self) -> Iterator[Labelled]:
+        cloak, alone = self.cloak, self.cloak.scope is Scope.SENSOR
+        move, window = length(cloak.alpha, self.site.length_unit), _every(self.site.spec.privacy.window)
+        sees = "one sensor" if alone else "all sensors"
+        claim = f"a move of up to {move} in any {window}: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}, if one"
+        yield Labelled("Guarantee", f"{claim} sees {sees}")
+        guess = self.guarantee["best_test_accuracy"].text
+        yield Labelled("", f'the best guess at "did it move?" is right in at most {guess} of cases (coin: 50 %)')
+        stay = self.site.spec.privacy.stay
+        others = "what several sensors show together; " if alone else ""
+        what = "presence, number, room" if self.site.length_unit else "presence and number"
+        stays = "where someone stays for hours (below)"
+        if stay is not None and cloak.stay is not None:
+            guess = self.guarantee["stay_best_test_accuracy"].text
+            stays = f"where someone stays for more than {duration(stay.length)}"
+            claim = f"epsilon {stay.epsilon:g}, delta {stay.delta:g}; best guess {guess}"
+            yield Labelled("", f"a seat within {move} for a stay of up to {duration(stay.length)}: {claim}")
+        yield Labelled("Not hidden", f"{others}{what}; {stays}")
+        yield Labelled("Accuracy", f"{self._located()}; --sweep simulates rooms and counts")
+
+    def _located(self) -> str:
+        std = self.guarantee.over_time[0].std
+        if std is None:
+            return "the best possible is not computed for this site"
+        if not np.isfinite(std):
+            return "one window alone does not locate a source"
+        return (
+            f"one window locates a lone source to {length(std, self.site.length_unit, lower=True)} (standard deviation)"
+        )
+
+    def _over_time(self) -> Table:
+        def cells(span: Exposure) -> Iterator[str]:
+            yield f"  {span.time}"
+            for epsilon in (span.epsilon, span.together, span.stay):
+                yield "" if epsilon is None else rounded_up(epsilon, 3)
+            yield "" if span.right_place is None else _share(span.right_place)
+            mean, std = span.mean_distance, span.std
+            yield "" if mean is None else length(mean, self.site.length_unit, lower=True)
+            yield f"{span.readings:,}" if self.details else ""
+            yield length(std, self.site.length_unit, lower=True) if self.details and std is not None else ""
+
+        heads = (KEEPS, "epsilon", "of all sensors", "of a stay", "right cell", "mean error", "readings", "std")
+        return Table.of(
+            heads, map(tuple, map(cells, self.guarantee.over_time[: None if self.details else SHOWN_SPANS]))
+        )
+
+    def _every_figure(self) -> Iterator[Row]:
+        cloak, site, physics, said = self.cloak, self.site, self.cloak.physics, self.guarantee.explain()
+        unit = f" {site.unit}".rstrip()
+        yield from _said(said.hidden, said.not_hidden)
+        model = [
+            ("Numerical rank", f"{physics.rank}"),
+            ("Largest reading of one source", f"{physics.peak:.4g}{unit}"),
+            ("Step of the hardware", "none" if site.resolutions is None else spread_of(site.resolutions) + unit),
+        ]
+        if site.noise_floors is not None:
+            model.append(("Noise floor of the sensors, at least", spread_of(site.noise_floors) + unit))
+        yield from section("Model and sensors", (Labelled(f"  {name}", value) for name, value in model))
+        costs = ((each.label, each.text + (unit if each.name in IN_READINGS else "")) for each in self.guarantee.cost)
+        noise = [
+            ("Distribution of the noise", cloak.noise.title()),
+            *costs,
+            *_stay_rows(cloak, unit),
+            ("Step in which readings are sent", spread_of(cloak.steps) + unit),
+            ("Readings allowed in a window", f"{cloak.readings_per_window:,}"),
+            ("Noise table on a device", _sizes(self.frozen)),
+        ]
+        yield from section("Noise", (Labelled(f"  {name}", value) for name, value in noise))
+        yield from section("What drives the noise", _listed(said.drivers))
+        yield from section("Accuracy for a lone source", self._accuracy())
+
+    def _accuracy(self) -> Iterator[Row]:
+        yield Labelled("  Frames that detect it", f"{100 * self.detected:.0f} %")
+        if self.drift is not None:
+            yield Labelled("  With the stated drift", f"{100 * self.drift.noticed:.0f} %")
+            if self.drift.average_emd is not None:
+                least = length(self.drift.average_emd, self.site.length_unit, lower=True)
+                yield Labelled("  Mean error of one window with the drift, at least", least)
+        yield self._design()
+        report, memory = self.cloak.design_report, self.cloak.family.tolerance.memory
+        if self.cloak.design is not Design.EQUAL and report.bound is not None:
+            no_noise = "Even in rooms without memory, no noise" if memory else "No noise"
+            yield f"({no_noise} at this guarantee has a mean variance below {rounded_down(report.bound, 3)}.)"
+        yield from _listed((f"Recovery will use {self._estimator}.",))
+
+    def _design(self) -> Table:
+        """How well one window locates a lone source with equal noise and with the plan's."""
+        cloak, report, drift = self.cloak, self.cloak.design_report, self.cloak.allowance.drift
+        equal = (
+            spread_of(cloak.allowance.equal().sigma),
+            f"{report.equal_vicinity:.3g}",
+            f"{report.equal_variance:.3g}",
+        )
+        own = (spread_of(cloak.sigmas), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
+        title = "one window, along one axis (Cramer-Rao)"
+        if drift:
+            title += ", with the drift" + (" as learnt" if isinstance(drift, Nuisance) else "")
+        names = ("noise of a reading, sigma", "standard deviation in a typical cell", "mean variance over all cells")
+        columns = zip(names, equal, own if cloak.design is not Design.EQUAL else ("", "", ""), strict=True)
+        return Table.of((f"  {title}", "equal noise", "this plan"), [(f"  {name}", *row) for name, *row in columns])
 
 
-def _in_short(cloak: Cloak, window: str, length: str, over: list[OverTime]) -> list[str]:
-    """The claim, and how soon it ends for a source that stays, each in a sentence."""
-    claim = (
-        f"In any {window}, a move of up to {cloak.alpha:g}{length} by one source of the stated strength is hidden "
-        f"(epsilon {cloak.epsilon:g}, delta {cloak.delta:g}) from anyone who sees {seen_sensors(cloak)} and no more, "
-        "if physics and devices are as stated."
-    )
-    near = [span for span in over if span.mean_distance is not None and span.mean_distance <= cloak.alpha]
-    if not near:
-        return [claim, "A source that stays is found in time: see the observer who keeps every reading, below."]
-    mean = near[0].mean_distance or 0.0
-    where = f"within {rounded_up(mean, 2)}{length} of it on average" if mean else "at its place"
-    return [
-        claim,
-        f"A source that stays is found in time: after {near[0].time}, an observer who keeps all readings of all "
-        f"sensors may be {where}, or nearer with knowledge of its habits.",
-    ]
+@dataclass(frozen=True, eq=False)
+class BitsReport:
+    """The plan of a site of bits."""
+
+    site: BitSite
+    frozen: BitPlan
+    path: Path
+    details: bool
+    written: bool
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """The plan as plain values."""
+        plan = self.frozen
+        return {
+            "site": self.site.name,
+            "plan": plan.digest,
+            "sensors": list(plan.ids),
+            "zones": [zone.id for zone in self.site.zones],
+            "epsilon": plan.claim.epsilon,
+            "delta": plan.claim.delta,
+            "shared": plan.claim.shared,
+            "window_seconds": plan.window,
+            "readings_per_window": plan.claim.readings_per_window,
+            "schedule": asdict(plan.schedule),
+            "each": plan.each,
+            "truth": 1 - plan.other,
+            "over_time": [
+                {key: getattr(span, key) for key in ("time", "readings", "epsilon")} for span in self._over_time
+            ],
+            "assumptions": list(self.site.assumptions),
+        }
+
+    @property
+    def _over_time(self) -> tuple[Exposure, ...]:
+        return Guarantee.of_flip(self.site.flip, spans=spans_of(self.site)).over_time
+
+    def rows(self) -> Iterator[Row]:
+        """The answer, what an observer learns over time, what to do next."""
+        claim, window = self.frozen.claim, _every(self.frozen.window)
+        sensors, every = counted(len(self.frozen.ids), "sensor"), _every(self.frozen.schedule.period_ms / 1000)
+        zones = ", ".join(zone.label for zone in self.site.zones)
+        yield f"{self.site.name}: {sensors}, a report every {every}; {zones}"
+        yield ""
+        what = f"whether one person is there, when, and in which zone, in any {window}"
+        yield Labelled(
+            "Guarantee", f"{what}: epsilon {claim.epsilon:g}, delta {claim.delta:g}, if one sees all sensors"
+        )
+        yield Labelled("Not hidden", "the habits of someone who comes again and again (below)")
+        yield Labelled("Accuracy", f"{rounded_down(100 * (1 - self.frozen.other), 4)} % of reports are true")
+        yield ""
+        spans = self._over_time[: None if self.details else SHOWN_SPANS]
+        cells = ((f"  {span.time}", rounded_up(span.epsilon, 3), f"{span.readings:,}") for span in spans)
+        yield Table.of((KEEPS, "epsilon", "reports of a sensor"), cells)
+        if self.details:
+            model = [
+                ("Sensors that one person changes in a reading, at most", f"{claim.shared:,}"),
+                ("Readings allowed in a window", f"{claim.readings_per_window:,}"),
+            ]
+            yield from section("Model and sensors", (Labelled(f"  {name}", value) for name, value in model))
+            yield from section(
+                "How bits are hidden", _listed((*str(self.site.flip.explain()).splitlines(), *self.site.assumptions))
+            )
+        yield from _ending(self.path, (), written=self.written)
+
+
+def _ending(path: Path, advice: tuple[Advice, ...], *, written: bool) -> Iterator[Row]:
+    """Warnings, each with the line to change, and what to do next."""
+    if advice:
+        text = path.read_text(encoding="utf-8")
+        yield ""
+        yield from (Labelled("WARNING", f"line {locate(text, each.key)}: {each}") for each in advice)
+    site, frozen = shlex.quote(str(path)), shlex.quote(str(path.with_suffix(".plan.json")))
+    following = f"cloakwork plan {site} --details | --sweep | --out {frozen}"
+    if written:
+        following = f"cloakwork keys new {site}, then cloakwork provision {site} --all --keys keys.json"
+    yield ""
+    yield Labelled("Next", following)
+
+
+def _said(hidden: tuple[str, ...], not_hidden: tuple[str, ...]) -> Iterator[Row]:
+    yield from section("What is hidden, and from whom", _listed(hidden))
+    yield from section("What is not hidden", _listed(not_hidden))
+
+
+def _listed(sentences: tuple[str, ...]) -> Iterator[Row]:
+    return (Labelled("  -", sentence) for sentence in sentences)
+
+
+def _every(seconds: float) -> str:
+    """A duration after "every" or "any": a minute is just "minute"."""
+    return duration(seconds).removeprefix("1 ")
+
+
+def _share(value: float) -> str:
+    return f"{rounded_up(100 * value, 3)} %"
 
 
 def _sizes(plan: Plan) -> str:
@@ -237,45 +411,31 @@ def _sizes(plan: Plan) -> str:
     return f"{high:,} bytes" if low == high else f"{low:,} to {high:,} bytes, by sensor"
 
 
-def _rhythm(site: Site, schedule: Schedule) -> list[str]:
-    """Notes on a period with which the budget runs out before the window ends, or is never used up."""
-    privacy = site.spec.privacy
-    window, slots = duration(privacy.window), schedule.slots_in(clock_ms(privacy.window))
-    if schedule.pauses:
-        return [
-            f"After {counted(schedule.allowed, 'reading')} in a row, all devices are silent until {window} is over: "
-            f"they use the same {schedule.allowed:,} of {counted(schedule.window_slots, 'slot')}. For even readings, "
-            "leave out the period."
-        ]
-    if slots < (1.0 if privacy.period else EVEN) * schedule.allowed:
-        return [
-            f"A device takes at most {counted(slots, 'reading')} in {window}, but the noise is enough for "
-            f"{schedule.allowed:,}. With readings_per_window = {slots} it would be less. The figures for a window "
-            f"below assume {schedule.allowed:,} readings: real standard deviations are "
-            f"{math.sqrt(schedule.allowed / slots):.2g} times as large."
-        ]
-    return []
+def _stay_rows(cloak: Cloak, unit: str) -> list[tuple[str, str]]:
+    """The claim for stays, the slow offsets, and their cost for a frame and for the mean of a window."""
+    if cloak.stay is None or cloak.slow is None or cloak.offsets is None:
+        return []
+    deviations = cloak.slow.deviations(cloak.steps)
+    share, within = float((deviations / cloak.sigmas).max()) ** 2, cloak.readings_per_window
+    return [
+        (
+            f"Guarantee for a stay of {cloak.stay.readings:,} readings",
+            f"epsilon {cloak.stay.epsilon:g}, delta {cloak.stay.delta:g}",
+        ),
+        ("Slow offset of a sensor", spread_of(deviations) + unit),
+        ("Time constant of the offsets", duration(cloak.offsets.over[0])),
+        ("Variance of a window's mean with its slow offset", f"{1 + within * share:.3g} times"),
+    ]
 
 
-def _gains_by_noise_floor(cloak: Cloak) -> bool:
-    """Whether a claim that does not rest on a noise floor yet could."""
-    return cloak.noise is NoiseLaw.GAUSSIAN and not cloak.rests_on_noise_floor
-
-
-def _print_design(cloak: Cloak) -> None:
-    """Compare how well a lone source is located with equal noise and with the plan's."""
-    report = cloak.design_report
-    equal = (spread_of(cloak.allowance.equal().sigma), f"{report.equal_vicinity:.3g}", f"{report.equal_variance:.3g}")
-    own = (spread_of(cloak.sigmas), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
-    drift = cloak.allowance.drift
-    learnt = ", learnt as sources are followed" if isinstance(drift, Nuisance) else ""
-    title = f"{LOCATING}, with the stated drift{learnt}" if drift else LOCATING
-    names = ("noise of a reading, sigma", "standard deviation at a typical place", "mean variance over all places")
-    if cloak.design is Design.EQUAL:
-        table(title, ("", "equal noise"), list(zip(names, equal, strict=True)))
-        return
-    table(title, ("", "equal noise", "this plan"), list(zip(names, equal, own, strict=True)))
-    if report.bound is not None:
-        least, memory = rounded_down(report.bound, 3), cloak.family.tolerance.memory
-        no_noise = "Even in rooms without memory, no noise" if memory else "No noise"
-        say(f"({no_noise} at this guarantee has a mean variance below {least}.)\n")
+def _stay_values(cloak: Cloak) -> dict[str, object] | None:
+    """The claim for stays and its offsets as plain values."""
+    if cloak.stay is None or cloak.slow is None or cloak.offsets is None:
+        return None
+    return {
+        **{key: getattr(cloak.stay, key) for key in ("readings", "epsilon", "delta", "period")},
+        "mu": cloak.stay_mu(cloak.stay.readings),
+        "deviations": cloak.slow.deviations(cloak.steps).tolist(),
+        "time_constant": float(cloak.offsets.over[0]),
+        "renew": cloak.slow.renew,
+    }

@@ -10,7 +10,6 @@ from cloakwork.privacy import Cloak, Design
 from cloakwork.site import (
     BitSite,
     FrozenPlan,
-    Oddity,
     Plan,
     Site,
     load_any_plan,
@@ -82,16 +81,15 @@ def write_plan(plan: FrozenPlan, out: Path, *inputs: Path) -> None:
         )
 
 
-def refuse_impossible(site: Site | BitSite, path: Path) -> tuple[Oddity, ...]:
-    """Note what is odd about a site file, with its lines, and return it; refuse what is impossible."""
+def refuse_impossible(site: Site | BitSite, path: Path, *, noting: bool = True) -> None:
+    """Refuse a site file with numbers that cannot be meant; note what is odd, with its line, unless a report does."""
     found, text = () if isinstance(site, BitSite) else oddities(site), path.read_text(encoding="utf-8")
-    lines = [f"{path}, line {locate(text, oddity.key)}: {oddity}" for oddity in found]
-    impossible = [line for line, oddity in zip(lines, found, strict=True) if oddity.impossible]
+    lines = [f"{path}, line {locate(text, advice.key)}: {advice}" for advice in found]
+    impossible = [line for line, advice in zip(lines, found, strict=True) if advice.impossible]
     if impossible:
-        raise SiteError("\n".join(impossible), path=str(path), keys=tuple(oddity.key for oddity in found))
-    for line in lines:
+        raise SiteError("\n".join(impossible), path=str(path), keys=tuple(advice.key for advice in found))
+    for line in lines if noting else ():
         note(f"warning: {line}")
-    return found
 
 
 def planning(site: Site) -> str:

@@ -99,7 +99,7 @@ def provision(
         as_json(
             {
                 "plan": frozen.digest,
-                "left_open": list(site.left_open),
+                "left_open": list(map(str, site.left_open)),
                 "devices": [_described(sensor, device) for sensor, device in made],
             }
         )

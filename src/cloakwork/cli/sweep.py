@@ -23,7 +23,6 @@ from cloakwork.cli.output import (
     table,
 )
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
 
 PEOPLE = (
@@ -103,7 +102,7 @@ def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
     if options.plot is not None:
         from cloakwork.cli.draw import draw_tradeoff  # noqa: PLC0415 - Matplotlib is slow to load
 
-        draw_tradeoff(options.plot, site.name, found, unit="metres" if isinstance(site.physics, FloorPlan) else "")
+        draw_tradeoff(options.plot, site.name, found, unit="metres" if site.length_unit else "")
     if json:
         as_json(_values(site, found, best))
         return
@@ -185,7 +184,7 @@ def _values(site: Site, found: Tradeoff, best: TradeoffRow | None) -> dict[str, 
 
 
 def _print(site: Site, found: Tradeoff) -> None:
-    unit = "m" if isinstance(site.physics, FloorPlan) else ""
+    unit = site.length_unit
     moving = any(row.walking is not None for row in found.rows)
     walks = ("walking: right " + found.zone,) if moving else ()
     columns = (

@@ -3,10 +3,19 @@
 from cloakwork._extras import optional_parts
 
 with optional_parts():  # a site file is checked by pydantic
+    from cloakwork.site.advice import Advice
     from cloakwork.site.bit_plan import BitPlan, freeze_bits
     from cloakwork.site.bit_site import BitSite, BitZone
     from cloakwork.site.build import EstimatorChoice
     from cloakwork.site.installation import Site
+    from cloakwork.site.outlook import (
+        CostOfDrift,
+        cost_of_drift,
+        plan_advice,
+        share_detected,
+        spans_of,
+        window_limits,
+    )
     from cloakwork.site.plan import Plan, freeze, load_any_plan, load_plan
     from cloakwork.site.plan_parts import (
         BitsClaim,
@@ -18,7 +27,7 @@ with optional_parts():  # a site file is checked by pydantic
         SiteClaim,
         plan_beside,
     )
-    from cloakwork.site.sanity import Oddity, oddities
+    from cloakwork.site.sanity import oddities
     from cloakwork.site.schedule import SHORTEST_MS, Schedule, clock_ms, make_schedule
     from cloakwork.site.schema import Seconds
     from cloakwork.site.site_file import (
@@ -37,16 +46,17 @@ with optional_parts():  # a site file is checked by pydantic
 __all__ = [
     "FRAMES",
     "SHORTEST_MS",
+    "Advice",
     "BitPlan",
     "BitSite",
     "BitZone",
     "BitsClaim",
+    "CostOfDrift",
     "Estimate",
     "EstimatorChoice",
     "Followed",
     "FrozenPlan",
     "Need",
-    "Oddity",
     "Plan",
     "PlannedSensor",
     "PlannedStay",
@@ -62,6 +72,7 @@ __all__ = [
     "TradeoffRow",
     "Zone",
     "clock_ms",
+    "cost_of_drift",
     "edited",
     "freeze",
     "freeze_bits",
@@ -75,6 +86,10 @@ __all__ = [
     "oddities",
     "parse_any_site",
     "parse_site",
+    "plan_advice",
     "plan_beside",
+    "share_detected",
+    "spans_of",
     "tradeoff",
+    "window_limits",
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.privacy import Flip
+from cloakwork.site.advice import Advice
 from cloakwork.site.installation import HELD_PERIODS, SHORTEST_HOLD, digest_of
 from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.schema import BitSiteSpec
@@ -54,6 +55,11 @@ class BitSite:
     def resolution_of(self, sensor_id: str) -> float:  # noqa: ARG002 - the same for all
         """The step of a sensor's hardware: it reads 0 or 1."""
         return 1.0
+
+    @property
+    def window(self) -> float:
+        """The seconds that the claim is for."""
+        return self.spec.bits.window
 
     @property
     def unit(self) -> str:
@@ -121,7 +127,7 @@ class BitSite:
         )
 
     @property
-    def left_open(self) -> tuple[str, ...]:
+    def left_open(self) -> tuple[Advice, ...]:
         """What the claim leaves open because the site file does not state it: nothing."""
         return ()
 

@@ -15,6 +15,7 @@ from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy import Assumptions, Cloak, Hardware, SlowNoise, Stay
 from cloakwork.recovery import MAX_COARSE, Motion, PointSources, samples_locally
+from cloakwork.site.advice import Advice
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
 from cloakwork.site.schema import SiteSpec
@@ -116,9 +117,19 @@ class Site:
         return Stay(readings, stated.epsilon, stated.delta, period)
 
     @property
+    def window(self) -> float:
+        """The seconds that the claim is for."""
+        return self.spec.privacy.window
+
+    @property
     def unit(self) -> str:
         """Unit of the readings; empty if the site file gives none."""
         return self.spec.unit or ""
+
+    @property
+    def length_unit(self) -> str:
+        """Unit of distances: metres on a floor, otherwise unknown and empty."""
+        return "m" if self.spec.physics.kind == "floorplan" else ""
 
     @cached_property
     def zones(self) -> tuple[Zone, ...]:
@@ -227,27 +238,28 @@ class Site:
         return Timing(spread, "any" if self.spec.physics.kind == "matrix" else WALKING_SPEED)
 
     @property
-    def left_open(self) -> tuple[str, ...]:
-        """What usual rooms and sensors do that the claim does not cover here, one sentence each."""
+    def left_open(self) -> tuple[Advice, ...]:
+        """What usual rooms and sensors do that the claim does not cover here, and how to cover it."""
         memory = () if self.spec.physics.tolerance.memory or self.spec.sources.kind == "pulse" else self._no_memory()
         if self.resolutions is not None:
             return memory
-        return (
-            *memory,
-            "The step of the hardware is not covered: readings count as exact, so devices take only simulated ones. "
-            "Set resolution under [privacy] to the step.",
+        problem = (
+            "The step of the hardware is not covered: readings count as exact, so devices take only simulated ones."
         )
+        return (*memory, Advice(("privacy", "resolution"), problem, "Set resolution under [privacy] to the step."))
 
-    def _no_memory(self) -> tuple[str, ...]:
+    def _no_memory(self) -> tuple[Advice, ...]:
         """What a claim without a tolerance of memory leaves open."""
+        key = ("physics", "tolerance", "memory")
         late = f" Readings lag by {self.physics.lag:g} s here, so warmth does linger." if self.physics.lag else ""
         if not isinstance(self.physics, FloorPlan):
-            return (f"Readings that follow late are not covered.{late}",) if late else ()
+            return (Advice(key, f"Readings that follow late are not covered.{late}", ""),) if late else ()
         stated = "memory" in self.spec.physics.tolerance.model_fields_set and not late
-        return (
+        problem = (
             "Rooms in which warmth lingers are not covered: there, moves of the past can shift a frame further than "
-            f"the claim allows.{late} " + ("The site file says memory = false." if stated else _STATE_MEMORY),
+            f"the claim allows.{late}"
         )
+        return (Advice(key, problem, "The site file says memory = false." if stated else _STATE_MEMORY),)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -259,8 +271,7 @@ class Site:
             if steps is None
             else f"It assumes that the hardware reads in steps of {self._shown(steps)}."
         )
-        length = "m" if self.spec.physics.kind == "floorplan" else "units of length"
-        together = [self.timing.sentence(length)] if told.scope != "sensor" else []
+        together = [self.timing.sentence(self.length_unit or "units of length")] if told.scope != "sensor" else []
         if self.spec.sources.kind == "pulse":
             together.append(
                 "It assumes that all sensors of a frame read a pulse at the same time after its emission, which is the "

@@ -5,12 +5,12 @@ of the mechanism notices that, so the numbers are compared with the floor, the c
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.physics import FloorPlan, Rooms
+from cloakwork.site.advice import Advice
 from cloakwork.site.installation import Site
 from cloakwork.site.schema import FloorPlanSpec, SiteSpec
 from cloakwork.site.zones import room_numbers
@@ -25,23 +25,7 @@ BARELY_SEEN, UNSEEN = 1.0, 0.05  # largest reading of a source, in steps or nois
 ON_A_WALL = 0.02  # metres
 
 
-@dataclass(frozen=True)
-class Oddity:
-    """Something odd in a site file: the `key` it is about, what is wrong, and the `change` that would fix it.
-
-    An `impossible` one must not be planned with.
-    """
-
-    key: tuple[str | int, ...]
-    problem: str
-    change: str
-    impossible: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.problem} {self.change}"
-
-
-def oddities(site: Site) -> tuple[Oddity, ...]:
+def oddities(site: Site) -> tuple[Advice, ...]:
     """Return what is odd about a site, the impossible first.
 
     >>> from importlib.resources import files
@@ -49,7 +33,7 @@ def oddities(site: Site) -> tuple[Oddity, ...]:
     >>> oddities(load_site(str(files("cloakwork.site") / "example.toml")))
     ()
     """
-    physics, floor = site.spec.physics, tuple[Oddity, ...]()
+    physics, floor = site.spec.physics, tuple[Advice, ...]()
     if isinstance(physics, FloorPlanSpec) and isinstance(site.physics, FloorPlan):
         floor = (
             *_lengths(site, physics, site.physics.rooms),
@@ -57,53 +41,53 @@ def oddities(site: Site) -> tuple[Oddity, ...]:
             *_rooms(site, site.physics.rooms),
         )
     found = (*floor, *_alpha(site), *_strength(site), *_same_zones(site))
-    return tuple(sorted(found, key=lambda oddity: not oddity.impossible))
+    return tuple(sorted(found, key=lambda advice: not advice.impossible))
 
 
-def _lengths(site: Site, physics: FloorPlanSpec, rooms: Rooms) -> Iterator[Oddity]:
+def _lengths(site: Site, physics: FloorPlanSpec, rooms: Rooms) -> Iterator[Advice]:
     """Lengths of a floor plan that are not metres."""
     short, long = sorted(rooms.size)
     floor, unit = f"a floor of {long:g} x {short:g} m", "Lengths are metres"
     if not SIDES[0] <= long <= SIDES[1]:
         key = "drawing" if physics.size is None else "size"
-        yield Oddity(("physics", key), f"{key}: {floor} is an odd size for a site.", f"{unit}: check cell and {key}.")
+        yield Advice(("physics", key), f"{key}: {floor} is an odd size for a site.", f"{unit}: check cell and {key}.")
     if not CELLS[0] <= physics.cell <= CELLS[1]:
         problem = f"cell = {physics.cell:g}: a source fills a cell, and people are 0.25 to 0.5 m wide."
-        yield Oddity(("physics", "cell"), problem, f"{unit}: write cell = 0.25.")
+        yield Advice(("physics", "cell"), problem, f"{unit}: write cell = 0.25.")
     for key, value in (("reach", physics.reach), ("length", physics.length)):
         if value is not None and value > FAR * long:
             problem = f"{key} = {value:g} is farther than {floor}: all sensors then read the same, wherever people are."
-            yield Oddity(("physics", key), problem, _metres(key, value), impossible=value > TOO_FAR * long)
+            yield Advice(("physics", key), problem, _metres(key, value), impossible=value > TOO_FAR * long)
         if value is not None and value < physics.cell / 2:
             problem = f"{key} = {value:g} is less than half a cell of {physics.cell:g} m."
-            yield Oddity(("physics", key), problem, f"{unit}: write {key} = 2.0, or make the cells smaller.")
+            yield Advice(("physics", key), problem, f"{unit}: write {key} = 2.0, or make the cells smaller.")
     if physics.footprint > WIDE * short:
         problem = f"footprint = {physics.footprint:g}: a sensor that averages over so much of {floor} sees no moves."
         change = _metres("footprint", physics.footprint)
-        yield Oddity(("physics", "footprint"), problem, change, impossible=physics.footprint > TOO_WIDE * short)
+        yield Advice(("physics", "footprint"), problem, change, impossible=physics.footprint > TOO_WIDE * short)
     for table, speed in (("privacy", site.spec.privacy.speed), ("motion", site.spec.motion.speed)):
         if isinstance(speed, float) and speed > FASTEST:
             problem = f"speed = {speed:g}: people walk at 1.5 m/s."
-            yield Oddity((table, "speed"), problem, "Speeds are metres per second: write speed = 1.5.")
+            yield Advice((table, "speed"), problem, "Speeds are metres per second: write speed = 1.5.")
 
 
 def _metres(key: str, value: float) -> str:
     return f"Lengths are metres: if you meant centimetres, write {key} = {value / 100:g}."
 
 
-def _alpha(site: Site) -> Iterator[Oddity]:
+def _alpha(site: Site) -> Iterator[Advice]:
     """A hidden distance that is larger than the space, or too small to hide anything."""
     alpha, extent = site.spec.privacy.alpha, float(np.ptp(site.physics.space.places, axis=0).max(initial=0.0))
-    unit = " m" if isinstance(site.physics, FloorPlan) else ""
+    unit = f" {site.length_unit}".rstrip()
     if 0 < extent < alpha:
         problem = f"alpha = {alpha:g}{unit} is larger than the whole space ({extent:g}{unit})."
-        yield Oddity(("privacy", "alpha"), problem, "Check its unit: it is that of the space.")
+        yield Advice(("privacy", "alpha"), problem, "Check its unit: it is that of the space.")
     if unit and alpha < SMALLEST_MOVE:
         problem = f"alpha = {alpha:g} m: no one sits as still as that, so hardly anything is hidden."
-        yield Oddity(("privacy", "alpha"), problem, "Lengths are metres: write alpha = 0.1.")
+        yield Advice(("privacy", "alpha"), problem, "Lengths are metres: write alpha = 0.1.")
 
 
-def _strength(site: Site) -> Iterator[Oddity]:
+def _strength(site: Site) -> Iterator[Advice]:
     """Sources that a part cannot notice, or that would be hotter than fire."""
     peak, unit, key = site.physics.peak, site.unit, ("sources", "strength")
     shown = f"one source changes a reading by at most {peak:.2g} {unit}".rstrip()
@@ -112,15 +96,15 @@ def _strength(site: Site) -> Iterator[Oddity]:
     part = float(np.max(floors, axis=0).min()) if floors else 0.0
     if part and peak < BARELY_SEEN * part:
         problem = f"{shown}, less than the step or the noise floor of the best sensor ({part:g} {unit}".rstrip() + ")."
-        yield Oddity(key, problem, change, impossible=peak < UNSEEN * part)
+        yield Advice(key, problem, change, impossible=peak < UNSEEN * part)
     elif unit.endswith("C") and peak < COLD:
-        yield Oddity(key, f"{shown}, which no sensor resolves.", change)
+        yield Advice(key, f"{shown}, which no sensor resolves.", change)
     if unit.endswith("C") and peak > HOT:
         problem = f"{shown}: people warm a sensor by a few degrees at most."
-        yield Oddity(key, problem, f"{change} Strength is not in watts.", impossible=peak > TOO_HOT)
+        yield Advice(key, problem, f"{change} Strength is not in watts.", impossible=peak > TOO_HOT)
 
 
-def _walls(site: Site, physics: FloorPlanSpec) -> Iterator[Oddity]:
+def _walls(site: Site, physics: FloorPlanSpec) -> Iterator[Advice]:
     """Sensors on a wall line, whose side of the wall is decided by rounding."""
     for number, sensor in enumerate(site.spec.sensor):
         at = np.array(sensor.at, dtype=np.float64)
@@ -128,7 +112,7 @@ def _walls(site: Site, physics: FloorPlanSpec) -> Iterator[Oddity]:
         if on_wall and not any(_apart(at, np.array(door)) < ON_A_WALL for door in physics.doors):
             problem = f'sensor "{sensor.id}" at [{at[0]:g}, {at[1]:g}] is on the line of a wall.'
             change = f"Write the side on which it hangs: a point at least {physics.cell / 2:g} m off the line."
-            yield Oddity(("sensor", number, "at"), problem, change)
+            yield Advice(("sensor", number, "at"), problem, change)
 
 
 def _apart(point: FloatArray, segment: FloatArray) -> float:
@@ -138,7 +122,7 @@ def _apart(point: FloatArray, segment: FloatArray) -> float:
     return float(np.hypot(*(point - start - share * along)))
 
 
-def _rooms(site: Site, rooms: Rooms) -> Iterator[Oddity]:
+def _rooms(site: Site, rooms: Rooms) -> Iterator[Advice]:
     """Rooms that have no part in any zone, where a site names zones."""
     numbers = room_numbers(rooms, site.spec)
     covered = np.zeros(len(numbers), dtype=bool)
@@ -148,10 +132,10 @@ def _rooms(site: Site, rooms: Rooms) -> Iterator[Oddity]:
         places = rooms.space.places[numbers == room]
         x, y = places[np.abs(places - places.mean(axis=0)).sum(axis=1).argmin()].tolist()
         problem = f"the room at [{x:g}, {y:g}] has no zone: whoever is there is in no room."
-        yield Oddity(("zone",), problem, f"Add a [[zone]] with room = [{x:g}, {y:g}].")
+        yield Advice(("zone",), problem, f"Add a [[zone]] with room = [{x:g}, {y:g}].")
 
 
-def _same_zones(site: Site) -> Iterator[Oddity]:
+def _same_zones(site: Site) -> Iterator[Advice]:
     """Zones that cover the same places."""
     first: dict[bytes, str] = {}
     for number, zone in enumerate(site.zones if site.spec.zone else ()):
@@ -159,7 +143,7 @@ def _same_zones(site: Site) -> Iterator[Oddity]:
         if other != zone.id:
             form = site.spec.zone[number].form
             problem = f'zones "{other}" and "{zone.id}" cover the same places.'
-            yield Oddity(("zone", number, form), problem, f"Give one of them another {form}, or leave it out.")
+            yield Advice(("zone", number, form), problem, f"Give one of them another {form}, or leave it out.")
 
 
 def swapped(spec: SiteSpec) -> str:

@@ -216,7 +216,7 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         window_s=claim.window,
         **own,
         assumptions=list(watched.site.assumptions),
-        left_open=list(watched.site.left_open),
+        left_open=list(map(str, watched.site.left_open)),
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
         now=context.clock(),

@@ -1,0 +1,108 @@
+"""What a command hands to the renderer: labelled lines and tables for people, plain values for programs."""
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol
+
+from cloakwork._checks import rounded_down, rounded_up
+from cloakwork.cli.output import as_json, out
+
+NARROWEST, USUAL, WIDEST = 60, 100, 150
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A label with text beside it."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns with a heading each; the first one names the rows."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> "Table":
+        """A table without its empty columns."""
+        body = [tuple(row) for row in rows]
+        used = [k for k in range(len(heads)) if k == 0 or any(row[k] for row in body)]
+        return cls(tuple(heads[k] for k in used), tuple(tuple(row[k] for k in used) for row in body))
+
+
+Row = str | Labelled | Table  # a plain string is a paragraph, an empty one a blank line
+
+
+class Report(Protocol):
+    """The frozen result of one command."""
+
+    def rows(self) -> Iterable[Row]:
+        """For people, from the answer to what to do next."""
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """For programs: every value at full precision."""
+
+
+def render(report: Report, *, json: bool = False) -> None:
+    """Print a report on standard output, as text or as one JSON object."""
+    if json:
+        as_json(report.as_dict())
+        return
+    for line in lines(report.rows()):
+        out.out(line, highlight=False)
+
+
+def section(title: str, rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows under a title; nothing if there are none."""
+    body = list(rows)
+    if body:
+        yield from ("", title, *body)
+
+
+def lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Lay out rows: the labels of neighbouring lines share a column, and long lines wrap under their text.
+
+    >>> list(lines([Labelled("Next", "cloakwork init"), Labelled("", "cloakwork demo")]))
+    ['Next  cloakwork init', '      cloakwork demo']
+    """
+    width = min(max(shutil.get_terminal_size((USUAL, 24)).columns, NARROWEST), WIDEST)
+    for _, group in groupby(rows, key=lambda row: isinstance(row, Labelled)):
+        block = list(group)
+        labels = [len(row.label) + 2 for row in block if isinstance(row, Labelled)]
+        indent = max((size for size in labels if size < width // 2), default=0)
+        for row in block:
+            if isinstance(row, Labelled):
+                hang = max(indent, len(row.label) + 2)
+                parts = textwrap.wrap(row.text, width - hang, break_long_words=False, break_on_hyphens=False)
+                yield from (f"{'' if k else row.label:<{hang}}{part}" for k, part in enumerate(parts or [""]))
+            elif isinstance(row, Table):
+                yield from _columns(row)
+            else:
+                yield from textwrap.wrap(row, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _columns(table: Table) -> Iterator[str]:
+    """The first column to the left, the others to the right."""
+    every = [table.heads, *table.rows]
+    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
+    for first, *others in every:
+        cells = (f"{cell:>{size}}" for cell, size in zip(others, widths[1:], strict=True))
+        yield "   ".join((f"{first:<{widths[0]}}", *cells)).rstrip()
+
+
+def length(value: float, unit: str, *, lower: bool = False) -> str:
+    """A distance with two digits, rounded up, or down if it is a lower bound; below a metre in centimetres.
+
+    >>> length(0.1, "m"), length(0.0293, "m", lower=True), length(0.31, "")
+    ('10 cm', '2.9 cm', '0.31')
+    """
+    rounded = rounded_down if lower else rounded_up
+    if unit == "m" and 0 < value < 0.995:
+        return f"{rounded(100 * value, 2)} cm"
+    return f"{rounded(value, 2)} {unit}".rstrip()
