@@ -6,9 +6,9 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.privacy.laplace_losses import laplace_delta, quick_delta
 from cloakwork.series import Filter
 from papers.filters import magnitudes
+from papers.laplace_losses import laplace_delta, quick_delta
 
 LONGEST = 1024  # the exact privacy of more coefficients takes longer than a few seconds to compute
 

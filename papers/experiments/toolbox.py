@@ -13,7 +13,7 @@ from scipy import optimize, special
 
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Budget, Chooser, Flip, Profile, largest_mu
-from cloakwork.privacy.laplace_losses import largest_shift
+from cloakwork.privacy.laplace import largest_shift
 from cloakwork.privacy.private_choice import chosen
 from cloakwork.recovery import presence
 from papers.drawing import FAINT, INK, MARKERS, SERIES, log_x

@@ -8,9 +8,9 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from cloakwork.privacy.laplace_losses import laplace_delta
 from cloakwork.series import Coefficients, RunningSum, SeriesCloak
 from papers.filters import magnitudes
+from papers.laplace_losses import laplace_delta
 from papers.paper_laplace import LONGEST, largest_delta, papers_shifts, real_basis, repaired_delta
 from tests.series.series_kit import CLAIM
 

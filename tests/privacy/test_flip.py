@@ -9,7 +9,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 import cloakwork as cw
-from cloakwork.privacy.flip import loss_delta
+from cloakwork.privacy.losses import report_losses
 
 
 def joint_delta(flip: cw.Flip, readings: int, epsilon: float) -> float:
@@ -67,9 +67,9 @@ def test_a_window_is_composed_exactly(readings: int, epsilon: float, each: float
 
 
 def test_two_values_reveal_at_least_as_much_as_more_where_sums_are_too_long() -> None:
-    exact = loss_delta(1.0, 0.05, 2048, 5)
-    assert exact <= loss_delta(1.0, 0.05, 2048, 2)
-    assert loss_delta(1.0, 0.05, 2049, 5) == loss_delta(1.0, 0.05, 2049, 2)
+    exact = report_losses(0.05, 2048, 5).delta(1.0)
+    assert exact <= report_losses(0.05, 2048).delta(1.0)
+    assert report_losses(0.05, 2049, 5).delta(1.0) == report_losses(0.05, 2049).delta(1.0)
 
 
 def test_one_person_who_changes_several_sensors_is_covered() -> None:

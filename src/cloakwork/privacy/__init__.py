@@ -20,7 +20,7 @@ from cloakwork.privacy.guarantee import (
     unit_of_length,
 )
 from cloakwork.privacy.hardware import Hardware
-from cloakwork.privacy.laplace_losses import LaplaceProfile
+from cloakwork.privacy.laplace import LaplaceProfile
 from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.long_stay import Information, OffsetWalk, SlowNoise, Stay

@@ -3,25 +3,18 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import starmap
 from typing import Protocol, final, runtime_checkable
 
-import numpy as np
-from scipy import special
-
-from cloakwork._checks import FloatArray, count, instance_of, not_negative, positive, rounded_up
+from cloakwork._checks import count, instance_of, not_negative, positive, rounded_up
 from cloakwork.errors import CalibrationError
 from cloakwork.privacy.cloak import Cloak
-from cloakwork.privacy.flip import Flip, loss_slip, repeated_law, true_reports
-from cloakwork.privacy.gaussian import checked_delta, log_delta, turning_point
-from cloakwork.privacy.laplace_losses import LaplaceProfile
+from cloakwork.privacy.flip import Flip
+from cloakwork.privacy.gaussian import checked_delta, turning_point
+from cloakwork.privacy.laplace import LaplaceProfile
+from cloakwork.privacy.losses import Losses, laplace_losses, report_losses, sum_of_losses
 
-GRID = 1 << 14  # points of the sum of losses
 MAX_REPORTS = 10**11  # of one kind: a thousand sensors that send three times a second for a year
-MAX_LISTED = 1 << 14  # reports whose sums of losses are all listed; of more, all but a probability of 2 e^-60
-LAPLACE_GRID = 8192  # points of the sum of losses of readings with Laplace noise
-FINEST = 64  # values that the loss of one such reading is rounded to
-_TAIL = 40.0  # the probability of a loss beyond the grid is at most 2 e^-40
-_SLIP = 1e-9  # bounds the relative error of the convolution
 
 
 @runtime_checkable
@@ -57,7 +50,7 @@ class Budget:
     Notes
     -----
     Losses of independent releases add up. Those of Gaussian releases are Gaussian, and their mu^2 add up exactly.
-    The loss of a reading with Laplace noise is rounded to a grid (`_laplace_losses`).
+    The loss of a reading with Laplace noise is rounded to a grid (`laplace_losses`).
     Everything else is a post-processing of randomised response (Kairouz, Oh and Viswanath): a release with (epsilon, 0)
     reveals no more than one bit that is true with probability e^epsilon / (1 + e^epsilon), and one with
     (epsilon, delta) no more than that bit, or everything with probability delta. Equal bits have a binomial law. The
@@ -150,45 +143,12 @@ class Budget:
     def _with(self, each: float, number: int) -> "Budget":
         return replace(self, bits=_grouped((*self.bits, (each, number))))
 
-    def _losses(self) -> "_Losses":
-        """The law of the sum of all but the Gaussian losses, each group of equal ones rounded up to the grid once."""
-        laws = [_bit_losses(*part) for part in self.bits] + [_laplace_losses(*part) for part in self.laplace]
-        if len(laws) < 2:
-            return laws[0] if laws else _Losses(np.zeros(1), np.ones(1), 0.0)
-        spans = [_span(*part) for part in (*self.bits, *self.laplace)]
-        step = sum(high - low for low, high in spans) / GRID
-        law, start, beyond = np.ones(1), 0.0, 0.0
-        for part, (low, high) in zip(laws, spans, strict=True):
-            places = np.maximum(np.ceil((part.values - low) / step - 1e-9), 0).astype(np.int64)
-            inside = part.values <= high
-            beyond += float(part.masses[~inside].sum()) + part.beyond
-            law = np.convolve(law, np.bincount(places[inside], part.masses[inside]))
-            start += low
-        slack = 1e-8 * step * len(spans)
-        return _Losses(start + slack + step * np.arange(len(law), dtype=np.float64), law, beyond)
+    def _losses(self) -> Losses:
+        """The sum of all but the Gaussian losses."""
+        return sum_of_losses([*starmap(report_losses, self.bits), *starmap(laplace_losses, self.laplace)])
 
-    def _delta(self, epsilon: float, losses: "_Losses") -> float:
-        rest = epsilon - losses.values
-        mu = math.sqrt(self.mu2)
-        if mu == 0:
-            gains = -np.expm1(np.minimum(rest, 0.0))
-        elif len(rest) == 1 and rest[0] >= 0:
-            gains = np.array([math.exp(log_delta(float(rest[0]), mu))])
-        else:
-            ahead = np.exp(special.log_ndtr(mu / 2 - rest / mu))
-            behind = np.exp(np.minimum(rest + special.log_ndtr(-mu / 2 - rest / mu), 0.0))
-            gains = np.maximum(ahead - behind, 0.0) + 1e-13 * ahead
-        slip = math.prod(loss_slip(number + LAPLACE_GRID) for _, number in (*self.bits, *self.laplace)) * (1 + _SLIP)
-        return _either(self.lost, min(1.0, float(losses.masses @ gains) * slip + losses.beyond))
-
-
-@dataclass(frozen=True, eq=False)
-class _Losses:
-    """Values of the loss and their probabilities; a larger loss has the probability `beyond`."""
-
-    values: FloatArray
-    masses: FloatArray
-    beyond: float
+    def _delta(self, epsilon: float, losses: Losses) -> float:
+        return _either(self.lost, losses.delta(epsilon, math.sqrt(self.mu2)))
 
 
 def _either(a: float, b: float) -> float:
@@ -212,46 +172,3 @@ def _grouped(parts: Iterable[tuple[float, int]]) -> tuple[tuple[float, int], ...
                 f"{number:,} reports of one kind: at most {MAX_REPORTS:,} are added up.", reports=number
             )
     return tuple(sorted(numbers.items()))
-
-
-def _bit_losses(each: float, number: int) -> _Losses:
-    """The law of the sum of so many losses of plus or minus `each`."""
-    first, last = 0, number
-    if number > MAX_LISTED:
-        middle, far = number * float(special.expit(each)), math.sqrt(30.0 * number)  # Hoeffding
-        first, last = max(0, math.floor(middle - far)), min(number, math.ceil(middle + far))
-    k = np.arange(first, last + 1)
-    beyond = 2 * math.exp(-60.0) if last - first < number else 0.0
-    values = np.asarray(each * (2 * k - number), dtype=np.float64)
-    return _Losses(values, true_reports(each, number, k), beyond)
-
-
-def _laplace_losses(shift: float, readings: int) -> _Losses:
-    """The law of the sum of losses of readings that move by `shift` scales of their Laplace noise, rounded up.
-
-    Notes
-    -----
-    One reading has delta(x) = 1 - sqrt(x) e^(-a/2) at x = e^epsilon between e^-a and e^a, a the shift. This is convex
-    in x, so straight lines between its values at x_i = e^(-a + 2 a i / k), i = 0, ..., k, lie above it. They are the
-    delta of the law (with r = e^(a/k))
-
-        P(L = -a) = e^-a r / (1 + r),   P(L = -a + 2 a i / k) = e^-a (r - 1) / (r + 1) r^i,   P(L = a) = r / (1 + r),
-
-    which therefore stands for Laplace noise in every sum (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi). For k = 1
-    it is randomised response, which is used for very many readings.
-    """
-    parts = max(1, min(FINEST, LAPLACE_GRID // readings))
-    if parts == 1:
-        return _bit_losses(shift, readings)
-    r = math.exp(shift / parts)
-    one = math.exp(-shift) * (r - 1) / (r + 1) * r ** np.arange(parts + 1, dtype=np.float64)
-    one[0], one[-1] = math.exp(-shift) * r / (1 + r), r / (1 + r)
-    values = np.asarray(shift * readings * np.linspace(-1.0, 1.0, parts * readings + 1), dtype=np.float64)
-    return _Losses(values, repeated_law(one, readings), 0.0)
-
-
-def _span(each: float, number: int) -> tuple[float, float]:
-    """Where the sum of so many losses lies, but for a probability of 2 e^-40 (Hoeffding)."""
-    middle = number * each * math.tanh(each / 2)
-    far = each * math.sqrt(2 * _TAIL * number)
-    return max(-number * each, middle - far), min(number * each, middle + far)

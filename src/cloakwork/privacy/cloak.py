@@ -28,7 +28,7 @@ from cloakwork.privacy.design import Design, DesignReport, report, stated_design
 from cloakwork.privacy.gaussian import Profile, check_claim
 from cloakwork.privacy.guarantee import Explanation, Guarantee
 from cloakwork.privacy.hardware import Hardware
-from cloakwork.privacy.laplace_losses import LaplaceProfile
+from cloakwork.privacy.laplace import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.long_stay import OffsetWalk, Stay, fresh_stay_mu, stated_slow_noise, stay_mus
 from cloakwork.privacy.noise_floor import per_sensor, stated_noise_floor, usual_steps, warn_if_rounded

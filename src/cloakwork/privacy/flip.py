@@ -13,6 +13,7 @@ from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy.gaussian import checked_delta, turning_point
 from cloakwork.privacy.guarantee import Explanation, Guarantee
 from cloakwork.privacy.ledger import Immutable, Ledger
+from cloakwork.privacy.losses import ROUNDED, Losses, report_losses
 from cloakwork.privacy.noise_table import CUT_BITS, Level, NoiseTable
 from cloakwork.privacy.sampler import WordSource, private_words, simulated_words
 from cloakwork.sensor import WORD_BYTES
@@ -21,9 +22,6 @@ WORD = 1 << CUT_BITS  # words that decide one answer
 MAX_VALUES = 64
 LARGEST_EPSILON = 300.0
 MAX_READINGS = 10**6  # of a window, for all sensors
-MAX_EXACT = 50_000  # readings over which epsilon is exact; beyond, a tail probability bounds it
-ROUNDED = 2.0**-50  # covers the floating-point errors of an epsilon, and of its difference to a loss
-MAX_SUMMED = 2048  # readings whose losses are added one by one; beyond, those of two values bound those of more
 
 
 @final
@@ -154,11 +152,11 @@ class Flip(Immutable):
 
     def compose(self, readings: int, delta: float) -> float:
         """The epsilon of so many readings together at this delta, rounded up."""
-        return loss_epsilon(delta, self.epsilon_per_reading, readings * self.sensors, self.values)
+        return self._losses(readings).epsilon(checked_delta(delta))
 
     def best_test_accuracy(self, readings: int) -> float:
         """How often the best test between two histories is right from so many readings together, rounded up."""
-        return min(1.0, (1 + loss_delta(0.0, self.epsilon_per_reading, readings * self.sensors, self.values)) / 2)
+        return min(1.0, (1 + self._losses(readings).delta(0.0)) / 2)
 
     def explain(self) -> Explanation:
         """Explain in plain sentences what is hidden from whom, and what is not."""
@@ -169,6 +167,9 @@ class Flip(Immutable):
             f"Flip(epsilon={self.epsilon:g}, delta={self.delta:g}, readings_per_window={self.readings_per_window}, "
             f"values={self.values}, sensors={self.sensors})"
         )
+
+    def _losses(self, readings: int) -> Losses:
+        return report_losses(self.epsilon_per_reading, readings * self.sensors, self.values)
 
     def _checked(self, readings: ArrayLike) -> IntArray:
         """Readings as whole numbers; errors name positions, never values."""
@@ -227,51 +228,6 @@ def share_limits(seen: ArrayLike, n: ArrayLike, level: float) -> FloatArray:
     return np.stack([low, high], axis=-1)
 
 
-def loss_delta(epsilon: float, each: float, readings: int, values: int) -> float:
-    """Delta at `epsilon` of so many readings with a loss of `each`, rounded up."""
-    epsilon -= ROUNDED * (epsilon + 1)
-    if each * readings <= epsilon:
-        return 0.0
-    losses = np.arange(-readings, readings + 1)
-    gains = -np.expm1(np.minimum(epsilon - each * losses, 0.0))
-    return min(1.0, float(loss_law(each, readings, values) @ gains) * loss_slip(readings))
-
-
-def loss_epsilon(delta: float, each: float, readings: int, values: int) -> float:
-    """The smallest epsilon of so many readings at this delta, rounded up.
-
-    For very many readings, an epsilon that the loss exceeds with a probability of at most delta, which is a little
-    larger.
-    """
-    largest = each * readings * (1 + ROUNDED)
-    if delta == 0:
-        return largest
-    if readings > MAX_EXACT:
-        truth = special.expit(each)
-        few, many = 0, readings  # the loss of `many` true reports is exceeded with a probability of at most delta
-        while many - few > 1:
-            half = (few + many) // 2
-            if special.betainc(half + 1, readings - half, truth) * (1 + 2.0**-20) <= delta:
-                many = half
-            else:
-                few = half
-        return each * max(0, 2 * many - readings) * (1 + ROUNDED)
-    law = loss_law(each, readings, values)
-    losses = each * np.arange(-readings, readings + 1)
-    slip = loss_slip(readings)
-
-    def exceeds(epsilon: float) -> bool:
-        return float(law @ -np.expm1(np.minimum(epsilon - losses, 0.0))) * slip > delta
-
-    found = turning_point(exceeds, 0.0, largest, within=1e-9)[1]
-    return found + ROUNDED * (found + 1)
-
-
-def loss_slip(readings: int) -> float:
-    """Bounds the error of logarithms of factorials, and of sums of positive numbers."""
-    return 1 + 2.0**-46 * readings * math.log(readings + 2)
-
-
 def flip_table(words: int, values: int = 2) -> NoiseTable:
     """The noise table of a device that adds what it draws to a reading, modulo the number of values.
 
@@ -282,44 +238,20 @@ def flip_table(words: int, values: int = 2) -> NoiseTable:
     return NoiseTable(1.0, (Level(1, cuts),), 0.0)
 
 
-def loss_law(each: float, readings: int, values: int) -> FloatArray:
-    """Law of the sum of losses, in units of `each`, from -readings to readings."""
-    if values == 2 or readings > MAX_SUMMED:  # two values reveal at least as much as more
-        law = np.zeros(2 * readings + 1)
-        law[::2] = true_reports(each, readings, np.arange(readings + 1))
-        return law
-    scale = math.exp(each) + values - 1
-    return repeated_law(np.array([1.0, values - 2.0, math.exp(each)]) / scale, readings)
-
-
-def true_reports(each: float, readings: int, k: IntArray) -> FloatArray:
-    """Probability that k of so many reports of bits are true."""
-    logs = special.gammaln(readings + 1) - special.gammaln(k + 1) - special.gammaln(readings - k + 1)
-    return np.asarray(np.exp(logs - k * np.log1p(math.exp(-each)) - (readings - k) * np.log1p(math.exp(each))))
-
-
-def repeated_law(one: FloatArray, readings: int) -> FloatArray:
-    """The law of the sum of so many losses, each with the law `one` at equal distances."""
-    law, power = np.ones(1), one
-    while readings:
-        if readings & 1:
-            law = np.convolve(law, power)
-        readings >>= 1
-        if readings:
-            power = np.convolve(power, power)
-    return law
-
-
 def _largest_each(epsilon: float, delta: float, readings: int, values: int) -> float:
     """The largest loss of one reading that meets the claim over all of them, rounded down."""
     low, high = epsilon / readings * (1 - ROUNDED), 2 * epsilon
     if delta == 0:
         return low
-    while loss_delta(epsilon, high, readings, values) <= delta:
+
+    def meets(each: float) -> bool:
+        return report_losses(each, readings, values).delta(epsilon) <= delta
+
+    while meets(high):
         low, high = high, 2 * high
         if high > 700:
             raise CalibrationError(
                 f"delta={delta:g}: with epsilon={epsilon:g} it allows to report the truth. Give a smaller delta.",
                 delta=delta,
             )
-    return turning_point(lambda each: loss_delta(epsilon, each, readings, values) <= delta, low, high, within=1e-12)[0]
+    return turning_point(meets, low, high, within=1e-12)[0]

@@ -10,7 +10,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
 from cloakwork.privacy.calibration import allowed_mu
-from cloakwork.privacy.laplace_losses import largest_shift
+from cloakwork.privacy.laplace import largest_shift
 from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.noise_table import DEVICE_TABLES, NoiseTable, noise_table, table_ratio
 from cloakwork.privacy.observer import Scope

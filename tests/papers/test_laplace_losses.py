@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from cloakwork.privacy.laplace_losses import laplace_delta, quick_delta
+from papers.laplace_losses import laplace_delta, quick_delta
 
 
 def closed(a: float, epsilon: float) -> float:

@@ -1,80 +1,17 @@
-"""The exact privacy of Laplace noise on many numbers at once."""
+"""The exact privacy of Laplace noise on many numbers that move by different amounts."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from cloakwork._checks import FloatArray, not_negative
-from cloakwork.errors import CalibrationError
-from cloakwork.privacy.gaussian import checked_delta, turning_point
+from cloakwork._checks import FloatArray
 
 _ULP = 2.0**-52
 _COST = 0.01  # of delta, for the damping that makes the sum end
 _MAX_NODES = 4000
 _TILTS = (math.log(1e-4), math.log(1e8))
-
-
-@dataclass(frozen=True)
-class LaplaceProfile:
-    """All (epsilon, delta) of readings with Laplace noise, each of which moves by up to `shift` scales of the noise.
-
-    >>> LaplaceProfile(0.5).compose(4).epsilon(0.0)
-    2.0
-    """
-
-    shift: float
-    readings: int = 1
-
-    def delta(self, epsilon: float) -> float:
-        """The least delta at `epsilon` (0 or above), rounded up.
-
-        For several readings this is by about 1 %, and by more where epsilon is close to the sum of all shifts.
-        """
-        not_negative("epsilon", epsilon, error=CalibrationError)
-        if self.readings == 1:
-            return min(1.0, max(0.0, -math.expm1((epsilon - self.shift) / 2)) * (1 + 4 * _ULP))
-        return laplace_delta(np.array([self.shift]), epsilon, times=self.readings)
-
-    def epsilon(self, delta: float) -> float:
-        """The least epsilon at `delta`, rounded up; the sum of all shifts at a delta of 0."""
-        largest = self.readings * self.shift
-        if checked_delta(delta) == 0:
-            return largest
-        return turning_point(lambda e: e < largest and self.delta(e) > delta, 0.0, largest, within=1e-7)[1]
-
-    def compose(self, k: int) -> "LaplaceProfile":
-        """The profile of `k` times as many readings."""
-        return replace(self, readings=k * self.readings)
-
-    @property
-    def mu(self) -> float:
-        """How far all readings move together, in standard deviations of their noise: for accuracy, not for privacy."""
-        return self.shift * math.sqrt(self.readings / 2)
-
-    @property
-    def best_test_accuracy(self) -> float:
-        """How often the best test between two neighbours is right, at most."""
-        return (1 + self.delta(0.0)) / 2
-
-
-def largest_shift(epsilon: float, delta: float, *, readings: int) -> float:
-    """The largest shift of each of so many readings, in scales of its Laplace noise, that meets the claim.
-
-    It is rounded down. At a delta of 0 it is epsilon / readings.
-
-    >>> round(largest_shift(1.0, 0.1, readings=1), 4), round(20 * largest_shift(1.0, 1e-6, readings=20), 3)
-    (1.2107, 1.151)
-    """
-    low = epsilon / readings * (1 - 2 * _ULP)
-    if delta <= 0:
-        return low
-    if readings == 1:
-        return (epsilon - 2 * math.log1p(-delta)) * (1 - 4 * _ULP)
-    return turning_point(
-        lambda shift: LaplaceProfile(shift, readings).delta(epsilon) <= delta, low, epsilon, within=1e-9
-    )[0]
 
 
 def quick_delta(shifts: FloatArray, epsilon: float) -> float:
