@@ -26,7 +26,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import FloorTracker, FrameEstimate, Tracker
-from cloakwork.recovery.floor_belief import FloorPrior
+from cloakwork.recovery.floors.floor_belief import FloorPrior
 
 CORES = 2
 SIZES = {1_000: (8, 5), 5_000: (20, 10), 20_000: (40, 20)}  # rooms along each side
@@ -155,10 +155,10 @@ def _measured(size: int) -> Measured:
     times, gap, tracker, run = _followed(size)
     plan, people = tracker.field.plan, run.people
     prior = FloorPrior.after(tracker.belief, tracker.motion, PERIOD, tracker.max_sources)
-    terms = (run.readings, prior, tracker.belief.states, tracker.max_sources)
+    terms = (run.readings, prior.where, tracker.belief.placements, tracker.max_sources)
     some, long = (tracker.field.draw(*terms, [1], factor=factor) for factor in (1, LONG))
-    apart = _blocks(plan, some.updated(prior, tracker.motion).intensity())
-    apart -= _blocks(plan, long.updated(prior, tracker.motion).intensity())
+    apart = _blocks(plan, prior.updated(some, tracker.motion).intensity())
+    apart -= _blocks(plan, prior.updated(long, tracker.motion).intensity())
     return Measured(
         times,
         gap,

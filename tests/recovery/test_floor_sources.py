@@ -13,7 +13,8 @@ from cloakwork.physics import FloorPlan, Pulse, Rooms, Steady, floorplan, source
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, FrameTracker
 from cloakwork.readings.frame_recovery import partial_cloak
-from cloakwork.recovery import BasisPursuit, FloorTracker, Motion, PointSources, Problem, floor_belief, recover
+from cloakwork.recovery import BasisPursuit, FloorTracker, Motion, PointSources, Problem, recover
+from cloakwork.recovery.floors import floor_sampler
 from cloakwork.recovery.motion import MotionModel
 from cloakwork.recovery.observation import Observer
 from cloakwork.recovery.path_steps import predict
@@ -41,7 +42,7 @@ def readings(both: tuple[FloorPlan, FloorPlan]) -> FloatArray:
 def test_counts_and_places_agree_with_a_sum_over_all_placements(
     both: tuple[FloorPlan, FloorPlan], readings: FloatArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(floor_belief, "SWEEPS", 100)
+    monkeypatch.setattr(floor_sampler, "SWEEPS", 100)
     sampled = recover(readings, both[1], sigma=0.15, estimator=PointSources(1.0, max_sources=2))
     columns, n = both[0].matrix / 0.15, both[0].places
     alone = readings / 0.15 @ columns - (columns**2).sum(axis=0) / 2
@@ -157,8 +158,8 @@ def test_chains_start_again_where_what_they_drew_has_become_impossible(both: tup
     tracker = FloorTracker(plan, sigma=0.05, max_sources=20, motion=Motion.still())
     tracker.step(readings, 0.0)
     assert len(tracker.belief.tracks) == 1
-    far = tuple((np.array([plan.places - 1]), others) for _, others in tracker.belief.states)
-    tracker.belief = replace(tracker.belief, states=far)
+    far = tuple((np.array([plan.places - 1]), others) for _, others in tracker.belief.placements)
+    tracker.belief = replace(tracker.belief, placements=far)
     now = tracker.step(readings, 10.0)
     assert [source.at for source in now.sources] == [(1.25, 1.25)]
 

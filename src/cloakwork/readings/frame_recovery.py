@@ -201,7 +201,6 @@ def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tr
             max_sources=estimator.max_sources,
             confidence=estimator.confidence,
             seed=seed,
-            drift=site.drift,
         )
     return Tracker(
         cloak,

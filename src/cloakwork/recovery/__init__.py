@@ -5,8 +5,8 @@ from cloakwork.recovery.batch_posterior import BatchPosterior, batch_posterior
 from cloakwork.recovery.bit_presence import presence
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, detection_probability
 from cloakwork.recovery.fault_detection import Fault, FaultDetector, FaultKind
-from cloakwork.recovery.floor_sources import MAX_SOURCES, samples_locally
-from cloakwork.recovery.floor_tracker import FloorTracker
+from cloakwork.recovery.floors.floor_sources import MAX_SOURCES, samples_locally
+from cloakwork.recovery.floors.floor_tracker import FloorTracker
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.lattice import MAX_COARSE, MAX_PATH_PLACES
 from cloakwork.recovery.motion import Motion

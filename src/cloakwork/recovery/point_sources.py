@@ -12,7 +12,7 @@ from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph
 from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, on_all_cores
-from cloakwork.recovery.floor_sources import MAX_SOURCES, samples_locally, solve_floor
+from cloakwork.recovery.floors.floor_sources import MAX_SOURCES, samples_locally, solve_floor
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, OUTLYING, Fit, Misfit
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources

@@ -14,7 +14,7 @@ from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics
 from cloakwork.recovery.alignment import Marks
 from cloakwork.recovery.drifting_offsets import OffsetLaw
-from cloakwork.recovery.floor_sources import MAX_SOURCES
+from cloakwork.recovery.floors.floor_sources import MAX_SOURCES
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit
 from cloakwork.recovery.motion import Motion, MotionModel, Transitions
 from cloakwork.recovery.observation import Observation, Observer

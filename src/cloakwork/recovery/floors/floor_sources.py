@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Physics
 from cloakwork.recovery.estimator import FrameSolution, Progress, Solution, Status
-from cloakwork.recovery.floor_belief import FloorBelief, FloorField, FloorPrior, apart
-from cloakwork.recovery.floor_motion import FloorMotion
+from cloakwork.recovery.floors.floor_belief import FloorBelief, FloorPrior
+from cloakwork.recovery.floors.floor_motion import FloorMotion
+from cloakwork.recovery.floors.floor_sampler import FloorField, Placement, disagreement
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Prior
@@ -27,10 +28,10 @@ def samples_locally(physics: Physics, max_sources: int = 1) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class FloorStart:
-    """The places of the sources in each chain after a frame, from which the next frame starts."""
+    """The last draw of each chain after a frame, from which the next frame starts."""
 
     plan: FloorPlan
-    places: tuple[IntArray, ...]
+    placements: tuple[Placement, ...]
 
 
 def checked_field(problem: Problem, prior: Prior) -> FloorField:
@@ -64,20 +65,27 @@ def solve_floor(
     field = checked_field(problem, prior)
     plan, motion, frames = field.plan, FloorMotion(Motion.still(), field.plan), len(readings)
     expected = FloorPrior.after(FloorBelief.before(plan, prior.max_sources / 2, 1.0), motion, None, prior.max_sources)
-    kept = after if isinstance(after, FloorStart) and after.plan is plan else None
-    found, none = [], np.zeros(0, dtype=np.int64)
+    last = after if isinstance(after, FloorStart) and after.plan is plan else FloorStart(plan, ())
+    solutions, no_tracks = [], np.zeros(0, dtype=np.int64)
     for frame, values in enumerate(readings):
-        states = () if kept is None else tuple((none, places) for places in kept.places)
-        draws = field.draw(values, expected, states, prior.max_sources, [seed, frame])
-        belief = draws.updated(expected, motion)
-        kept = FloorStart(plan, tuple(places for _, places in draws.states))
-        listed = sorted(belief.tracks, key=lambda track: -track.probability)
+        before = tuple((no_tracks, free) for _, free in last.placements)
+        draws = field.draw(values, expected.where, before, prior.max_sources, [seed, frame])
+        tracks = expected.updated(draws, motion).tracks
+        last = FloorStart(plan, draws.placements)
+        listed = sorted(tracks, key=lambda track: -track.probability)
         sources = tuple(track.source(plan, prior.low, confidence) for track in listed)
-        far = [apart(draws.others[:, track.cells], plan.space.places[track.cells]) for track in belief.tracks]
-        status, gap = Status.SAMPLED if sources else Status.NOBODY, float(np.mean(far)) if far else 0.0
-        intensity, fit = draws.others.mean(axis=0), draws.misfit.fit()
-        weights = expected_map(sources, plan.places)
-        found.append(FrameSolution(weights, status, gap, sources, fit, draws.counts(prior.max_sources), intensity))
+        far = [disagreement(draws.others[:, track.cells], plan.space.places[track.cells]) for track in tracks]
+        solutions.append(
+            FrameSolution(
+                map=expected_map(sources, plan.places),
+                status=Status.SAMPLED if sources else Status.NOBODY,
+                gap=float(np.mean(far)) if far else 0.0,
+                sources=sources,
+                fit=draws.misfit.fit(),
+                counts=draws.counts(prior.max_sources),
+                intensity=draws.others.mean(axis=0),
+            )
+        )
         if progress is not None:
             progress(frame + 1, frames)
-    return Solution.of_frames(found, plan.places, prior.max_sources, kept)
+    return Solution.of_frames(solutions, plan.places, prior.max_sources, last)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +11,7 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 from cloakwork._method_cache import memoize
 from cloakwork.physics import FloorPlan
-from cloakwork.recovery.floor_weights import BAND, find
+from cloakwork.recovery.floors.floor_weights import BAND, Whereabouts, find
 from cloakwork.recovery.motion import (
     FARTHEST,
     MAX_INTERVALS,
@@ -22,8 +22,21 @@ from cloakwork.recovery.motion import (
     whole_milliseconds,
 )
 
-MAX_NEAR = 400  # places near a track that are weighed one by one
-MAX_PATCHES = 1024  # to which a track may walk
+
+class FloorStep(NamedTuple):
+    """An interval, as compiled functions take it.
+
+    `patch` is the patch of each place, and (`starts`, `to`, `reach`) the weights of walks between patches. `flow` is
+    the factor on what leaves a place, `leave` the probability to disappear from it, `begin` that of beginning to walk.
+    """
+
+    patch: IntArray
+    starts: IntArray
+    to: IntArray
+    reach: FloatArray
+    flow: FloatArray
+    leave: FloatArray
+    begin: float
 
 
 @compiled_part
@@ -98,9 +111,9 @@ def _sorted(keys: Any, values: Any, size: int) -> None:
 
 
 @compiled_part
-def _walk(step: Any, cells: IntArray, leaving: FloatArray, scratch: Any, patches: Any, came: Any) -> int:
+def _walk(step: FloorStep, cells: IntArray, leaving: FloatArray, scratch: Any, patches: Any, came: Any) -> int:
     """Let weights walk from their cells; fills the patches that they come to, sorted, and the weight of a place."""
-    patch, starts, to, reach = step[0], step[1], step[2], step[3]
+    patch, starts, to, reach = step.patch, step.starts, step.to, step.reach
     weights, moved = scratch
     for k in range(len(cells)):
         weights[patch[cells[k]]] += leaving[k]
@@ -124,19 +137,19 @@ def _walk(step: Any, cells: IntArray, leaving: FloatArray, scratch: Any, patches
 
 
 @compiled
-def predict_tracks(step: Any, graph: Any, laws: Any, radius: int, near: Any) -> None:
-    """Fill `near` with the laws of tracks after an interval.
+def predict_tracks(step: FloorStep, graph: Any, laws: Any, radius: int, where: Whereabouts) -> None:
+    """Fill `where` with the tracks after an interval, their logarithms apart.
 
-    `step` is (patch, starts, to, reach, flow, leave, begin), `laws` (starts, cells, sits, walks) of all tracks. `near`
-    is (core, size, weight, absent, patches, reached, came, stay): the places within `radius` steps of the likeliest and
-    those of the law before, sorted, and their probabilities; that of no source; the patches, and the probability to
-    have come to a place there; and the probability to have stayed at each place.
+    `laws` is (starts, cells, sits, walks) of all tracks. Places within `radius` steps of the likeliest and those of the
+    frame before are weighed one by one.
     """
-    patch, flow, leave, begin = step[0], step[4], step[5], step[6]
+    patch, flow, leave, begin = step.patch, step.flow, step.leave, step.begin
     starts, cells, sits, walks = laws
-    core, size, weight, absent, patches, reached, came, stay = near
+    core, size, weight, absent = where.core, where.size, where.weight, where.absent
+    patches, reached, came, stay = where.patches, where.reached, where.came, where.stayed
     n = len(patch)
-    scratch, stayed, seen = (np.zeros(len(step[1]) - 1), np.zeros(len(step[1]) - 1)), np.zeros(n), np.full(n, -1)
+    of_patches = (np.zeros(len(step.starts) - 1), np.zeros(len(step.starts) - 1))
+    stayed, seen = np.zeros(n), np.full(n, -1)
     queue, hops = np.empty(core.shape[1], dtype=np.int64), np.empty(core.shape[1], dtype=np.int64)
     for i in range(len(size)):
         mine = slice(starts[i], starts[i + 1])
@@ -147,7 +160,7 @@ def predict_tracks(step: Any, graph: Any, laws: Any, radius: int, near: Any) -> 
             leaving[k] = (begin * sits[mine][k] + walks[mine][k]) * flow[here[k]]
             stayed[here[k]] = sits[mine][k] * (1 - begin) * (1 - leave[here[k]])
             absent[i] += held[k] * leave[here[k]]
-        reached[i] = _walk(step, here, leaving, scratch, patches[i], came[i])
+        reached[i] = _walk(step, here, leaving, of_patches, patches[i], came[i])
         number = _ball(graph, here[likeliest], radius, seen, i, queue[: len(queue) - len(here)], hops)
         for k in range(len(here)):
             if seen[here[k]] != i:

@@ -9,10 +9,11 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, count
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, Nuisance, Physics
-from cloakwork.recovery.floor_belief import FloorBelief, FloorDraws, FloorPrior, FloorTrack
-from cloakwork.recovery.floor_motion import FloorMotion
-from cloakwork.recovery.floor_sources import checked_field
+from cloakwork.physics import Physics
+from cloakwork.recovery.floors.floor_belief import FloorBelief, FloorPrior, FloorTrack
+from cloakwork.recovery.floors.floor_motion import FloorMotion
+from cloakwork.recovery.floors.floor_sampler import FloorDraws
+from cloakwork.recovery.floors.floor_sources import checked_field
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit
 from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.point_sources import PointSources
@@ -69,16 +70,15 @@ class FloorTracker:
         confidence: float = 0.9,
         sigma: ArrayLike | None = None,
         seed: int = 0,
-        drift: Drift | Nuisance | None = None,
     ) -> None:
         prior = PointSources(strength, max_sources=count("max_sources", max_sources), confidence=confidence).prior
-        self.field = checked_field(resolve_problem(model, sigma, drift), prior)
-        self.motion = FloorMotion(motion or Motion(), self.field.plan)
+        self.field = checked_field(resolve_problem(model, sigma), prior)
+        moves = motion or Motion()
+        self.motion = FloorMotion(moves, self.field.plan)
         self.max_sources, self.confidence, self.seed = max_sources, confidence, seed
         self.settled: tuple[FrameEstimate, ...] = ()  # a moment is never judged again
-        often = self.motion.motion.present_share
         self._before = self.belief = FloorBelief.before(
-            self.field.plan, often * max_sources, self.motion.motion.sitting
+            self.field.plan, moves.present_share * max_sources, moves.sitting
         )
         self._times: tuple[float | None, float | None] = (None, None)  # of the frame before the last, and of the last
         self._tracks: dict[int, Track] = {}
@@ -104,7 +104,7 @@ class FloorTracker:
         prior = FloorPrior.after(self._before, self.motion, seconds, self.max_sources)
         draws, fit = self._drawn(values, prior)
         self._steps += 1
-        self.belief = draws.updated(prior, self.motion)
+        self.belief = prior.updated(draws, self.motion)
         return self._summary(time, prior, draws, fit)
 
     def resume(self, places: Mapping[int, int], last_label: int = 0) -> None:
@@ -129,22 +129,22 @@ class FloorTracker:
     def _drawn(self, values: FloatArray, prior: FloorPrior) -> tuple[FloorDraws, Fit]:
         """Draw the sources of a frame; one that does not fit is drawn again, without a sensor or with more noise."""
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
-        states, seed = self._before.states, [self.seed, self._steps]
-        draws = self.field.draw(values, prior, states, self.max_sources, seed, aside=missing)
+        terms = (values, prior.where, self._before.placements, self.max_sources, [self.seed, self._steps])
+        draws = self.field.draw(*terms, ignored=missing)
         misfit, fit = draws.misfit, draws.misfit.fit()
         if misfit.p_value >= DOUBTFUL:
             return draws, fit
-        aside, inflation = misfit.remedy(missing)
-        again = self.field.draw(values, prior, states, self.max_sources, seed, aside=aside, inflation=inflation)
-        return again, replace(fit, set_aside=tuple(sorted(aside - missing)), inflation=inflation)
+        ignored, inflation = misfit.remedy(missing)
+        again = self.field.draw(*terms, ignored=ignored, inflation=inflation)
+        return again, replace(fit, set_aside=tuple(sorted(ignored - missing)), inflation=inflation)
 
     def _summary(self, time: float, prior: FloorPrior, draws: FloorDraws, fit: Fit) -> FrameEstimate:
         plan, known = self.field.plan, self._labelled(time)
         tracks = self.belief.tracks
         listed = sorted((track for track in tracks if track.probability >= EXISTS), key=lambda t: -t.probability)
         sources = tuple(known[track.label] for track in listed)
-        kept = {track.label: k for k, track in enumerate(prior.tracks) if track.label}
-        apart = [draws.apart(prior, kept[track.label], plan) for track in listed if track.label in kept]
+        before = {track.label: k for k, track in enumerate(prior.tracks) if track.label}
+        apart = [prior.disagreement(draws, before[track.label], plan) for track in listed if track.label in before]
         return FrameEstimate(
             time=time,
             map=expected_map(sources, plan.places),
