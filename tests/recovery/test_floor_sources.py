@@ -94,7 +94,7 @@ def test_many_sources_and_unknown_strengths_are_refused_where_they_cannot_be_sam
     pulse = replace(both[0], regime=Pulse(0.5))
     with pytest.raises(InputError) as refused:
         recover(readings, pulse, sigma=0.15, estimator=PointSources(1.0, max_sources=40))
-    assert refused.value.values["most"] == 40
+    assert refused.value.values["max_sources"] == 40
     with pytest.raises(InputError) as refused:
         recover(readings, both[1], sigma=0.15, estimator=PointSources((0.2, 1.0), max_sources=40))
     assert refused.value.values["places"] == both[1].places
