@@ -8,19 +8,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import paho.mqtt.client as paho
 import pytest
-from paho.mqtt.enums import CallbackAPIVersion
 
-from cloakwork.device import Agent, ConstantReading, FileReading
-from cloakwork.errors import InputError
+from cloakwork.device import ConstantReading, FileReading
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.sensor.keystream import sequence
-from cloakwork.sensor.session import IN_FLIGHT
-from cloakwork.sensor.wire import read_reading, read_status, write_reading
+from cloakwork.sensor.wire import read_reading, read_status
 from tests.broker import READER, Broker, running_broker
 from tests.device.agent_kit import QUICK, RATIO, exactly, listening, unveiled, working
-from tests.devices import GENERATION, SENSOR, SITE, make_folder
+from tests.devices import SENSOR, make_folder
 from tests.forking import python
 from tests.waiting import PATIENCE, until
 
@@ -40,16 +35,6 @@ def test_readings_arrive_cloaked_and_are_unveiled_exactly(folder: Path, broker: 
     assert abs(stamps[-1] - time.time() * 1000) < 120_000
 
 
-def test_the_broker_keeps_the_last_reading_and_the_status(folder: Path, broker: Broker) -> None:
-    make_folder(folder, ratio=RATIO, schedule=QUICK)
-    with listening(broker) as listener, working(folder, broker, ConstantReading(21.25)):
-        until(lambda: len(listener.readings()) >= 3)
-    with listening(broker) as late:
-        until(lambda: late.of("reading") and late.of("status"))
-        assert [retained for _, _, retained in late.messages] == [True, True]
-        assert read_status(late.of("status")[0])[0] == "offline"
-
-
 @pytest.mark.parametrize("together", [True, False])
 def test_where_sensors_measure_together_an_old_value_in_a_file_is_no_reading(
     together: bool, folder: Path, broker: Broker, time_server: dict[str, Any], tmp_path: Path
@@ -65,21 +50,6 @@ def test_where_sensors_measure_together_an_old_value_in_a_file_is_no_reading(
     )
 
 
-def test_where_sensors_measure_together_a_value_that_is_written_in_the_slot_is_a_reading(
-    folder: Path, broker: Broker, time_server: dict[str, Any], tmp_path: Path
-) -> None:
-    told = make_folder(folder, ratio=RATIO, schedule=SLOW, time=time_server)
-    value, part = tmp_path / "value", tmp_path / "part"
-
-    def write() -> bool:
-        part.write_text("21.25\n")
-        part.replace(value)
-        return 85 in unveiled(listener.readings(), told)
-
-    with listening(broker) as listener, working(folder, broker, FileReading(value)):
-        until(write)
-
-
 class Counting:
     """A source that counts its readings, each of which makes one message."""
 
@@ -89,17 +59,6 @@ class Counting:
     def read(self) -> tuple[int, int]:
         self.asked += 1
         return 85, 4
-
-
-def test_after_a_clean_stop_nothing_is_sent_a_second_time(folder: Path, broker: Broker) -> None:
-    make_folder(folder, ratio=RATIO, schedule=QUICK)
-    with listening(broker) as first, working(folder, broker, ConstantReading(21.25)):
-        until(lambda: len(first.readings()) >= 10)
-    with listening(broker) as second, working(folder, broker, ConstantReading(21.25)):
-        until(lambda: len(second.readings()) >= 10)
-    fresh = [payload for topic, payload, retained in second.messages if topic.endswith("reading") and not retained]
-    again = {read_reading(payload)[0] for payload in fresh} & set(first.readings())
-    assert len(again) <= IN_FLIGHT  # what was on its way when the first one stopped
 
 
 def test_readings_taken_while_the_broker_is_away_arrive_later_once_and_unchanged(
@@ -171,37 +130,6 @@ def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_
     assert exactly(listener.readings(), told, 85)
 
 
-def test_a_restored_folder_goes_on_after_what_the_broker_knows(folder: Path, broker: Broker, tmp_path: Path) -> None:
-    told = make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 20})
-    with listening(broker) as listener:
-        with working(folder, broker, ConstantReading(21.25)):
-            until(lambda: len(listener.readings()) >= 3)
-        shutil.copytree(folder, tmp_path / "backup")
-        with working(folder, broker, ConstantReading(21.25)):
-            until(lambda: len(listener.readings()) >= 9)
-            before = listener.goodbyes()
-        until(lambda: listener.goodbyes() > before)
-        first = dict(listener.readings())
-        shutil.rmtree(folder)
-        shutil.copytree(tmp_path / "backup", folder)
-        with working(folder, broker, ConstantReading(22.0)) as notes:
-            until(lambda: len(listener.readings()) >= len(first) + 3)
-    assert any("a backup was restored" in said for said in notes)
-    later = {seq: value for seq, value in listener.readings().items() if seq not in first}
-    assert min(later) > max(first)
-    assert exactly(later, told, 88)
-
-
-def test_a_spent_budget_is_reported_without_a_reading_on_the_same_schedule(folder: Path, broker: Broker) -> None:
-    make_folder(folder, ratio=RATIO, schedule=QUICK | {"window_slots": 40, "allowed": 3})
-    with listening(broker) as listener, working(folder, broker, ConstantReading(21.25)):
-        until(lambda: len(listener.readings()) >= 7)
-        # a busy machine misses slots; in some window it has all three
-        until(lambda: ("spent", 3, 3) in [read_status(payload) for payload in listener.of("status")])
-    # only in the slots that all devices of the site use
-    assert {read_reading(payload)[1] // 50 % 40 for payload in listener.of("reading")} <= {0, 1, 2}
-
-
 def test_with_tls_password_and_rules_only_the_right_device_speaks(folder: Path, tmp_path: Path) -> None:
     told = make_folder(folder, ratio=RATIO, schedule=QUICK)
     users = {SENSOR: "right horse", READER: "battery"}
@@ -252,27 +180,6 @@ def test_a_device_that_may_not_listen_sends_nothing(folder: Path, tmp_path: Path
         ):
             until(lambda: any("does not let this device read" in said for said in notes))
         assert not ear.of("reading")
-
-
-def test_one_folder_is_for_one_process(folder: Path, broker: Broker) -> None:
-    make_folder(folder, ratio=RATIO, schedule=QUICK)
-    with working(folder, broker, ConstantReading(21.25)) as notes:
-        until(lambda: "connected" in notes)
-        with pytest.raises(InputError, match="another process"):
-            Agent(folder, ConstantReading(21.0), broker=BrokerAddress(broker.host, broker.port)).run()
-
-
-def test_a_device_whose_sensor_was_provisioned_again_is_noted(folder: Path, broker: Broker) -> None:
-    make_folder(folder, ratio=RATIO, schedule=QUICK)
-    client = paho.Client(CallbackAPIVersion.VERSION2)
-    client.connect(broker.host, broker.port)
-    client.loop_start()
-    newer = write_reading(sequence(GENERATION + 5, 3), 0, 0)
-    client.publish(f"cloakwork/v1/{SITE}/{SENSOR}/reading", newer, qos=1, retain=True).wait_for_publish(60)
-    client.disconnect()
-    client.loop_stop()
-    with working(folder, broker, ConstantReading(21.25)) as notes:
-        until(lambda: any("newer folder" in said for said in notes))
 
 
 def test_no_file_of_a_working_device_holds_a_true_reading(folder: Path, broker: Broker) -> None:

@@ -251,28 +251,6 @@ def test_nothing_is_measured_before_the_broker_has_answered_and_the_time_is_know
     assert world.readings()
 
 
-def test_a_reading_that_fails_or_never_comes_is_replaced_and_the_status_says_so(world: World) -> None:
-    world.read = lambda: None  # such as a chip that never answers
-    world.run(4000)
-    values = [value for _, _, value in world.readings()]
-    assert len(values) >= 8
-    assert abs(sum(values) / len(values) - 80) < 10  # the baseline, with noise
-    assert "slow" in world.states()
-
-
-def test_storage_that_is_too_slow_for_the_slots_shows_in_the_status(world: World) -> None:
-    world.run(1000)
-    world.board.call("slow", 8)
-    count = len(world.readings())
-    world.run(3000)
-    assert world.states()[-1] == "skipping"
-    assert len(world.readings()) <= count + 1
-    world.board.call("slow", 0)
-    world.run(6000)
-    assert world.states()[-1] in ("online", "spent")
-    assert len(world.readings()) > count + 10
-
-
 def test_a_restored_board_moves_past_what_the_broker_retained_and_waits_a_window(bench: ctypes.CDLL) -> None:
     board = new_board(bench)
     assert board.call("open") == 0
@@ -366,12 +344,6 @@ def test_the_folder_for_c_builds_and_runs_and_holds_its_key_in_its_state_only(pl
     refused = subprocess.run(["./board", "4"], cwd=made.folder, check=False, capture_output=True, text=True)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "Provision this device again" in refused.stderr
-
-
-def test_a_gateway_gets_its_configuration_alone(plan: Plan, tmp_path: Path) -> None:
-    made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=None, target=Target.GATEWAY)
-    assert {path.name for path in made.folder.iterdir()} == {"device.json", "noise.tab", "state.0", "state.1"}
-    assert made.code == 0
 
 
 def test_a_step_that_c_cannot_hold_is_refused() -> None:

@@ -83,7 +83,6 @@ def test_esphome_accepts_the_examples(folder: Path, name: str) -> None:
     ("old", "new", "reason"),
     [
         ("id: thermometer ", "id: thermometer\n    name: Open ", "true readings would be published"),
-        ("resolution: 12", "filters: [{offset: 1}]", "filters"),
         ("resolution: 12", "on_value: {then: [{logger.log: x}]}", "something else uses"),
         ("sensor:", "sensor:\n  - {platform: copy, source_id: thermometer, name: Copy}", "something else uses"),
         (
@@ -94,7 +93,6 @@ def test_esphome_accepts_the_examples(folder: Path, name: str) -> None:
         ("update_interval: never", "update_interval: 10s", "measures in its slots"),
         ("esp32:", "logger: {level: DEBUG}\nesp32:", "the log would hold"),
         ("esp32:", "web_server:\nprometheus: {include_internal: true}\nesp32:", "include_internal"),
-        ("esp32:", "web_server: {include_internal: true}\nesp32:", "web_server: include_internal"),
         ("esp32:", "mqtt: {clean_session: false}\nesp32:", "clean_session"),
         ("esp32:\n  board: esp32dev\n  framework:\n    type: esp-idf", "esp8266:\n  board: d1_mini", "only available"),
     ],

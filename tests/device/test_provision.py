@@ -1,7 +1,6 @@
 """The folder of one device: all that it needs, readable by its owner alone, and nothing about the others."""
 
 import json
-import shutil
 import stat
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from cloakwork import sensor
 from cloakwork.device import provision
 from cloakwork.errors import InputError
 from cloakwork.keys import DeviceKind, bench_name, load_keys, new_keys, save_keys
@@ -88,15 +86,13 @@ def test_it_holds_its_own_first_key_in_its_state_and_nowhere_else(plan: Plan, ke
             assert known.key.hex() not in path.read_text(encoding="latin-1")
 
 
-def test_it_knows_nothing_of_the_others_nor_of_the_rooms(plan: Plan, keys: Path, tmp_path: Path) -> None:
+def test_it_knows_nothing_of_the_others_nor_of_the_rooms_and_only_its_owner_can_read_it(
+    plan: Plan, keys: Path, tmp_path: Path
+) -> None:
     made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=keys)
     held = "".join(path.read_text(encoding="latin-1") for path in made.folder.iterdir() if path.is_file())
     for foreign in ("bathroom", "attic", "3.25", "0.0625", "17.5"):
         assert foreign not in held
-
-
-def test_only_its_owner_can_read_it(plan: Plan, keys: Path, tmp_path: Path) -> None:
-    made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=keys)
     assert stat.S_IMODE(made.folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in made.folder.rglob("*") if path.is_file()} == {0o600}
 
@@ -122,15 +118,6 @@ def test_a_bench_device_has_its_own_key_and_site_name_and_no_budget(plan: Plan, 
     state = unpack((made.folder / "state.0").read_bytes())
     assert state is not None
     assert [(known.kind, known.key) for known in load_keys(keys).generations("hall")] == [(DeviceKind.BENCH, state.key)]
-
-
-def test_without_keys_it_has_none(plan: Plan, tmp_path: Path) -> None:
-    made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=None)
-    state = unpack((made.folder / "state.1").read_bytes())
-    assert state is not None
-    assert state.key is None
-    assert told(made.folder)["keyed"] is False
-    assert made.generation > 0
 
 
 def test_what_cannot_be_provisioned_is_refused_and_opens_no_generation(plan: Plan, keys: Path, tmp_path: Path) -> None:
@@ -203,23 +190,13 @@ def quick(plan: Plan, broker: RealBroker, folder: Path, time_port: int) -> None:
     (folder / "device.json").write_text(json.dumps(found))
 
 
-@pytest.mark.parametrize("by_pip", [False, True])
-def test_the_folder_runs_on_a_computer_without_cloakwork_installed(plan: Plan, tmp_path: Path, by_pip: bool) -> None:
-    """With the programs of the folder, or with the wheel of the device code, which has no package around it."""
-    folder, wheel = tmp_path / "hall", tmp_path / "wheel"
+def test_the_folder_runs_on_a_computer_without_cloakwork_installed(plan: Plan, tmp_path: Path) -> None:
+    folder = tmp_path / "hall"
     with running_broker(tmp_path / "broker") as broker, running_time_server() as time_port:
         quick(plan, broker, folder, time_port)
         (folder / "measure.py").write_text("def read():\n    return 81, 4\n")
         line = [sys.executable, "-I", "-S", str(folder / "main.py")]
-        if by_pip:
-            shutil.rmtree(folder / "lib")
-            (folder / "main.py").unlink()
-            (wheel / "cloakwork").mkdir(parents=True)
-            (wheel / "cloakwork" / "sensor").symlink_to(Path(sensor.__path__[0]))
-            start = (
-                f"import sys; sys.path.insert(0, {str(wheel)!r}); from cloakwork.sensor.__main__ import main; main()"
-            )
-            line = [sys.executable, "-I", "-S", "-c", start, str(folder)]
+
         with listening(broker) as listener, subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
             try:
                 until(lambda: len(listener.readings()) >= 5)

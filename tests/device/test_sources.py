@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakwork.device import CommandReading, ConstantReading, FileReading, as_fraction
+from cloakwork.device import CommandReading, FileReading, as_fraction
 from cloakwork.errors import ReadingError
-from cloakwork.mqtt import sensor_discovery
-from tests.devices import config
 
 
 @given(st.decimals(-(10**9), 10**9, places=9))
@@ -39,15 +37,6 @@ def test_a_command_is_run_without_a_shell_and_within_its_time() -> None:
         CommandReading(f"{sys.executable} -c 'raise SystemExit(3)'", 10.0).read()
 
 
-def test_a_file_is_read_afresh_each_time(tmp_path: Path) -> None:
-    file = tmp_path / "temp"
-    file.write_text("20.5\n")
-    source = FileReading(file)
-    assert source.read() == (41, 2)
-    file.write_text("21\n")
-    assert source.read() == (21, 1)
-
-
 def test_a_file_says_how_old_its_value_is(tmp_path: Path) -> None:
     file, pipe = tmp_path / "temp", tmp_path / "pipe"
     file.write_text("20.5\n")
@@ -60,12 +49,3 @@ def test_a_file_says_how_old_its_value_is(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/proc/self/oom_score")
     assert FileReading(pipe).written_within(0)
     assert FileReading(tmp_path / "link").written_within(0)
-
-
-def test_a_constant_is_the_float_itself() -> None:
-    assert ConstantReading(0.1).read() == Fraction(0.1).as_integer_ratio()
-
-
-def test_a_unit_that_may_mean_several_things_has_no_class() -> None:
-    assert b"device_class" not in sensor_discovery(config(unit="ppm"))[1]
-    assert b"unit_of_measurement" not in sensor_discovery(config(unit=""))[1]

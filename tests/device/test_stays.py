@@ -13,7 +13,7 @@ import pytest
 
 from cloakwork.auditing import Verdict, audit, device_claim
 from cloakwork.device import Target, provision
-from cloakwork.errors import InputError, PlanError, SiteError
+from cloakwork.errors import InputError, SiteError
 from cloakwork.keys import Unveiling, load_keys
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import Keystream
@@ -22,7 +22,7 @@ from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.state import unpack
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.wire import read_reading, write_reading
-from cloakwork.site import Plan, Site, load_plan, parse_site
+from cloakwork.site import Plan, Site, parse_site
 from tests import micropython
 
 SITE = """name = "hut"
@@ -130,35 +130,6 @@ def test_offsets_are_the_same_on_a_board_and_on_a_computer(plan: Plan, keys: Pat
     assert len(set(offsets.tolist())) > 20, "offsets that are renewed"
 
 
-def test_devices_without_a_key_keep_their_offset_too(plan: Plan, tmp_path: Path) -> None:
-    noise = plan.noise("a")
-    assert noise.slow is not None
-    starts = []
-    for name in ("one", "two"):
-        made = provision(plan, "a", tmp_path / name, broker=BrokerAddress(), keys=None, resolution=0.01)
-        before = unpack((made.folder / "state.0").read_bytes())
-        sent(made.folder, 2)
-        after = unpack((made.folder / "state.0").read_bytes())
-        assert before is not None
-        assert after is not None
-        assert before.offset is not None
-        assert after.offset is not None
-        starts.append(before.offset)
-        assert abs(after.offset - before.offset) < 0.5 * noise.slow.deviations(np.ones(1))[0] * 256
-    assert starts[0] != starts[1]
-
-
-def test_a_plan_carries_the_stay_and_refuses_another(site: Site, plan: Plan, tmp_path: Path) -> None:
-    plan.write(tmp_path / "plan.json")
-    loaded = load_plan(tmp_path / "plan.json")
-    assert loaded == plan
-    cloak = loaded.cloak(site)
-    assert cloak.stay_mu(plan.stay.readings if plan.stay else 0) <= (plan.stay.mu if plan.stay else 0) * (1 + 1e-9)
-    for other in ("epsilon = 19.0", "epsilon = 20.5"):
-        with pytest.raises(PlanError):
-            plan.cloak(parse_site(SITE.replace("epsilon = 20.0", other)))
-
-
 def test_a_device_for_audits_has_fresh_noise_alone_and_an_audit_of_it_is_not_withheld(
     site: Site, plan: Plan, keys: Path, tmp_path: Path
 ) -> None:
@@ -190,21 +161,6 @@ def test_a_device_in_c_has_no_slow_offset_yet(plan: Plan, keys: Path, tmp_path: 
         provision(plan, "a", tmp_path / "a", broker=BrokerAddress(), keys=keys, resolution=0.01, target=Target.C)
     assert not (tmp_path / "a").exists()
     assert load_keys(keys).sensors == ()
-
-
-def test_a_stay_in_a_room_that_remembers_takes_as_much_more_noise_as_a_frame() -> None:
-    plain, remembering = (
-        parse_site(SITE.replace("[sources]", table + "[sources]")).cloak()
-        for table in ("", "[physics.tolerance]\nmemory = true\n")
-    )
-    assert plain.slow is not None
-    assert remembering.slow is not None
-    more = remembering.sigmas / plain.sigmas
-    assert more.min() > 1.01
-    offsets = remembering.slow.deviations(remembering.steps) / plain.slow.deviations(plain.steps)
-    assert (more <= offsets).all(), "more frames round"
-    assert (offsets <= 1.1 * more).all()
-    assert any("frames after it has left" in line for line in remembering.explain().hidden)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ def command(
     *,
     folder: Path | None = None,
     disk: Path | None = None,
-    cut: int | None = None,
     args: Mapping[str, object] | None = None,
 ) -> list[str]:
     """The command line that runs a program on MicroPython; run.mjs documents the options."""
@@ -35,7 +34,7 @@ def command(
     node = program("node")
     assert node is not None
     command = [node, str(HERE / "run.mjs")]
-    for name, value in (("folder", folder), ("disk", disk), ("cut", cut)):
+    for name, value in (("folder", folder), ("disk", disk)):
         if value is not None:
             command += [f"--{name}", str(value)]
     return [*command, "--args", json.dumps(dict(args or {})), str(file)]
@@ -46,12 +45,11 @@ def run(
     *,
     folder: Path | None = None,
     disk: Path | None = None,
-    cut: int | None = None,
     args: Mapping[str, object] | None = None,
     timeout: float = 60,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end. A power cut shows as returncode -9."""
-    line = command(file, folder=folder, disk=disk, cut=cut, args=args)
+    """Run a program to its end."""
+    line = command(file, folder=folder, disk=disk, args=args)
     return subprocess.run(line, capture_output=True, text=True, timeout=timeout, check=False)
 
 

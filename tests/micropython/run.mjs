@@ -1,9 +1,9 @@
 // Runs a program on MicroPython (WebAssembly, in Node):
 //
-//     node run.mjs [--folder DIR | --disk DIR] [--cut N] [--args JSON] PROGRAM.py
+//     node run.mjs [--folder DIR | --disk DIR] [--args JSON] PROGRAM.py
 //
 // The files of DIR are the program's current folder, and its lib/ is where it imports from, as on a board.
-// --folder: a copy in memory. --disk: the real folder, see disk.mjs; --cut: the power fails after N bytes, see there.
+// --folder: a copy in memory. --disk: the real folder, see disk.mjs.
 // Then, if the program has defined step(), it is called until it gives None; a number is how many milliseconds to wait.
 // Between two calls the network (see link.mjs) is served. `import bridge` gives the network and the --args.
 import fs from "node:fs";
@@ -24,7 +24,7 @@ async function start(options) {
     const FS = python.FS;
     FS.mkdir(PLACE);
     if (options.folder) copyIn(FS, options.folder, PLACE);
-    if (options.disk) mountDisk(FS, options.disk, PLACE, options.cut === undefined ? Infinity : Number(options.cut));
+    if (options.disk) mountDisk(FS, options.disk, PLACE);
     FS.mkdir("/harness");
     FS.writeFile("/harness/args.json", options.args ?? "{}");
     FS.writeFile("/harness/bridge.py", fs.readFileSync(new URL("programs/bridge.py", import.meta.url)));
@@ -48,7 +48,7 @@ function fail(error) {
     return 1;
 }
 
-const texts = Object.fromEntries(["folder", "disk", "cut", "args"].map((name) => [name, { type: "string" }]));
+const texts = Object.fromEntries(["folder", "disk", "args"].map((name) => [name, { type: "string" }]));
 const { values, positionals } = parseArgs({ options: texts, allowPositionals: true });
 const { python, link } = await start(values);
 let code = 0;

@@ -62,18 +62,6 @@ def test_on_micropython_the_same_bytes_from_a_broker_lead_to_the_same_events(tmp
     assert (there.stdout, there.stderr) == (here.stdout, "")
 
 
-@pytest.mark.parametrize(
-    ("code", "status", "message"),
-    [("1 / 0", 1, "ZeroDivisionError"), ("raise SystemExit(3)", 3, ""), ("def step():\n  [][0]", 1, "IndexError")],
-)
-def test_a_failing_program_is_reported(tmp_path: Path, code: str, status: int, message: str) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(code, encoding="utf-8")
-    done = micropython.run(program)
-    assert done.returncode == status
-    assert message in done.stderr
-
-
 @pytest.mark.parametrize("times", [1, 4000])
 def test_every_byte_crosses_the_link_unchanged(echo: int, times: int) -> None:
     done = micropython.run(PROGRAMS / "echo.py", args={"host": "127.0.0.1", "port": echo, "times": times})
@@ -85,30 +73,3 @@ def test_flushed_data_is_on_the_real_disk_and_the_rest_is_lost(tmp_path: Path) -
     done = micropython.run(PROGRAMS / "files.py", disk=disk)
     assert (done.returncode, done.stderr) == (0, "")
     assert held(disk) == AFTER
-
-
-def test_a_copy_in_memory_leaves_the_real_folder_alone(tmp_path: Path) -> None:
-    disk = make_disk(tmp_path / "disk")
-    assert micropython.run(PROGRAMS / "files.py", folder=disk).returncode == 0
-    assert held(disk) == BEFORE
-
-
-@pytest.mark.parametrize(
-    ("cut", "state"),
-    [
-        (0, BEFORE),
-        (1, BEFORE | {"replaced": b""}),
-        (6, BEFORE | {"replaced": b"after"}),
-        (18, BEFORE | {"replaced": AFTER["replaced"]}),
-        (20, BEFORE | {"replaced": AFTER["replaced"], "longer": b"some a"}),
-        (30, BEFORE | {"replaced": AFTER["replaced"], "longer": AFTER["longer"], "moving": b"mo"}),
-        (33, BEFORE | {"replaced": AFTER["replaced"], "longer": AFTER["longer"], "moving": b"moved"}),
-        (34, AFTER | {"removed": b"here"}),
-    ],
-)
-def test_a_power_cut_leaves_the_data_written_before_it(tmp_path: Path, cut: int, state: dict[str, bytes]) -> None:
-    disk = make_disk(tmp_path / "disk")
-    done = micropython.run(PROGRAMS / "files.py", disk=disk, cut=cut)
-    assert done.returncode == -9
-    assert "done" not in done.stdout
-    assert held(disk) == state
