@@ -9,7 +9,7 @@ import pytest
 from benchmarks.mechanisms import on_grid
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.reports import Reader
-from cloakwork.errors import InputError, ReadingError
+from cloakwork.errors import InputError
 
 Rng = np.random.Generator
 
@@ -38,14 +38,6 @@ def run(mechanism: Any, **options: Any) -> Any:
 def test_answers_that_are_not_reports_are_refused(answer: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         run(answer)
-
-
-def test_our_own_errors_pass_through_unchanged() -> None:
-    def mechanism(database: int, size: int, rng: Rng) -> np.ndarray:
-        raise ReadingError("the broker is gone")
-
-    with pytest.raises(ReadingError, match=r"^the broker is gone$"):
-        run(mechanism)
 
 
 @pytest.mark.parametrize(
@@ -128,23 +120,6 @@ def test_an_empty_claim_is_rejected_as_soon_as_inputs_differ() -> None:
     assert 0.0 < result.epsilon_lower < 5.0
 
 
-def test_a_delta_close_to_one_is_rejected_only_by_disjoint_outputs() -> None:
-    disjoint = run(lambda d, n, _r: np.zeros(n) + d, delta=0.99)
-    assert disjoint.verdict is Verdict.VIOLATION
-    near = run(lambda d, n, r: np.where(r.random(n) < 0.02, 0, d), delta=0.99)
-    assert near.verdict is Verdict.NONE_FOUND
-
-
-@pytest.mark.parametrize("reports", [301, 401, 626, 782])
-def test_a_ceiling_one_above_the_end_of_a_call_is_no_trouble(reports: int) -> None:
-    def laplace(database: int, size: int, rng: Rng) -> np.ndarray:
-        return np.round(database + rng.laplace(size=size), 3)
-
-    found = run(laplace, reports=reports)
-    assert (found.verdict, found.reports_used) == (Verdict.NONE_FOUND, reports)
-    assert run(lambda d, n, r: 100 * d + r.normal(size=n), reports=reports).verdict is Verdict.VIOLATION
-
-
 def _low_bit(database: int, size: int, rng: Rng) -> list[int]:
     return [int(value) & ~1 | database for value in rng.integers(0, 1 << 64, size, dtype=np.uint64)]
 
@@ -161,21 +136,6 @@ def _low_bit(database: int, size: int, rng: Rng) -> list[int]:
 )
 def test_large_whole_numbers_are_told_apart_to_the_last_bit(mechanism: Any) -> None:
     assert run(mechanism, epsilon=0.5).verdict is Verdict.VIOLATION
-
-
-def test_large_whole_numbers_of_one_law_raise_no_alarm() -> None:
-    found = run(lambda _d, n, r: [int(value) << 70 for value in r.integers(0, 1 << 63, n)])
-    assert found.verdict is Verdict.NONE_FOUND
-
-
-def test_a_mechanism_may_use_one_array_for_all_that_it_gives() -> None:
-    kept = np.zeros(3_000)
-
-    def mechanism(database: int, size: int, rng: Rng) -> np.ndarray:
-        kept[:size] = 5 * database + rng.laplace(size=size)
-        return kept[:size]
-
-    assert run(mechanism).verdict is Verdict.VIOLATION
 
 
 def number(database: int, size: int, rng: Rng) -> np.ndarray:
@@ -216,35 +176,6 @@ def test_words_that_both_inputs_have_raise_no_alarm(plain: Any, word: Any) -> No
     assert result.verdict is Verdict.NONE_FOUND, str(result)
 
 
-def test_a_word_in_a_row_is_named_with_its_row() -> None:
-    def mechanism(database: int, size: int, rng: Rng) -> np.ndarray:
-        rows = rng.integers(0, 2, size=(size, 2)).astype(object)
-        rows[rng.random(size) < 0.2 * database, 1] = "ERR"
-        return rows
-
-    assert '"ERR"' in run(mechanism).witness.event
-
-
-@pytest.mark.parametrize("late", [0, 600])
-def test_numbers_that_numpy_made_words_are_numbers_again(late: int) -> None:
-    seen = [0, 0]
-
-    def mechanism(database: int, size: int, rng: Rng) -> Any:
-        seen[database] += size
-        values = number(database, size, rng)
-        return np.array([*values.tolist()[1:], "ERR"]) if database and seen[1] > late else values
-
-    assert run(mechanism).verdict is Verdict.NONE_FOUND
-
-
-def test_a_list_of_numbers_and_words_is_read_as_it_stands() -> None:
-    answer: Any = [1.5, "ERR", 2, None]
-    found = Reader(lambda _database, _size: answer).pair(4).x
-    assert found.values[[0, 2], 0].tolist() == [1.5, 2.0]
-    assert np.isnan(found.values[[1, 3], 0]).all()
-    assert len(np.unique(found.codes)) == 4
-
-
 def test_a_whole_number_means_the_same_before_and_after_the_first_float() -> None:
     big = 2**60 + 1
     answers: list[Any] = [[big, -3], [big, "-3"], np.array([big, -3]), np.array([big, -3], dtype=object), [-3.0, 2.5]]
@@ -253,16 +184,3 @@ def test_a_whole_number_means_the_same_before_and_after_the_first_float() -> Non
     codes = [reader.pair(2).x.codes[:, 0].tolist() for _ in answers]
     assert codes[:4] == [[big, (1 << 64) - 3]] * 4
     assert codes[4][0] == (1 << 64) - 3
-
-
-def test_a_float_that_comes_late_is_found_and_one_that_means_the_same_raises_no_alarm() -> None:
-    def mechanism(database: int, size: int, rng: Rng) -> np.ndarray:
-        values = whole(0, size, rng)
-        return values + 0.5 * (rng.random(size) < 0.1) if database and size > 200 else values
-
-    assert run(mechanism, reports=30_000).verdict is Verdict.VIOLATION
-    assert run(lambda _d, n, r: whole(0, n, r).astype(float if n > 200 else int)).verdict is Verdict.NONE_FOUND
-
-
-def test_zeros_on_one_input_and_words_on_the_other_are_told_apart() -> None:
-    assert run(lambda d, n, _r: np.array(["a"] * n) if d else np.zeros(n)).verdict is Verdict.VIOLATION

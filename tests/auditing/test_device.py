@@ -17,11 +17,10 @@ from cloakwork.auditing import DeviceListener, DeviceSource, Recording, Verdict,
 from cloakwork.device import Agent, ConstantReading, provision
 from cloakwork.errors import BrokerError, InputError, ReadingError
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.wire import write_reading
 from cloakwork.site import Plan, Site
 from tests.broker import READER, Broker, running_broker
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -50,12 +49,6 @@ def publisher(broker: Broker) -> Iterator[Any]:
     finally:
         client.disconnect()
         client.loop_stop()
-
-
-def wait_heard(device: DeviceListener, count: int) -> None:
-    """Until so many messages have come that nobody has looked at: their time to come does not count."""
-    heard = device._heard  # noqa: SLF001 - from outside it cannot be seen
-    until(lambda: heard.qsize() >= count, "what was published was not heard")
 
 
 @contextmanager
@@ -111,21 +104,6 @@ def test_old_and_repeated_readings_are_dropped(broker: Broker, tmp_path: Path) -
             assert setup.path.read_text(encoding="utf-8").endswith(f"{clock + 9},s2,5,55\n")  # at once, not at the end
 
 
-def test_readings_before_the_set_up_has_settled_are_dropped(broker: Broker, tmp_path: Path) -> None:
-    now = [1_000_000]
-    with (
-        publisher(broker) as publish,
-        DeviceListener(reached(broker), site="hall", sensor="s2", patience=60.0, clock=lambda: now[0]) as device,
-        Recording(device, tmp_path / "one.csv", settle=2.0) as setup,
-    ):
-        publish(1, 0, 11)
-        publish(9, 0, 0)  # confirmed only after the first has gone out
-        wait_heard(device, 2)  # before the clock goes on
-        now[0] += 2000
-        publish(2, 0, 22)
-        assert setup.take(1).tolist() == [22]
-
-
 def test_two_values_under_one_number_and_garbage_stop_the_audit(broker: Broker, tmp_path: Path) -> None:
     with (
         publisher(broker) as publish,
@@ -159,86 +137,6 @@ def test_noise_that_is_used_again_in_the_second_set_up_stops_the_audit(broker: B
                 setup.take(3)
 
 
-def test_readings_of_the_first_set_up_are_not_taken_for_the_second(broker: Broker, tmp_path: Path) -> None:
-    with (
-        publisher(broker) as publish,
-        DeviceListener(reached(broker), site="hall", sensor="s2", patience=0.5) as device,
-    ):
-        with Recording(device, tmp_path / "one.csv") as setup:
-            publish(1, 0, 11)
-            wait_heard(device, 1)
-            setup.take(1)
-        with Recording(device, tmp_path / "two.csv") as setup:
-            publish(1, 0, 11)
-            publish(1, 0, 11)
-            wait_heard(device, 2)
-            with pytest.raises(BrokerError, match="no new reading"):
-                setup.take(1)
-            publish(2, 0, 12)
-            wait_heard(device, 1)
-            assert setup.take(1).tolist() == [12]
-
-
-def test_numbers_that_never_came_are_counted_within_a_provisioning(broker: Broker, tmp_path: Path) -> None:
-    with (
-        publisher(broker) as publish,
-        DeviceListener(reached(broker), site="hall", sensor="s2", patience=60.0) as device,
-        Recording(device, tmp_path / "one.csv") as setup,
-    ):
-        again = sequence(1, 0)
-        for seq in (5, 6, 9, 8, again, again + 3):
-            publish(seq, 0, seq % 100)
-        setup.take(6)
-        assert setup.missing == 1 + 2
-
-
-def test_how_often_a_device_reads_is_seen_from_its_stamps(broker: Broker, tmp_path: Path) -> None:
-    with (
-        publisher(broker) as publish,
-        DeviceListener(reached(broker), site="hall", sensor="s2", patience=0.3) as device,
-    ):
-        # slots that stay empty may cost a number, or not
-        for readings in (((1, 5000), (1, 5000), (2, 5250), (3, 6000)), ((11, 7000), (13, 7500), (15, 8000))):
-            for seq, stamp in readings:
-                publish(seq, stamp, 7)
-            wait_heard(device, len(readings))
-            assert device.pace() == 0.25
-        for seq in (24, 25, 26):
-            publish(seq, 0, 7)
-        wait_heard(device, 3)
-        assert device.pace() is None  # it has no clock
-        publish(27, 0, 7)
-        wait_heard(device, 1)
-        with pytest.raises(BrokerError, match="no new reading"):
-            device.pace()
-
-
-def test_a_hurried_device_is_seen_to_be_one(plan: Plan, broker: Broker, tmp_path: Path) -> None:
-    provision(plan, "s2", tmp_path / "s2", broker=reached(broker), keys=None, bench=True, period=0.08)
-    with at_work(tmp_path / "s2", 20.0, broker), DeviceListener(reached(broker), site="hall", sensor="s2") as device:
-        until(
-            lambda: device.pace() == pytest.approx(0.08, abs=0.008)
-        )  # a busy device leaves slots empty, but not for ever
-
-
-def test_a_device_that_is_silent_or_behind_is_named(broker: Broker, tmp_path: Path) -> None:
-    with (
-        publisher(broker) as publish,
-        DeviceListener(reached(broker), site="hall", sensor="s2", patience=0.5) as device,
-    ):
-        with (
-            Recording(device, tmp_path / "one.csv") as setup,
-            pytest.raises(BrokerError, match="no new reading on"),
-        ):
-            setup.take(1)
-        assert not (tmp_path / "one.csv").exists()
-        with Recording(device, tmp_path / "two.csv") as setup:
-            publish(1, 1000, 5)
-            wait_heard(device, 1)
-            with pytest.raises(BrokerError, match="clock"):
-                setup.take(1)
-
-
 def test_a_broker_that_goes_is_waited_for_and_nothing_is_lost(broker: Broker, tmp_path: Path) -> None:
     said: list[str] = []
     with (
@@ -263,21 +161,6 @@ def test_a_broker_that_goes_is_waited_for_and_nothing_is_lost(broker: Broker, tm
     assert setup.values[0] == 11
     assert len(setup.values) == 2
     assert said == ["the broker is away: waiting for it", "the broker is back"]
-
-
-def test_a_broker_that_does_not_come_back_is_given_up_and_the_file_stays(broker: Broker, tmp_path: Path) -> None:
-    with (
-        DeviceListener(reached(broker), site="hall", sensor="s2", patience=1.0) as device,
-        Recording(device, tmp_path / "one.csv") as setup,
-    ):
-        with publisher(broker) as publish:
-            publish(1, 0, 11)
-            wait_heard(device, 1)
-            setup.take(1)
-        broker.kill()
-        with pytest.raises(BrokerError, match="away"):
-            setup.take(1)
-    assert "0,s2,1,11" in (tmp_path / "one.csv").read_text(encoding="utf-8")
 
 
 def test_brokers_that_cannot_be_used_are_refused(tmp_path: Path) -> None:

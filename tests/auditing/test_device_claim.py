@@ -53,24 +53,6 @@ def test_missing_noise_is_named_only_where_the_scatter_is_too_small(seen: Any) -
     assert seen(apart=8.0, scatter=1.0).doubt == ""
 
 
-def test_set_ups_that_differed_too_little_or_not_at_all_weaken_a_verdict(seen: Any) -> None:
-    assert "less than stated" in seen(apart=2.0).cautions[0]
-    assert "cannot show whether the set-ups differed" in seen(apart=0.1, claim=replace(CLAIM, shift=0.2)).cautions[0]
-    assert seen(apart=0.1, verdict=Verdict.VIOLATION).cautions == ()
-    assert seen(apart=0.1, verdict=Verdict.WITHHELD, dependence="x").notes == ()
-
-
-def test_an_audit_that_could_hardly_have_found_anything_says_so(seen: Any) -> None:
-    weak = replace(CLAIM, shift=0.1, epsilon=0.15, delta=0.06)
-    assert "half as large as planned" in seen(apart=0.1, claim=weak, reports_used=300).cautions[-1]
-    assert "half as large" not in " ".join(seen(apart=0.1, claim=weak, reports_used=10**7).cautions)
-
-
-def test_readings_that_never_came_are_counted(quiet: Audit) -> None:
-    recordings = (np.array([40, 41]), np.array([48, 49]))
-    assert "1,200 readings never came" in CLAIM.subject(quiet, recordings, missing=1_200).notes[-1]
-
-
 def test_the_claim_is_the_exact_gaussian_one_at_the_planned_noise(site: Site, plan: Plan) -> None:
     claim, planned = device_claim(site, plan, "s2", shift=1.5), plan.sensor("s2")
     mu = (1.5 + planned.step) / planned.sigma

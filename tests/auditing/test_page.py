@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from cloakwork.auditing import Audit, AuditReport, PrivacyCurve, Subject, Verdict, Witness
 from tests.browser import running_browser, visiting
@@ -98,24 +97,6 @@ def read(page: str) -> Text:
     return found
 
 
-def test_the_first_paragraph_says_it_all_in_plain_words() -> None:
-    summary = report(VIOLATION).summary
-    assert summary.startswith("The sensor s07 of hall promises not to reveal which of two inputs it had")
-    assert "at most 2.72 times as likely with one as with the other." in summary
-    assert "We took 12,400 reports with each." in summary
-    assert "the output is above 12 in 3.2 % of the reports with input 0, and in 1 % of the reports with" in summary
-    assert "Where it happens in 1 % with one, the promise allows 2.72 % with the other." in summary
-    assert "with 95 % confidence, the epsilon of this device is at least 1.08 where 1 was promised." in summary
-    assert summary.endswith("We conclude that it does not keep its promise.")
-    delta = report(replace(seen("E", (500, 100)), delta=0.01)).summary
-    assert "give or take a probability of 1 %" in delta
-    assert "the promise allows 3.72 %" in delta
-    rare = report(seen("the output is above 12", (100, 320), "1->0"), inputs=("cold", "warm")).summary
-    assert "in 1 % of the reports with cold, and in 3.2 % of the reports with warm" in rare
-    # the event may have been chosen again since it won
-    assert "the promise allows" not in report(seen("E", (100, 100))).summary
-
-
 def test_a_violation_that_may_have_another_cause_convicts_nobody() -> None:
     found = report(VIOLATION, doubt="Either the device or the set-up.")
     assert found.headline == "The claim does not hold, or the set-ups differ too much"
@@ -145,23 +126,6 @@ def test_a_withheld_verdict_gives_no_bounds_and_says_what_was_seen() -> None:
     assert "at least" not in page.seen + str(found)
 
 
-def test_where_the_band_speaks_against_the_claim_and_the_bets_do_not_more_reports_are_asked_for() -> None:
-    # the band of the picture is from 0.034 to 0.075 at epsilon 1
-    for audit, above in ((replace(NONE_FOUND, delta=0.03), True), (replace(NONE_FOUND, delta=0.05), False)):
-        assert ("take more reports" in " ".join(report(audit).sections()["found"])) is above
-
-
-def test_what_an_audit_can_never_prove_is_on_every_report() -> None:
-    for audit in (VIOLATION, NONE_FOUND, WITHHELD):
-        found = report(audit, limits=("L.",))
-        never = found.sections()["never_proved"]
-        assert "behave better meanwhile" in " ".join(never)
-        assert "This claim has delta = 0." in " ".join(never)
-        assert never[-1] == "L."
-        assert all(line in read(found.to_html()).seen and line in str(found) for line in never)
-    assert "This claim has delta = 0." not in str(report(replace(VIOLATION, delta=0.01)))
-
-
 def test_the_page_needs_nothing_and_lets_nothing_in() -> None:
     audit = replace(seen(f"the output is {EVIL}", (320, 100)), events=(EVIL,))
     evil = report(audit, name=EVIL, inputs=(EVIL, EVIL), claim=(EVIL,), notes=(EVIL,), limits=(EVIL,))
@@ -174,33 +138,6 @@ def test_the_page_needs_nothing_and_lets_nothing_in() -> None:
     assert found.seen.count("<script>alert(1)</script>") > 5
     assert json.loads(found.script)["subject"]["name"] == EVIL
     assert not re.search(r"https?://|url\(|@import", page)
-
-
-def test_json_holds_the_audit_and_the_sentences() -> None:
-    found = report(VIOLATION, notes=("N.",))
-    values = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert values["verdict"] == "violation"
-    assert values["claim"] == {"epsilon": 1.0, "delta": 0.0}
-    assert values["witness"]["counts"] == [320, 100]
-    assert values["witness"]["frequencies"] == [0.032, 0.01]
-    assert values["summary"] == found.summary
-    assert values["found"][0] == "The event that the output is above 12 was found among half-lines."
-    assert values["found"][-1] == "N."
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"epsilon": 0.0, "epsilon_lower": 0.1},
-        {"epsilon": 600.0, "epsilon_lower": 601.0},
-        {"delta": 0.999},
-        {"profile": replace(VIOLATION.profile, estimate=0 * ESTIMATE, lower=0 * ESTIMATE, reports=0)},
-    ],
-)
-def test_extreme_claims_make_a_page_too(changed: dict[str, Any]) -> None:
-    page = report(replace(VIOLATION, **changed)).to_html()
-    assert "$" not in read(page).seen
-    assert not re.search(r'="[^"]*(nan|inf)\b', page)
 
 
 def test_a_real_browser_shows_it_in_both_schemes_and_prints_it_on_one_page(tmp_path: Path) -> None:

@@ -40,20 +40,6 @@ def test_an_honest_program_passes_and_one_with_less_noise_does_not(tmp_path: Pat
     assert verdicts == [Verdict.NONE_FOUND, Verdict.VIOLATION]
 
 
-def test_a_rare_fault_code_that_leaks_is_found_and_named(tmp_path: Path) -> None:
-    text = """
-import random, sys
-rng = random.Random(int(sys.argv[1]))
-while True:
-    print("ERR7" if sys.argv[1] == "1" and rng.random() < 0.02 else
-        "LOW" if rng.random() < 0.05 else rng.randrange(1000))
-"""
-    with ProgramSource(program(tmp_path, text), timeout=PATIENCE) as source:
-        found = audit(source, epsilon=1.0, reports=20_000, rng=np.random.default_rng(2))
-    assert found.witness is not None
-    assert found.witness.event == 'the output is "ERR7"'
-
-
 def test_the_input_takes_the_place_of_braces_or_comes_last(tmp_path: Path) -> None:
     device = program(tmp_path, "import sys\nprint(' '.join(sys.argv[1:]))")
     with ProgramSource(f"{device} --input={{}} x", form=ReportForm.WORDS) as source:
@@ -74,21 +60,6 @@ def test_a_program_that_ends_is_started_again(tmp_path: Path) -> None:
         found = source(0, 6, RNG).tolist()
     assert found[1::2] == [7, 7, 7]
     assert len(set(found[::2])) == 3
-
-
-def test_a_program_that_prints_the_same_reports_after_each_start_is_seen_to(tmp_path: Path) -> None:
-    device = program(
-        tmp_path, "import random, sys\nrandom.seed(sys.argv[1])\nfor k in range(3000): print(random.randrange(1000))"
-    )
-    with ProgramSource(device, timeout=PATIENCE) as source:
-        found = audit(source, epsilon=1.0, reports=20_000, rng=np.random.default_rng(2))
-    assert found.verdict is Verdict.WITHHELD
-    assert "the reports from 3,001 on repeat those from 1 on" in found.dependence
-
-
-def test_rows_come_as_rows(tmp_path: Path) -> None:
-    with ProgramSource(program(tmp_path, "while True: print('1.5, 2 ,3')"), timeout=PATIENCE) as source:
-        assert source(0, 400, RNG).tolist() == [[1.5, 2.0, 3.0]] * 400
 
 
 @pytest.mark.parametrize(
@@ -117,19 +88,6 @@ def test_a_program_that_misbehaves_is_named_with_what_it_did(tmp_path: Path, tex
         source(0, 300, RNG)
 
 
-def test_garbage_after_numbers_is_an_outcome_or_a_clear_error(tmp_path: Path) -> None:
-    text = "import sys\nfor k in range(250): print(k)\nsys.stdout.buffer.write(b'\\xff\\x1b[2Jboo\\n')\nprint(1)\n"
-    with ProgramSource(program(tmp_path, text), form=ReportForm.WHOLE, timeout=PATIENCE) as source:
-        source(0, 200, RNG)
-        with pytest.raises(InputError, match=r"line 251 on input 0 .*\\x1b\[2Jboo") as problem:
-            source(0, 52, RNG)
-        assert problem.value.values["argument"] == "form"
-    with ProgramSource(program(tmp_path, text), timeout=PATIENCE) as source:
-        assert source(0, 200, RNG).dtype == np.int64
-        found = source(0, 52, RNG)
-        assert found.tolist() == [*range(200, 250), r"\udcff\x1b[2Jboo", 1]
-
-
 @pytest.mark.parametrize(("command", "said"), [("", "is empty"), ("'", "cannot be read"), ("/no/such", "No such file")])
 def test_what_is_no_program_is_refused(command: str, said: str) -> None:
     with pytest.raises(InputError, match=said), ProgramSource(command) as source:
@@ -147,16 +105,6 @@ child.wait()
         child = int(source(0, 1, RNG)[0])
         assert Path(f"/proc/{child}").exists()
     until(lambda: not _alive(child), "the child of the program still runs")
-
-
-def test_what_has_ended_by_itself_is_not_killed_under_its_old_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed: list[int] = []
-    monkeypatch.setattr("os.killpg", lambda group, _: killed.append(group))
-    with ProgramSource(program(tmp_path, "import os\nprint(os.getpid())"), timeout=PATIENCE) as source:
-        ended = source(0, 3, RNG).tolist()[:2]
-    assert not set(ended) & set(killed)
 
 
 def _alive(process: int) -> bool:
