@@ -10,15 +10,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 
-from playwright.sync_api import expect
-
-from tests.browser import running_browser, visiting
-from tests.collect.page_kit import USUAL
 from tests.forking import cloakwork
 
 PATIENCE = 600.0
@@ -64,25 +57,6 @@ def read_until(master: int, pattern: str, said: str) -> str:
     return said
 
 
-@contextmanager
-def unread(master: int) -> Iterator[None]:
-    """Throw away what a program prints meanwhile: it would stop where no one reads its terminal."""
-    done = Event()
-
-    def read() -> None:
-        while not done.is_set():
-            if select.select([master], [], [], 0.1)[0]:
-                os.read(master, 65536)
-
-    reader = Thread(target=read)
-    reader.start()
-    try:
-        yield
-    finally:
-        done.set()
-        reader.join()
-
-
 def sign_in(url: str, code: str) -> int:
     request = urllib.request.Request(  # noqa: S310
         f"{url}/v1/session", json.dumps({"code": code}).encode(), {"Content-Type": "application/json"}
@@ -121,34 +95,3 @@ def test_on_a_terminal_the_map_lives_until_it_is_interrupted(tmp_path: Path) -> 
         os.close(master)
     assert "60 times faster" in " ".join(said.split())
     assert list((tmp_path / "tmp").iterdir()) == []
-
-
-def test_the_floors_of_a_building_are_on_one_page(tmp_path: Path) -> None:
-    master, slave = pty.openpty()
-    words = ("demo", "--building", "--no-browser")
-    process = cloakwork(*words, env=around(tmp_path), stdin=slave, stdout=slave, stderr=slave)
-    try:
-        os.close(slave)
-        said = read_until(master, r"The map: \S+#code=[\w-]{32}\s", "")
-        found = re.search(r"The map: (\S+)", said)
-        assert found is not None
-        with running_browser() as browser, visiting(browser, found[1], expected=USUAL) as visit:
-            read_until(master, r"[1-9]\d* frames? followed, map", said)
-            with unread(master):
-                floors = visit.page.locator("#overview button")
-                expect(floors.locator("strong")).to_have_text(["ground-floor", "first-floor"])
-                expect(floors.nth(1)).to_contain_text("people", timeout=1000 * PATIENCE)
-                floors.nth(1).click()
-                expect(visit.page.locator("#overview [aria-current=true]")).to_contain_text("first-floor")
-                expect(visit.page).to_have_title(re.compile("people.* first-floor "), timeout=1000 * PATIENCE)
-                expect(visit.page.locator("#plan .mark:not(.doubt)").first).to_be_visible(timeout=1000 * PATIENCE)
-                expect(visit.page.locator("#plan .room").first).to_contain_text("room")
-                expect(visit.page.locator("#estimate-sources li strong").first).to_contain_text("room")
-                visit.picture("building")
-        process.send_signal(signal.SIGINT)
-        read_until(master, "all data is removed", "")
-        assert process.wait(PATIENCE) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)

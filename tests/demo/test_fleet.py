@@ -98,14 +98,3 @@ def test_a_subscriber_sees_noisy_readings_of_all_devices_at_the_same_moments(tmp
     noise = np.array([[frame[name] for name in site.sensor_ids] for frame in frames]) * steps - true
     assert (np.abs(noise) > steps / 2).mean() > 0.9
     assert (np.abs(noise / sigmas) < 6).all()
-
-
-def _broken(row: int) -> float:
-    if row == 0:
-        raise OSError("no such sensor")
-    return 21.0
-
-
-def test_a_device_that_cannot_measure_sends_like_the_others(tmp_path: Path) -> None:
-    with heard_from(tmp_path, _broken, SimulatedClock(BEGAN, speed=600.0), ["failing", "online"]) as (heard, _):
-        until(lambda: heard.whole(6) >= 2)

@@ -74,8 +74,3 @@ def test_they_come_and_go_through_the_entrance_of_the_site_and_are_at_most_four(
     counts = {len(household.at(minute * MINUTE)) for minute in range(24 * 60)}
     assert counts == {1, 2, 3, 4}
     assert site.spec.sources.max_count == 4
-
-
-def test_the_day_repeats(household: Household) -> None:
-    for minute in range(0, 24 * 60, 7):
-        assert household.at(minute * MINUTE) == household.at(minute * MINUTE + 1000 * DAY_S)

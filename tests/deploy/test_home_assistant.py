@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from fractions import Fraction
 from http.client import HTTPException
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -43,13 +42,6 @@ SITE = (
 )
 LIVING, CHANCE = "binary_sensor.cloakwork_flat_living_room", "sensor.cloakwork_flat_living_room_probability"
 CLAIM = "binary_sensor.cloakwork_flat_claim_at_risk"
-DEVICE = {
-    "name": "Cloakwork flat",
-    "manufacturer": "Cloakwork",
-    "model": "Private sensors",
-    "sw_version": version("cloakwork"),
-    "configuration_url": PAGE,
-}
 INSIDE = (1.0, 1.0)
 BACKLOG = 20  # frames that can be sent at once
 CONFIGURATION = """
@@ -282,12 +274,6 @@ def test_a_noisy_reading_is_diagnostic_and_a_lost_sensor_a_problem(
     house.report("online")
     home.shows(problem, "off")
     home.shows(away, "off")
-
-
-def test_the_device_has_a_model_a_version_and_a_link(home: HomeAssistant, house: House) -> None:
-    follows(home, house, [], "off")
-    facts = {name: home.rendered(f"{{{{ device_attr('{LIVING}', '{name}') }}}}") for name in DEVICE}
-    assert facts == DEVICE
 
 
 def test_entities_survive_restarts_of_broker_and_home_assistant(

@@ -1,18 +1,16 @@
 """Unveiling: exactly what was there before the noise, or a reason why not."""
 
 import dataclasses
-import tracemalloc
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow.csv
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloakwork.errors import KeyFileError, ReadingError, SiteError
+from cloakwork.errors import KeyFileError, ReadingError
 from cloakwork.keys import (
     FIRST_SECOND,
     DeviceKind,
@@ -28,13 +26,10 @@ from cloakwork.keys import (
     unveil,
     wire_site,
 )
-from cloakwork.privacy import Keystream, keyed_noise, noise_table
-from cloakwork.readings import row_batches
+from cloakwork.privacy import keyed_noise, noise_table
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, PlannedSensor, PlannedTable, SiteClaim, make_schedule
-from cloakwork.site import plan as site_plan
-from tests.tables import LIBRARIES
 
 NOW = FIRST_SECOND + 60 * 400_000
 SENSORS = {"s1": 2.5, "s2": 129.0, "s3": 3017.0, "s4": 129.0}
@@ -151,13 +146,6 @@ def test_unveiling_undoes_the_noise_of_every_sensor(party: Party, rng: np.random
     assert unveiling.unveiled == dict.fromkeys(SENSORS, 200)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_tables_in_memory_are_unveiled_as_files_are(party: Party, library: str) -> None:
-    rows = cloaked(party.opens("s1"), "s1", range(50))
-    table = LIBRARIES[library](pyarrow.csv.read_csv(party.file(rows)))
-    assert true_rows(Unveiling(table, PLAN, party.ring)) == [row._replace(value=k) for k, row in enumerate(rows)]
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.integers(-(2**52), 2**52) | st.sampled_from([-(2**52), 0, 2**52]), min_size=1, max_size=20),
@@ -184,14 +172,6 @@ def test_unveiling_is_exact_for_every_number_that_the_wire_can_carry(
     found = true_rows(Unveiling(path, PLAN, KeyRing("flat", {sensor: (one,)})))
     assert [row.value for row in found] == true
     assert [row[:3] for row in found] == [row[:3] for row in rows]
-
-
-def test_the_last_number_of_a_generation_is_unveiled_too(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With noise that is quick to make: the real one takes a few seconds for so large a counter."""
-    seq = keystream.sequence(party.opens("s3").number, keystream.LARGEST_COUNTER)
-    monkeypatch.setattr(Keystream, "noise", lambda _, __, seqs: seqs - seq + 7)
-    _, found = party.unveils([(0, "s3", seq, LARGEST)])
-    assert found == [Sent(0, "s3", seq, LARGEST - 7)]
 
 
 def test_an_export_unveils_its_sensor_and_no_other(party: Party) -> None:
@@ -230,18 +210,6 @@ def test_what_is_wrong_gives_garbage_and_a_warning(party: Party, mistake: str) -
     assert "generation" in verdict.wrong[0]
 
 
-def test_right_keys_give_no_warning_even_for_restless_readings(party: Party, rng: np.random.Generator) -> None:
-    rows = [cloaked(party.opens(sensor), sensor, rng.integers(-(10**6), 10**6, 300).tolist()) for sensor in SENSORS]
-    unveiling, _ = party.unveils(*rows)
-    verdict = unveiling.verdict()
-    assert (verdict.wrong, verdict.some_wrong) == ((), ())
-
-
-def test_one_reading_says_nothing_about_the_key(party: Party) -> None:
-    unveiling, _ = party.unveils(cloaked(party.opens("s2"), "s2", [5]))
-    assert [name.split()[0] for name in unveiling.verdict().unsure] == ["s2"]
-
-
 def test_readings_from_after_a_loss_are_left_out(party: Party) -> None:
     opened = party.opens("s2")
     revoke(party.path, "s2", NOW + 100)
@@ -260,13 +228,6 @@ def test_a_number_that_says_two_things_is_left_out_and_both_with_it(party: Party
     assert [row.value for row in found] == [0, 1, 3, 4, 5]
     assert unveiling.problems.counts == {"alarm: one seq with two values": 2, "the same reading again": 2}
     assert unveiling.alarms == {"s2": 2}
-
-
-def test_the_same_number_of_two_sensors_or_generations_is_no_alarm(party: Party) -> None:
-    parts = [cloaked(party.opens(sensor), sensor, [k] * 3) for k, sensor in enumerate(("s1", "s2", "s2"))]
-    unveiling, found = party.unveils(*parts)
-    assert [row.value for row in found] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    assert not unveiling.alarms
 
 
 def test_a_reading_that_is_refused_raises_no_alarm_against_a_good_one(party: Party) -> None:
@@ -316,29 +277,6 @@ def test_keys_of_another_site_are_refused(party: Party) -> None:
     assert problem.value.values == {"site": "flat", "expected": "hall"}
 
 
-def test_tables_that_this_version_does_not_make_are_refused(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = cloaked(party.opens("s2"), "s2", [3, 4])
-    monkeypatch.setattr(site_plan, "law_table", lambda *_: noise_table(7.0))
-    with pytest.raises(SiteError) as problem:
-        party.unveils(rows)
-    assert problem.value.values["sensor"] == "s2"
-
-
-def test_a_file_without_any_reading_that_can_be_unveiled_is_refused(party: Party) -> None:
-    for rows in ([], [(0, "s2", 1, 1)]):
-        with pytest.raises(ReadingError, match=f"{len(rows)} rows"):
-            party.unveils(rows)
-
-
-def test_a_pipe_is_refused_since_it_cannot_be_read_twice(party: Party) -> None:
-    with pytest.raises(ReadingError, match="plain file"):
-        Unveiling("/dev/null", PLAN, party.ring)
-    with pytest.raises(ReadingError, match="Is a directory"):
-        list(Unveiling(party.folder, PLAN, party.ring))
-    with pytest.raises(ReadingError, match="No such file"):
-        list(Unveiling(party.folder / "none.csv", PLAN, party.ring))
-
-
 def test_a_row_that_changes_between_the_two_readings_is_left_out(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that someone is still writing to: its last row was not whole yet, and new ones come."""
     rows = cloaked(party.opens("s2"), "s2", [1, 2, 3, 4])
@@ -364,47 +302,3 @@ def test_no_message_and_no_text_of_an_object_holds_a_true_reading(party: Party) 
     shown = f"{batches!r} {batches[0]} {unveiling!r} {unveiling.problems!r} {unveiling.verdict()!r}"
     assert str(true) not in shown
     assert str(rows[1].value) not in shown
-
-
-def large(party: Party, count: int) -> Path:
-    """A file of `count` rows of each of two sensors; reading k is k % 1000."""
-    opened = {sensor: party.opens(sensor) for sensor in ("s2", "s3")}
-    counters = np.arange(count)
-    noise = {
-        sensor: keyed_noise(noise_table(SENSORS[sensor]), one.key, "flat", sensor, (one.number << 28) + counters)
-        for sensor, one in opened.items()
-    }
-    path = party.folder / "large.csv"
-    with path.open("w") as out:
-        out.write(HEADER)
-        for k in range(count):
-            for sensor, one in opened.items():
-                out.write(f"{1000 * NOW + k},{sensor},{one.number << 28 | k},{k % 1000 + noise[sensor][k]}\n")
-    return path
-
-
-def test_a_large_file_is_unveiled_in_order(party: Party) -> None:
-    steps: list[int] = []
-    unveiling = Unveiling(large(party, 35_000), PLAN, party.ring, progress=steps.append)
-    done = 0
-    for batch in unveiling:
-        counters = batch.seq & keystream.LARGEST_COUNTER
-        assert np.array_equal(batch.value, counters % 1000)
-        assert np.array_equal(counters, (done + np.arange(len(counters))) // 2)
-        done += len(counters)
-    assert done == 70_000
-    assert steps == sorted(steps)
-    assert steps[-1] == unveiling.size
-    assert unveiling.verdict().wrong == ()
-
-
-def test_memory_grows_by_a_few_bytes_a_row(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unveil, "BATCH", 1000)
-    monkeypatch.setattr(row_batches, "_BLOCK", 1 << 13)
-    unveiling = Unveiling(large(party, 10_000), PLAN, party.ring)
-    tracemalloc.start()
-    rows = sum(len(batch.seq) for batch in unveiling)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert rows == 20_000
-    assert peak < 1_200_000

@@ -107,14 +107,6 @@ def test_acknowledgements_go_out_in_the_order_of_the_messages(line: Line) -> Non
     assert client.acknowledged == [7, 8]
 
 
-def test_a_message_of_qos_0_is_not_acknowledged(line: Line) -> None:
-    connection, client = line.connect()
-    client.deliver(0, qos=0)
-    line.messages[0].acknowledge()
-    connection.step(reading=False)
-    assert client.acknowledged == []
-
-
 def test_a_topic_that_is_not_text_is_delivered_as_an_empty_one(line: Line) -> None:
     _, client = line.connect()
     client.deliver(1, topic=b"\xff\xfe")
@@ -140,16 +132,4 @@ def test_an_acknowledgement_wakes_the_connection(line: Line, monkeypatch: pytest
     worker.start()
     line.messages[0].acknowledge()
     worker.join(PATIENCE)
-    assert client.acknowledged == [1]
-
-
-def test_a_thread_may_wake_one_that_never_looks(line: Line) -> None:
-    for _ in range(1_000):
-        line.waker.wake()
-        line.waker._pending = False  # noqa: SLF001 - as if each wake-up raced with a look
-    line.waker.clear()
-    connection, client = line.connect()
-    client.deliver(1)
-    line.messages[0].acknowledge()
-    connection.step()
     assert client.acknowledged == [1]

@@ -1,7 +1,6 @@
 """Models from site files: sensors, edges, matrices, and the files that they name."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -69,12 +68,6 @@ def test_a_matrix_may_be_a_numpy_file_over_pairs(tmp_path: Path) -> None:
     assert physics.matrix.tolist() == [[0, 2, 4], [6, 8, 10]]
 
 
-def test_line_sensors_stand_where_they_say() -> None:
-    head = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\nlength = 2.0\n'
-    physics: Any = site(head + '[[sensor]]\nid = "a"\nat = 1\n[[sensor]]\nid = "b"\nat = 0.25').physics
-    assert physics.sensor_positions.tolist() == [1.0, 0.25]
-
-
 GRAPH = 'sensors = 1\n[physics]\nkind = "graph"\ntau = 0.5\n'
 MATRIX = 'sensors = 1\n[physics]\nkind = "matrix"\n'
 LINE = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\n'
@@ -84,18 +77,14 @@ LINE = '[physics]\nkind = "line"\nplaces = 4\nT = 0.1\n'
     ("head", "lines"),
     [
         (GRAPH + 'edges = [["a"]]', {"physics.edges": 6}),
-        (GRAPH + 'edges = [["a", "b", "heavy"]]', {"physics.edges": 6}),
         (GRAPH + 'edges = [["a", "b", -1]]', {"physics": 3}),
         (GRAPH + 'edges = [["a", "b"], ["c", "d"]]', {"physics": 3}),
-        (GRAPH + "edges = []", {"physics": 3}),
         (GRAPH + 'edges = "missing.csv"', {"physics.edges": 6}),
-        (GRAPH + 'edges = "."', {"physics.edges": 6}),
         (GRAPH.replace("sensors = 1", "sensors = 9") + 'edges = [["a", "b"]]', {"sensors": 2}),
         (GRAPH.replace("sensors = 1\n", "") + 'edges = [["a", "b"]]\n[[sensor]]\nid = "z"', {"sensor[1].at": 6}),
         (MATRIX + 'file = "missing.csv"', {"physics.file": 5}),
         (LINE + '[[sensor]]\nid = "a"\nat = 1.5', {"sensor[1].at": 8}),
         (LINE + '[[sensor]]\nid = "a"\nat = [0.5, 0.5]', {"sensor[1].at": 8}),
-        (LINE + '[[sensor]]\nid = "a"\nat = "door"', {"sensor[1].at": 8}),
         (LINE + '[[sensor]]\nid = "a"', {"sensor[1].at": 6}),
     ],
 )
@@ -109,37 +98,10 @@ def test_what_the_model_refuses_is_named_with_its_line(head: str, lines: dict[st
         ("m.csv", b"1,2\n3\n", "physics.file"),
         ("m.csv", b"1,warm\n", "physics.file"),
         ("m.csv", b"1,nan\n", "physics"),
-        ("m.csv", b"", "physics.file"),
         ("m.csv", b"\xff\xfe\x00\x01", "physics.file"),
-        ("m.npy", b"", "physics.file"),
         ("m.npy", b"not numpy at all", "physics.file"),
     ],
 )
 def test_bad_matrix_files_are_refused(name: str, content: bytes, key: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     assert refusal(MATRIX + f'file = "{name}"', tmp_path) == {key: 3 if key == "physics" else 5}
-
-
-@pytest.mark.parametrize(
-    "array",
-    [np.array(3.0), np.ones(4), np.ones((1, 2, 3)), np.array([["a", "b"]]), np.array([[1j, 2.0]])],
-    ids=["a number", "a row", "a cube", "texts", "complex"],
-)
-def test_arrays_that_are_no_matrix_are_refused(array: Any, tmp_path: Path) -> None:
-    np.save(tmp_path / "m.npy", array)
-    assert refusal(MATRIX + 'file = "m.npy"', tmp_path) == {"physics.file": 5}
-
-
-@pytest.mark.parametrize("pairs", ["0,1\n", "a,b,c\n", "0,7,1.0\n", "0,1,-1\n", ""])
-def test_bad_pairs_are_refused(pairs: str, tmp_path: Path) -> None:
-    (tmp_path / "m.csv").write_text("1,2\n")
-    (tmp_path / "p.csv").write_text(pairs)
-    assert refusal(MATRIX + 'file = "m.csv"\npairs = "p.csv"', tmp_path) in ({"physics.pairs": 6}, {"physics": 3})
-
-
-def test_a_matrix_needs_as_many_rows_as_sensors(tmp_path: Path) -> None:
-    (tmp_path / "m.csv").write_text("1,2\n3,4\n")
-    one = '[physics]\nkind = "matrix"\nfile = "m.csv"\n[[sensor]]\nid = "a"'
-    for head in (MATRIX + 'file = "m.csv"', one):
-        with pytest.raises(SiteError, match="2"):
-            site(head, tmp_path)

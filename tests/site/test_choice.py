@@ -45,11 +45,6 @@ def test_the_estimator_suits_the_stated_strengths(said: str, chosen: Estimator, 
     assert reason in choice.reason
 
 
-def test_weights_are_in_units_of_the_strongest_source() -> None:
-    known, own = (parse_site(SITE.format(sources=f"strength = {text}")).physics for text in ("4.0", "[1.0, 4.0]"))
-    assert (known.matrix == own.matrix).all()
-
-
 def test_too_many_places_along_paths_are_left_to_basis_pursuit() -> None:
     chain = Space.path([(k, k + 1) for k in range(6_500)])
     assert chain.metric is Metric.PATH

@@ -33,10 +33,6 @@ def test_only_the_changed_lines_change() -> None:
     assert parse_site(new).tolerance.gain == 0.02
 
 
-def test_changing_twice_is_changing_once() -> None:
-    assert edited(edited(EXAMPLE, CHANGES), CHANGES) == edited(EXAMPLE, CHANGES)
-
-
 def test_sensors_are_listed_with_their_places_and_baselines() -> None:
     site = parse_site(EXAMPLE)
     positions = site.physics.sensor_positions.tolist()  # type: ignore[attr-defined]

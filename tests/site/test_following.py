@@ -1,7 +1,5 @@
 """`[motion]`, `[[entrance]]` and `hold`: what they mean, what is refused, and that they do not affect the noise."""
 
-from importlib.resources import files
-
 import pytest
 
 from cloakwork.errors import SiteError
@@ -36,32 +34,18 @@ def test_each_key_replaces_one_default() -> None:
     assert moving(LINE, 'absent = "1w"').motion == Motion.still(mean_absent_s=604_800.0)
 
 
-def test_an_entrance_is_the_place_it_lies_in() -> None:
-    assert entered(WALLS, "[0.1, 2.9]", "[4, 0]").motion.entrances == ((0.5, 2.5), (3.5, 0.5))
-    assert entered(GRAPH, '"b"', "7").motion.entrances == ("b", "7")
-    assert entered(LINE, "0.41").motion.entrances == (pytest.approx((0.4,)),)
-    for site in (entered(WALLS, "[0.1, 2.9]"), entered(GRAPH, '"b"'), entered(LINE, "0.41"), entered(PLANE, "[1, 1]")):
-        assert len(site.physics.space.indices(list(site.motion.entrances or ()))) == 1
-
-
 @pytest.mark.parametrize(
     ("text", "lines", "key"),
     [
         (WALLS, ['kind = "cats"'], "kind"),
         (WALLS, ['kind = "still"', "speed = 0.5"], "speed"),
         (WALLS, ['kind = "still"', 'stay = "1h"'], "stay"),
-        (WALLS, ["speed = 0"], "speed"),
         (WALLS, ['speed = "fast"'], "speed"),
         (WALLS, ['stay = "forever"'], "stay"),
-        (WALLS, ["stay = inf"], "stay"),
         (WALLS, ["present = -1"], "present"),
-        (WALLS, ["hold = -1"], "hold"),
         (WALLS, ['hold = "-30s"'], "hold"),
-        (WALLS, ["holds = 30"], "holds"),
         (LINE, ["speed = 0.5"], "speed"),
-        (LINE, ['present = "1h"', 'stay = "1h"'], "stay"),
         (MANY, ["hold = 60", "walk = 3"], "walk"),
-        (MANY, ['kind = "people"'], "kind"),
     ],
 )
 def test_a_motion_that_means_nothing_is_refused_with_its_line(text: str, lines: list[str], key: str) -> None:
@@ -75,14 +59,10 @@ def test_a_motion_that_means_nothing_is_refused_with_its_line(text: str, lines: 
     ("text", "at"),
     [
         (WALLS, "[4.1, 1.0]"),
-        (WALLS, '"hall"'),
-        (WALLS, "2.0"),
         (WALLS, "[1, 2, 3]"),
         (ROOMS, "[0.1, 0.1]"),
-        (PLANE, "[9, 9]"),
         (LINE, "3.5"),
         (GRAPH, '"q"'),
-        (GRAPH, "true"),
         (MANY, "[1, 1]"),
     ],
 )
@@ -113,10 +93,3 @@ def test_motion_changes_neither_digest_nor_plan() -> None:
     plan = freeze(plain, plain.cloak())
     assert plan.cloak(changed).sigmas.tolist() == plan.cloak(plain).sigmas.tolist()
     assert freeze(changed, changed.cloak()) == plan
-
-
-def test_the_example_says_how_people_move() -> None:
-    text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
-    motion = parse_site(text).motion
-    assert motion.entrances is not None
-    assert (motion.mean_sit_s, motion.mean_present_s, motion.mean_absent_s) == (1200.0, 14400.0, 6300.0)

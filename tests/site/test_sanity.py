@@ -61,9 +61,7 @@ def test_sites_as_they_should_be_are_not_odd() -> None:
     [
         ("reach = 2.0", "reach = 100.0", ("physics", "reach")),
         ('regime = "steady"\nreach = 2.0', 'regime = "pulse"\nlength = 200.0', ("physics", "length")),
-        ("footprint = 0.5", "footprint = 30.0", ("physics", "footprint")),
         ("strength = 5.0", "strength = 0.01", ("sources", "strength")),
-        ("strength = 5.0", "strength = 5000.0", ("sources", "strength")),
     ],
 )
 def test_the_impossible_is_marked(old: str, new: str, key: tuple[str, str]) -> None:
@@ -77,11 +75,8 @@ def test_the_impossible_is_marked(old: str, new: str, key: tuple[str, str]) -> N
     ("old", "new", "key", "says"),
     [
         ("reach = 2.0", "reach = 15.0", ("physics", "reach"), "write reach = 0.15"),
-        ("reach = 2.0", "reach = 0.1", ("physics", "reach"), "half a cell"),
-        ("footprint = 0.5", "footprint = 5.0", ("physics", "footprint"), "write footprint = 0.05"),
         ("alpha = 0.1", "alpha = 10.0", ("privacy", "alpha"), "larger than the whole space"),
         ("alpha = 0.1", "alpha = 0.001", ("privacy", "alpha"), "write alpha = 0.1"),
-        ("alpha = 0.1", "alpha = 0.1\nspeed = 150.0", ("privacy", "speed"), "metres per second"),
         ("strength = 5.0", "strength = 0.2", ("sources", "strength"), "best sensor"),
         ("resolution = 0.0625\nnoise_floor = 0.04\n", "", None, ""),
         ("at = [7.0, 5.0]", "at = [5.0, 6.0]", ("sensor", 1, "at"), "on the line of a wall"),

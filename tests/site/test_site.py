@@ -1,7 +1,5 @@
 """Site files: which load, and where each mistake is reported."""
 
-import errno
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -71,23 +69,6 @@ def refusal(text: str) -> object:
     return caught.value.values["lines"]
 
 
-def test_the_example_loads() -> None:
-    site = parse_site(files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8"))
-    assert isinstance(site.physics, FloorPlan)
-    assert (site.name, site.physics.sensors, site.physics.places) == ("flat", 80, 40 * 32)
-    assert site.physics.rooms.doors == 2
-    assert len(set(site.sensor_ids)) == 80
-
-
-def test_a_line_site_is_what_it_says() -> None:
-    site = parse_site(LINE)
-    assert isinstance(site.physics, HeatLine)
-    assert (site.physics.n, site.physics.sensors, site.physics.T) == (30, 5, 0.02)
-    assert site.sensor_ids == ("s1", "s2", "s3", "s4", "s5")
-    assert site.baselines.tolist() == [20.5] * 5
-    assert site.period_ms == 900_331  # a quarter of an hour, and what late readings and wrong clocks need
-
-
 def test_its_cloak_has_the_claim_of_the_file() -> None:
     text = changed(LINE, "T = 0.02\n", "T = 0.02\ntolerance = { diffusion = 0.1, gain = 0.05 }\n")
     cloak = parse_site(text).cloak()
@@ -128,12 +109,6 @@ def test_a_site_says_which_usual_rooms_and_sensors_its_claim_leaves_open() -> No
     assert "180 s" in told["late"][0].problem
     assert "says memory = false" in told["no memory"][0].change
     assert "resolution" in told["pulse"][0].change
-
-
-def test_a_sensor_may_have_its_own_baseline() -> None:
-    site = parse_site("baseline = 21.5\n" + FLAT)
-    assert site.sensor_ids == ("hall", "study")
-    assert site.baselines.tolist() == [21.5, 19.0]
 
 
 def test_a_sensor_may_have_its_own_hardware() -> None:
@@ -215,34 +190,18 @@ def test_every_kind_loads(text: str, kind: type, shape: tuple[int, int], tmp_pat
     ("old", "new", "lines"),
     [
         ("T = 0.02", "T = 0.02\nspeed = 3", {"physics.speed": 8}),
-        ("sensors = 5", "sensors = 5\ncolour = 1", {"colour": 3}),
         ("alpha = 0.02\n", "", {"privacy.alpha": 10}),
-        ("T = 0.02\n", "", {"physics.T": 4}),
         ('name = "corridor"\n', "", {"name": 1}),
         ("T = 0.02", 'T = "slow"', {"physics.T": 7}),
-        ("T = 0.02", "T = true", {"physics.T": 7}),
-        ("T = 0.02", "T = -1.0", {"physics.T": 7}),
         ("T = 0.02", "T = nan", {"physics.T": 7}),
-        ("T = 0.02", "T = inf", {"physics.T": 7}),
-        ("places = 30", "places = 0", {"physics.places": 6}),
         ("places = 30", "places = 2.5", {"physics.places": 6}),
         ('kind = "line"', 'kind = "tube"', {"physics.kind": 5}),
-        ('kind = "line"\n', "", {"physics.kind": 4}),
         ("delta = 1e-4", "delta = 0.0", {"privacy.delta": 12}),
-        ("delta = 1e-4", "delta = 1.0", {"privacy.delta": 12}),
-        ("delta = 1e-4", "delta = nan", {"privacy.delta": 12}),
-        ("epsilon = 2.0", "epsilon = 0", {"privacy.epsilon": 11}),
         ("alpha = 0.02", "alpha = 0", {"privacy.alpha": 13}),
         ('"30min"', '"half an hour"', {"privacy.window": 14}),
-        ('"30min"', '"-5s"', {"privacy.window": 14}),
-        ('"30min"', "0", {"privacy.window": 14}),
         ("readings_per_window = 2", "readings_per_window = 0", {"privacy.readings_per_window": 15}),
-        ("readings_per_window = 2", 'scope = "world"', {"privacy.scope": 15}),
-        ("readings_per_window = 2", 'design = "best"', {"privacy.design": 15}),
         ('"pulse"', '"lasting"', {"": 1}),
-        ('"pulse"', '"puff"', {"sources.kind": 9}),
         ('"corridor"', '"a b"', {"name": 1}),
-        ("sensors = 5", "sensors = -2", {"sensors": 2}),
         ("sensors = 5\n", "", {"": 1}),
         ("baseline = 20.5", "baseline = nan", {"baseline": 3}),
     ],
@@ -262,37 +221,17 @@ def test_a_text_that_is_not_toml_is_refused_with_its_line(new: str, line: int) -
     [
         ('id = "study"', 'id = "hall"', {"sensor": 11}),
         ("at = [2.3, 0.3]", "at = [9.0, 0.3]", {"sensor[2].at": 16}),
-        ("at = [2.3, 0.3]", "at = [1.2, 0.9]", {"sensor[2].at": 16}),
-        ("at = [2.3, 0.3]", "at = 2.3", {"sensor[2].at": 16}),
         ("at = [2.3, 0.3]\n", "", {"sensor[2].at": 14}),
-        ("at = [2.3, 0.3]", "at = [2.3, nan]", {"sensor[2].at": 16}),
-        ('id = "study"', 'id = "the study"', {"sensor[2].id": 15}),
         ('name = "flat"', 'name = "flat"\nsensors = 4', {"": 1}),
         ("..#..", "..x..", {"physics.drawing": 5}),
         ("..+..", "..#..", {"physics": 2}),
-        ("reach = 1.0", "length = 1.0", {"physics": 2}),
         ('regime = "steady"\nreach = 1.0', 'regime = "pulse"\nlength = 1.0', {"": 1}),
         ("cell = 0.5", "cell = 0.5\nsize = [1.0, 1.0]", {"physics": 2}),
-        ("cell = 0.5", "cell = 0.5\nwalls = [[[0, 0], [1, 1]]]", {"physics": 2}),
-        ("cell = 0.5", "cell = 0.5\nfootprint = -1", {"physics.footprint": 5}),
         ("reach = 1.0", "rech = 1.0", {"physics.rech": 10}),
-        ("cell = 0.5", 'cell = "50cm"', {"physics.cell": 4}),
-        ('kind = "floorplan"', 'kind = "floor plan"', {"physics.kind": 3}),
-        ("at = [2.3, 0.3]", "at = [1, 2, 3]", {"sensor[2].at": 16}),
     ],
 )
 def test_a_bad_floor_is_named_with_its_line(old: str, new: str, lines: dict[str, int]) -> None:
     assert refusal(changed(FLAT, old, new)) == lines
-
-
-def test_all_bad_values_are_named_at_once() -> None:
-    text = LINE.replace("T = 0.02", "T = -1.0").replace("alpha = 0.02", "alpha = 0.0")
-    assert refusal(text) == {"physics.T": 7, "privacy.alpha": 13}
-
-
-def test_a_misspelt_key_is_corrected() -> None:
-    with pytest.raises(SiteError, match="did you mean reach"):
-        parse_site(changed(FLAT, "reach = 1.0", "rech = 1.0"))
 
 
 @pytest.mark.parametrize(
@@ -307,16 +246,6 @@ def test_a_file_that_is_no_site_is_refused(content: bytes | None, word: str, tmp
     with pytest.raises(SiteError, match=word) as caught:
         load_site(path)
     assert caught.value.values["path"] == str(path)
-
-
-def test_a_folder_is_no_site(tmp_path: Path) -> None:
-    with pytest.raises(SiteError) as caught:
-        load_site(tmp_path)
-    assert caught.value.values["errno"] == errno.EISDIR
-
-
-def test_a_missing_table_is_named() -> None:
-    assert refusal(FLAT[: FLAT.index("[privacy]")]) == {"privacy": 1}
 
 
 def test_the_assumptions_of_a_claim_follow_the_file() -> None:

@@ -1,7 +1,5 @@
 """`[drift]` and `[[heat]]`: what they mean, what is refused, and that noise designed for them keeps the claim."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -78,12 +76,6 @@ def test_a_drift_that_makes_no_sense_is_refused_with_its_line(text: str, key: st
     assert list(lines) == [key]
 
 
-@pytest.mark.parametrize("key", ["sensor", "room"])
-def test_a_drift_in_quotes_gets_the_advice_for_a_number(key: str) -> None:
-    with pytest.raises(SiteError, match=f"drift.{key} = '0.1'"):
-        parse_site(WALLS + f'[drift]\n{key} = "0.1"\n')
-
-
 def frames_of(site: Site, cloak: Cloak, number: int, offset: float) -> list[Frame]:
     rng, person = np.random.default_rng(0), site.physics.matrix[:, 3]
     values = 20.0 + offset + person + cloak.sigmas * rng.standard_normal((number, 8))
@@ -125,18 +117,6 @@ def test_the_noise_knows_the_drift_and_a_plan_outlives_its_change() -> None:
     assert knowing.frame_mu <= knowing.allowance.mu == plain.allowance.mu
     kept = freeze(site, knowing).cloak(calm)  # as after the drift was taken out of the site file
     np.testing.assert_allclose(kept.sigmas, knowing.sigmas, rtol=1e-6)
-
-
-def test_noise_is_designed_for_offsets_as_following_learns_them() -> None:
-    site = parse_site(WALLS + DRIFT)
-    knowing = site.cloak()
-    assert site.drift is not None
-    left, whole = knowing.allowance, replace(knowing.allowance, drift=site.drift)
-    stated = whole.least_error().sigma
-    assert left.variance(knowing.sigmas) < left.variance(stated) < whole.variance(stated)
-    alone = parse_site(WALLS.replace("max_count = 1", "max_count = 40") + DRIFT)
-    assert not alone.follows
-    assert isinstance(alone.cloak().allowance.drift, Drift)
 
 
 def test_simulated_offsets_have_the_stated_covariance() -> None:

@@ -32,20 +32,6 @@ def test_any_number_up_to_all_gives_that_many_different_places(name: str) -> Non
         assert places == sorted(places)
 
 
-@pytest.mark.parametrize("name", ROOMS)
-def test_the_same_space_gives_the_same_places(name: str) -> None:
-    number = (len(ROOMS[name]) + 1) // 2
-    assert np.array_equal(even_places(ROOMS[name], number), even_places(ROOMS[name], number))
-
-
-def test_an_open_floor_gets_a_lattice() -> None:
-    space = Rooms.from_walls((10, 8), cell=0.25).space
-    chosen = space.places[even_places(space, 80)]
-    assert len(np.unique(chosen[:, 0])) == 10
-    assert len(np.unique(chosen[:, 1])) == 8
-    assert np.diff(np.unique(chosen[:, 0])) == pytest.approx(np.ones(9), abs=0.26)
-
-
 @pytest.mark.parametrize(("name", "number"), [("two rooms", 4), ("a ring", 5), ("an angle", 4), ("graph", 6)])
 def test_no_place_is_far_from_all_sensors(name: str, number: int) -> None:
     """Within twice what any choice of so many could do, which farthest-first guarantees; a cell more for the middle."""

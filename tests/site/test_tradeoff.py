@@ -11,7 +11,7 @@ import pytest
 import cloakwork as cw
 from cloakwork.errors import InputError
 from cloakwork.site import Estimate, Followed, Quality, Setting, TradeoffRow, parse_site
-from cloakwork.site.tracking_quality import Guess, ZoneNumbers, habits_of
+from cloakwork.site.tracking_quality import Guess, ZoneNumbers
 
 SITE = """
 name = "two-rooms"
@@ -24,13 +24,6 @@ physics = {kind = "floorplan", cell = 0.5, drawing = '''
 #########''', regime = "steady", reach = 1.0, footprint = 0.5}
 sources = {kind = "lasting", strength = 5.0, max_count = 2}
 privacy = {epsilon = 8.0, delta = 1e-5, alpha = 0.05, window = "4min", readings_per_window = 4}
-"""
-LINE = """
-name = "pipe"
-sensors = 20
-physics = {kind = "line", places = 40, T = 0.01}
-sources = {kind = "pulse", max_count = 2}
-privacy = {epsilon = 4.0, delta = 1e-5, alpha = 0.01, window = "1h", readings_per_window = 4}
 """
 
 
@@ -71,12 +64,6 @@ def test_noise_follows_alpha_and_mu_and_equal_noise_is_simulated_once() -> None:
     assert seen == [(k, 6) for k in range(7)]
 
 
-def test_the_same_readings_in_two_processes_give_the_same_result() -> None:
-    one, two = (cw.tradeoff(parse_site(SITE), epsilon=[8.0], frames=24, workers=k) for k in (1, 2))
-    assert one.rows[0].sitting == two.rows[0].sitting
-    assert one.rows[0].walking == two.rows[0].walking
-
-
 def test_a_comparison_that_is_interrupted_goes_on(tmp_path: Path) -> None:
     kept, seen = tmp_path / "kept.jsonl", list[tuple[int, int]]()
     wanted: dict[str, Any] = {"epsilon": [8.0, 0.001], "frames": 24}
@@ -104,30 +91,6 @@ def test_fewer_sensors_and_a_coarse_hardware_step_change_the_noise() -> None:
     assert {(row.setting.sensors, len(row.sigmas)) for row in found.rows} == {(6, 6), (12, 12)}
     coarse = next(row for row in found.rows if row.setting.sensors == 12)
     assert coarse.sigmas.min() > site.cloak().sigmas.min()
-
-
-def test_a_sweep_over_hardware_steps_keeps_the_noise_of_the_sensors() -> None:
-    stated = changed_privacy(LINE, "resolution = 0.05, noise_floor = 0.04")
-    fine, coarse = cw.tradeoff(parse_site(stated), resolution=[0.05, 0.5], frames=24).rows
-    assert (fine.setting.resolution, coarse.setting.resolution) == (0.05, 0.5)
-    exact = parse_site(LINE).cloak().sigmas
-    assert float(np.exp(np.log(fine.sigmas / exact).mean())) == pytest.approx(1, abs=0.03)
-    without = parse_site(changed_privacy(LINE, "resolution = 0.5")).cloak().sigmas  # 0.08 steps are too little
-    assert coarse.sigmas == pytest.approx(without, rel=1e-6)
-
-
-def changed_privacy(text: str, more: str) -> str:
-    return text.replace("privacy = {", f"privacy = {{{more}, ")
-
-
-def test_sources_that_stay_are_followed_on_a_line() -> None:
-    site = parse_site(LINE)
-    assert habits_of(site, walking=True) is None
-    found = cw.tradeoff(site, epsilon=[8.0], frames=30)
-    [row] = found.rows
-    assert row.walking is None
-    assert found.zone == "place"
-    assert row.sitting.settled.count.value > row.sitting.guess.count
 
 
 def test_the_figures_count_rooms_people_and_distances() -> None:
@@ -176,13 +139,3 @@ def test_a_need_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(InputError) as caught:
         cw.Need.parse(text)
     assert caught.value.need == text
-
-
-def test_bad_numbers_are_refused() -> None:
-    site = parse_site(SITE)
-    with pytest.raises(InputError):
-        cw.tradeoff(site, frames=3)
-    with pytest.raises(InputError):
-        cw.tradeoff(site, workers=0)
-    with pytest.raises(InputError):
-        cw.tradeoff(site, alpha=[-1.0], frames=24)

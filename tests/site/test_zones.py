@@ -1,8 +1,6 @@
 """Zones: which places they hold, what is refused, and that they do not affect the noise."""
 
-import re
 from contextlib import suppress
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -81,22 +79,6 @@ def test_the_zones_of_a_floor_plan_are_its_rooms_in_reading_order() -> None:
     assert sum(len(zone.places) for zone in site.zones) + 3 == len(site.physics.space), "a door is in no room"
 
 
-def test_a_wall_in_metres_cuts_rooms_and_its_door_belongs_to_both_sides() -> None:
-    site = parse_site(WALLS)
-    assert [len(zone.places) for zone in site.zones] == [6, 6]
-
-
-def test_a_closet_of_one_cell_is_a_room() -> None:
-    drawn = re.sub(r'"""\n.*?"""', '"""\n.+..\n"""', DRAWING, flags=re.DOTALL) + REST
-    site = parse_site(drawn.replace("sensors = 6", "sensors = 2"))
-    assert [len(zone.places) for zone in site.zones] == [1, 2]
-
-
-@pytest.mark.parametrize("text", [LINE, PLANE, GRAPH], ids=["line", "plane", "graph"])
-def test_other_spaces_have_only_the_zones_that_are_named(text: str) -> None:
-    assert parse_site(text).zones == ()
-
-
 def test_a_point_names_a_whole_room() -> None:
     site = zoned(ROOMS, 'id = "study"\nlabel = "Grandma\'s room"\nroom = [3.0, 2.5]')
     [zone] = site.zones
@@ -145,22 +127,15 @@ def test_shapes_that_touch_share_no_place_and_leave_none_out(cuts: list[float]) 
     ("text", "zone", "key"),
     [
         (ROOMS, "room = [2.25, 0.75]", "room"),
-        (ROOMS, "room = [0.1, 0.1]", "room"),
         (ROOMS, "between = [0, 1]", "between"),
         (PLANE, "corners = [[0, 0], [3.5, 1]]", "corners"),
         (PLANE, "corners = [[0, 0], [0.2, 0.2]]", "corners"),
-        (PLANE, "corners = [[0, 0]]", "corners"),
-        (PLANE, "corners = [[0, 0, 1], [1, 1]]", "corners"),
         (LINE, "between = [0.5, 2.5]", "between"),
-        (LINE, "between = [0.5]", "between"),
         (LINE, "between = [0.5, 0.5]", "between"),
-        (LINE, "places = [1]", "places"),
         (GRAPH, 'places = ["a", "q"]', "places"),
-        (GRAPH, "places = []", "places"),
         (GRAPH, 'label = "z"', ""),
         (LINE, 'between = [0, 1]\nplaces = ["a"]', ""),
         (LINE, 'between = [0, 1]\nlabel = "\\n"', "label"),
-        (LINE, "betwen = [0, 1]", "betwen"),
     ],
 )
 def test_a_zone_that_means_nothing_is_refused_with_its_line(text: str, zone: str, key: str) -> None:
@@ -182,12 +157,3 @@ def test_naming_zones_changes_neither_digest_nor_plan() -> None:
     assert plain.digest == named.digest
     plan = freeze(plain, plain.cloak())
     assert plan.cloak(named).sigmas.tolist() == plan.cloak(plain).sigmas.tolist()
-
-
-def test_the_example_names_its_three_rooms() -> None:
-    site = parse_site(files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8"))
-    assert [(zone.id, len(zone.places)) for zone in site.zones] == [
-        ("living", 24 * 32),
-        ("bedroom", 16 * 16),
-        ("study", 16 * 16),
-    ]
