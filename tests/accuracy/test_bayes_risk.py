@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import integrate, stats
 
 from cloakwork.accuracy import BayesRisk, bayes_risk
-from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space, Steady
 
 Floats = NDArray[np.float64]
@@ -78,15 +77,3 @@ def test_large_graphs_count_the_shortest_step() -> None:
     bound = bayes_risk(graph, 0.5)
     assert bound.mean_distance == pytest.approx(1 - bound.right_place, rel=1e-4)
     assert bound.mean_distance > 0.9
-
-
-def test_parts_that_no_path_connects_are_compared_within_reach() -> None:
-    parts = Matrix(np.array([[0.0, 0.1, 0.2, 0.3]]), Space.path([[0, 1], [2, 3]]))
-    assert 0 < bayes_risk(parts, 1.0).mean_distance < 1
-
-
-@pytest.mark.parametrize("readings", [0, -1, 1.5, True])
-def test_a_number_of_readings_that_cannot_be_is_refused(readings: object) -> None:
-    with pytest.raises(InputError) as problem:
-        bayes_risk(HeatLine(n=5, m=3, T=0.1), 0.1, readings=readings)  # type: ignore[arg-type]
-    assert problem.value.values == {"readings": readings}

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-import cloakwork as cw
-from cloakwork.accuracy import Limits, Method, bayes_risk, cramer_rao, limits
+from cloakwork.accuracy import Method, bayes_risk, cramer_rao, limits
 from cloakwork.errors import InputError
 from cloakwork.physics import (
     Drift,
@@ -71,47 +70,6 @@ def test_more_noise_only_hurts(physics: Physics) -> None:
         assert more["right_place"] <= less["right_place"]
 
 
-def test_the_sentences_for_a_line(line: HeatLine) -> None:
-    found = limits(line, 0.1476)
-    numbers = (("0.0094 m", "32.7 %"), ("0.012 m", "0.013 m"))
-    for sentence, values in zip(found.sentences("m"), numbers, strict=True):
-        assert all(value in sentence for value in values)
-    assert str(found) == "\n".join(found.sentences())
-    assert " m " not in str(found)
-
-
-def test_sentences_say_when_nothing_can_be_learnt(line: HeatLine) -> None:
-    every, unbiased = limits(line, 100.0).sentences()
-    assert "below 0.24" in every  # a quarter of the line, as without readings
-    assert "No unbiased method" in unbiased
-
-
-def test_a_bound_for_unbiased_methods_is_named_as_such(physics: Physics) -> None:
-    """A posterior mean beats Cramer and Rao where the noise is large: their bound does not hold for every method."""
-    found = limits(physics, 0.2)
-    every, unbiased = found.sentences()
-    assert "unbiased" in unbiased
-    assert ("Cramer-Rao" in unbiased) == (found.method is not Method.TWO_POINTS)
-    assert "no method" in every
-    assert "Cramer" not in every
-
-
-def test_sentences_say_when_places_are_never_confused(line: HeatLine) -> None:
-    assert "exactly" in limits(line, 1e-3).sentences()[0]
-
-
-def test_sentences_say_when_only_the_worst_place_is_lost() -> None:
-    far = HeatLine(n=50, m=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], T=0.002)
-    assert "(at the worst place it is larger than the space)" in limits(far, 0.05).sentences()[1]
-
-
-def test_a_graph_has_no_axes() -> None:
-    found = limits(Graph(nx.path_graph(40), tau=3.0), 0.1)
-    assert found.method is Method.TWO_POINTS
-    assert "Hammersley" in found.sentences()[1]
-    assert "axis" not in found.sentences()[1]
-
-
 def test_shut_doors_and_cells_without_a_way_out_are_no_trouble() -> None:
     rooms = Rooms.from_text("....#...\n....+...\n....#...\n....#+##\n....#.##", cell=0.5)
     plan = FloorPlan(rooms, [(0.7, 0.7), (1.4, 2.0), (3.3, 1.8)], Pulse(length=0.7), footprint=0.3)
@@ -119,11 +77,6 @@ def test_shut_doors_and_cells_without_a_way_out_are_no_trouble() -> None:
     assert math.isfinite(found.typical_std)
     assert 0 < found.average_emd < found.extent
     assert found.extent < 10
-
-
-def test_a_model_given_by_numbers_works_along_its_line(line: HeatLine) -> None:
-    numbers = Matrix(line.matrix, line.space)
-    assert limits(numbers, 0.1).typical_std == pytest.approx(limits(line, 0.1).typical_std, rel=0.01)
 
 
 def test_a_layout_that_is_no_grid_is_compared_point_by_point() -> None:
@@ -139,13 +92,6 @@ def test_a_layout_that_is_no_grid_is_compared_point_by_point() -> None:
 def test_each_sensor_may_have_its_own_noise(physics: Physics) -> None:
     same = limits(physics, np.full(physics.sensors, 0.1))
     assert dataclasses.asdict(same) == pytest.approx(dataclasses.asdict(limits(physics, 0.1)))
-
-
-def test_public_names_are_at_the_top(line: HeatLine) -> None:
-    cloak = cw.Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01)
-    found: Limits = cw.limits(cloak.physics, cloak.sigma)
-    assert found.typical_std > cw.cramer_rao(line, [0.5], cloak.sigma).std[0, 0]
-    assert found.right_place == cw.bayes_risk(line, cloak.sigma).right_place
 
 
 def test_what_has_no_limits_is_refused() -> None:

@@ -93,17 +93,6 @@ def test_every_source_is_released_alike(attack: Attack, monkeypatch: pytest.Monk
     assert warned == {0, 1}  # sources of both kinds were tried
 
 
-def test_the_warning_names_the_remedy_and_no_reading() -> None:
-    cloak = cw.Cloak(line(), epsilon=EPSILON, delta=DELTA, alpha=0.1, readings_per_window=2)
-    with pytest.warns(cw.HardwareStepWarning, match="resolution=.*exact=True") as given:
-        assert cloak.release([21.3125]).shape == (1,)
-    assert "21" not in str(given[0].message)
-    assert given[0].filename == __file__
-    measured = cw.Cloak(line(), epsilon=EPSILON, delta=DELTA, alpha=0.1, hardware=cw.Hardware(resolution=0.0625))
-    for unwarned in (cloak.release([21.3125], exact=True), measured.release([21.3125])):
-        assert unwarned.shape == (1,)
-
-
 def test_a_warning_that_is_an_error_spends_the_frame_all_the_same() -> None:
     cloak = cw.Cloak(line(), epsilon=EPSILON, delta=DELTA, alpha=0.1)
     with warnings.catch_warnings(action="error"), pytest.raises(cw.HardwareStepWarning):

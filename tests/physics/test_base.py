@@ -114,12 +114,6 @@ def test_sources_keep_their_weight_and_stand_within_half_a_step(given_sources: l
         assert f[place] >= weight * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("corner", [(0.0, 0.0), (2.0, 0.0), (0.0, 1.0), (2.0, 1.0)])
-def test_a_source_may_be_in_any_corner_of_the_plane(corner: tuple[float, float]) -> None:
-    plane = HeatPlane(n=(6, 5), m=(2, 2), T=0.1, size=(2.0, 1.0))
-    assert sources(plane, [corner]).sum() == 1.0
-
-
 @pytest.mark.parametrize(
     ("at", "weights"),
     [

@@ -60,27 +60,6 @@ def test_over_a_plane_too_few_pairs_are_refused() -> None:
     assert model.apply([1.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
 
 
-def test_over_a_plane_pairs_given_twice_do_not_stand_for_missing_ones() -> None:
-    places = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    space = Space(places, np.array([[0, 1], [1, 2], [1, 0]]), np.ones(3), Metric.PLANE)
-    with pytest.raises(PhysicsError, match="all pairs"):
-        Matrix(np.array([[0.0, 1.0, 5.0]]), space).joint_slope()
-
-
-def test_the_numbers_given_are_copied() -> None:
-    values = np.ones((2, 3))
-    model = Matrix(values, Space.line(3))
-    values[:] = 7.0
-    assert model.matrix.tolist() == [[1.0] * 3] * 2
-    assert model.error == 0.0
-
-
-def test_a_matrix_has_no_diffusion_to_vary() -> None:
-    with pytest.raises(PhysicsError) as problem:
-        Matrix(np.eye(2), Space.line(2)).with_spread(2.0)
-    assert problem.value.factor == 2.0
-
-
 @pytest.mark.parametrize(
     "values",
     [

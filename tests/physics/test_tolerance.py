@@ -28,14 +28,6 @@ FLAT = FloorPlan(ROOMS, [(0.8, 1.9), (2.6, 2.6), (1.2, 0.3)], Steady(reach=0.9),
 LINE = HeatLine(n=20, m=6, T=0.02)
 
 
-def test_without_a_tolerance_the_model_stands_alone() -> None:
-    family = Family(LINE)
-    assert family.members == (LINE,)
-    assert family.joint_slope() == LINE.joint_slope()
-    assert np.array_equal(family.sensor_slopes(), LINE.sensor_slopes())
-    assert family.tolerance.sentences() == ()
-
-
 @pytest.mark.parametrize(
     ("physics", "tolerance"),
     [
@@ -103,12 +95,6 @@ def test_diffusion_and_doors_are_tried_together() -> None:
     assert len(both.members) == 8 * len(Family(FLAT, Tolerance(diffusion=0.2)).members)
 
 
-def test_sentences_name_every_declared_error() -> None:
-    text = " | ".join(Tolerance(diffusion=0.1, gain=0.02, position=0.25, doors=True).sentences())
-    for part in ("between 0.9 and 1.1", "gain within 2 %", "within 0.25", "a shut door is a wall"):
-        assert part in text
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -129,14 +115,6 @@ def test_doors_of_a_model_without_doors_are_refused() -> None:
     with pytest.raises(PhysicsError) as problem:
         Family(LINE, Tolerance(doors=True)).joint_slope()
     assert problem.value.doors is True
-
-
-def test_too_many_doors_are_refused() -> None:
-    rooms = Rooms.from_text(".+" * 7 + ".", cell=1.0)
-    plan = FloorPlan(rooms, [(0.5, 0.5)], Pulse(length=1.0))
-    with pytest.raises(PhysicsError) as problem:
-        Family(plan, Tolerance(doors=True)).joint_slope()
-    assert problem.value.doors == 7
 
 
 def test_values_between_those_evaluated_are_covered() -> None:
