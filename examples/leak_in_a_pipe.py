@@ -61,8 +61,8 @@ print("how many leaks, and how likely:", likely)
 # %%
 figure, (above, below) = plt.subplots(2, 1, figsize=(9, 4.6), layout="constrained", sharex=True)
 above.set_title("60 noisy readings, two leaks, and where the crew would dig")
-above.plot(pipe.sensor_positions, noisy, "o", color="#9a9a9a", markersize=4, label="sent")
-above.plot(pipe.sensor_positions, true, color="#1f5fa8", label="true (made up)")
+above.plot(pipe.sensor_positions[:, 0], noisy, "o", color="#9a9a9a", markersize=4, label="sent")
+above.plot(pipe.sensor_positions[:, 0], true, color="#1f5fa8", label="true (made up)")
 above.set_ylabel("gas")
 below.bar(pipe.space.places[:, 0], found.map, width=0.5, color="#e07b39", label="recovered")
 for leak in found.sources:

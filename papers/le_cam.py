@@ -60,6 +60,6 @@ def le_cam(line: HeatLine, sigma: float) -> float:
 
 def _columns(line: HeatLine, sigma: float, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return readings of unit sources and their change per unit of distance, (k, m) each, in units of the noise."""
-    offsets = positions[:, None] - line.sensor_positions
+    offsets = positions[:, None] - line.sensor_positions[:, 0]
     columns = line.gain / sigma * heat_kernel(offsets, line.T)
     return columns, -offsets / (2 * line.T) * columns

@@ -47,7 +47,7 @@ class LineSetting:
     @classmethod
     def from_line(cls, line: HeatLine, sources: FloatArray) -> "LineSetting":
         """Scale a line with sources at the given positions."""
-        sensors = np.sort(line.sensor_positions) / line.length
+        sensors = np.sort(line.sensor_positions[:, 0]) / line.length
         return cls(sources / line.length, sensors, line.space.places[:, 0] / line.length, line.T / line.length**2)
 
     @property

@@ -94,7 +94,7 @@ def numerical_std(physics: HeatLine | HeatPlane, at: Floats, sigma: float) -> Fl
 
     def column(where: Floats) -> Floats:
         if isinstance(physics, HeatLine):
-            offsets = np.abs(where[0] - physics.sensor_positions)
+            offsets = np.abs(where[0] - physics.sensor_positions[:, 0])
         else:
             offsets = np.linalg.norm(where - physics.sensor_positions, axis=1)
         dimension = len(where)
@@ -123,7 +123,7 @@ def likeliest(line: HeatLine, readings: Floats, start: Floats) -> Floats:
     """Maximum likelihood positions of unit sources by Newton's method from the truth, one row a frame."""
     x = np.tile(start, (len(readings), 1))
     for _ in range(8):
-        offsets = x[:, :, None] - line.sensor_positions
+        offsets = x[:, :, None] - line.sensor_positions[:, 0]
         g = np.exp(-(offsets**2) / (4 * line.T)) / np.sqrt(4 * np.pi * line.T)
         slopes = -offsets / (2 * line.T) * g
         misfit = readings - g.sum(axis=1)
@@ -135,7 +135,7 @@ def likeliest(line: HeatLine, readings: Floats, start: Floats) -> Floats:
 @pytest.mark.parametrize("at", [[0.5], [0.07], [0.24, 0.76], [0.1, 0.45, 0.9]])
 def test_maximum_likelihood_reaches_the_limit_at_small_noise(line: HeatLine, at: list[float]) -> None:
     rng, sigma, true = np.random.default_rng(5), 2e-3, np.array(at)
-    clean = np.exp(-((true[:, None] - line.sensor_positions) ** 2) / 0.2) / np.sqrt(0.2 * np.pi)
+    clean = np.exp(-((true[:, None] - line.sensor_positions[:, 0]) ** 2) / 0.2) / np.sqrt(0.2 * np.pi)
     readings = clean.sum(axis=0) + rng.normal(0, sigma, (6000, 50))
     errors = likeliest(line, readings, true) - true
     limit = cramer_rao(line, at, sigma)

@@ -31,7 +31,7 @@ def test_columns_are_those_of_the_physics_in_units_of_the_noise(line: HeatLine, 
 
 def test_slopes_are_the_derivative_of_the_kernel(line: HeatLine, model: PointModel) -> None:
     at = np.array([0.0312, 0.5, 0.99])
-    offsets = at[:, None] - line.sensor_positions
+    offsets = at[:, None] - line.sensor_positions[:, 0]
     exact = -offsets / (2 * line.T) * heat_kernel(offsets, line.T)
     np.testing.assert_allclose(model.slopes(at) @ model.problem.range.basis.T * 0.15, exact, atol=1e-5)
 

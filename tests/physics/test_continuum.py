@@ -28,7 +28,7 @@ def plane_slope(at: Floats, sensors: Floats, T: float, weights: Floats) -> float
 
 def line_maximum(line: HeatLine, weights: Floats) -> float:
     x = np.linspace(0, line.length, 20001)
-    return float(line_slopes(x, line.sensor_positions, line.T, weights).max())
+    return float(line_slopes(x, line.sensor_positions[:, 0], line.T, weights).max())
 
 
 def plane_maximum(plane: HeatPlane, weights: Floats) -> float:
@@ -111,7 +111,7 @@ def test_displaced_sensors_of_a_line_stay_below_the_declared_slope(T: float, dis
         alone = line.sensor_slopes(displacement=displacement)
         for _ in range(20):
             shift = rng.choice([-1.0, 1.0], 4) * displacement * rng.choice([0.5, 1.0], 4)
-            moved = HeatLine(n=30, m=(line.sensor_positions + shift).tolist(), T=T, placement=placement)
+            moved = HeatLine(n=30, m=(line.sensor_positions[:, 0] + shift).tolist(), T=T, placement=placement)
             i, j = moved.space.pairs.T
             columns = (moved.matrix[:, i] - moved.matrix[:, j]) / moved.space.lengths
             assert np.linalg.norm(columns, axis=0).max() <= joint

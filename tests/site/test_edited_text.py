@@ -35,8 +35,8 @@ def test_only_the_changed_lines_change() -> None:
 
 def test_sensors_are_listed_with_their_places_and_baselines() -> None:
     site = parse_site(EXAMPLE)
-    positions = site.physics.sensor_positions.tolist()  # type: ignore[attr-defined]
-    text = listed_sensors(EXAMPLE, list(zip(site.sensor_ids, positions, strict=True)))
+    assert site.physics.sensor_positions is not None
+    text = listed_sensors(EXAMPLE, list(zip(site.sensor_ids, site.physics.sensor_positions.tolist(), strict=True)))
     new = parse_site(edited(text, {("sensor", 1, "baseline"): 19.5, ("sensor", 79, "baseline"): 22.0}))
     assert new.sensor_ids == site.sensor_ids
     assert new.physics.matrix.tolist() == site.physics.matrix.tolist()

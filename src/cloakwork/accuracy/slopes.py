@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy.whitening import Whitened
 from cloakwork.errors import InputError
-from cloakwork.physics import HeatLine, HeatPlane, Space, heat_kernel
+from cloakwork.physics import Space
 
 
 class Method(StrEnum):
@@ -39,9 +39,8 @@ class Slopes:
 def slopes_at(whitened: Whitened, at: Sequence[object] | None = None) -> Slopes | None:
     """Return slopes for sources at the given positions, or at all places; None if the space has no axes."""
     physics = whitened.physics
-    if isinstance(physics, HeatLine | HeatPlane):
-        size = np.atleast_1d(physics.length if isinstance(physics, HeatLine) else physics.size)
-        return _derivatives(whitened, physics, physics.space.places if at is None else _inside(at, size))
+    if physics.extent and physics.gradients_at(physics.space.places[:1]) is not None:
+        return _derivatives(whitened, physics.space.places if at is None else _inside(at, np.array(physics.extent)))
     return _differences(whitened, np.arange(physics.places) if at is None else physics.space.indices(at))
 
 
@@ -56,11 +55,12 @@ def _inside(at: Sequence[object], size: FloatArray) -> FloatArray:
     return where
 
 
-def _derivatives(whitened: Whitened, physics: HeatLine | HeatPlane, where: FloatArray) -> Slopes:
-    offsets = where[:, :, None] - physics.sensor_positions.reshape(physics.sensors, -1).T
-    columns = physics.gain * heat_kernel(offsets, physics.T).prod(axis=1)
-    along = whitened.whiten(-offsets / (2 * physics.T) * columns[:, None])
-    return Slopes(whitened.whiten(columns), along, np.ones(where.shape, dtype=bool), Method.DERIVATIVES)
+def _derivatives(whitened: Whitened, where: FloatArray) -> Slopes | None:
+    columns, along = whitened.physics.columns_at(where), whitened.physics.gradients_at(where)
+    if columns is None or along is None:
+        return None
+    free = np.ones(where.shape, dtype=bool)
+    return Slopes(whitened.whiten(columns.T), whitened.whiten(along), free, Method.DERIVATIVES)
 
 
 def _differences(whitened: Whitened, places: IntArray) -> Slopes | None:

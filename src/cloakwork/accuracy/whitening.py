@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, FloorPlan, Physics, Space, whitener
+from cloakwork.physics import Drift, Physics, Space, whitener
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class Whitened:
 
     def at(self, places: IntArray) -> FloatArray:
         """The rows of `columns` for some places, shape (k, m); a large floor forms no others."""
-        if isinstance(self.physics, FloorPlan) and self.physics.local is not None:
-            return self.whiten(self.physics.local.columns[:, places].toarray().T)
+        if self.physics.near is not None:
+            return self.whiten(self.physics.near[:, places].toarray().T)
         return self.columns[places]
 
     def whiten(self, readings: FloatArray) -> FloatArray:

@@ -146,9 +146,9 @@ def rounded_baseline(value: float) -> float:
 
 
 def _new_text(site: Site, text: str, changes: Changes) -> str:
-    if not site.spec.sensor and any(path[0] == "sensor" for path in changes):
-        positions = site.physics.sensor_positions.tolist()  # type: ignore[attr-defined]
-        text = listed_sensors(text, list(zip(site.sensor_ids, positions, strict=True)))
+    at = site.physics.sensor_positions
+    if not site.spec.sensor and at is not None and any(path[0] == "sensor" for path in changes):
+        text = listed_sensors(text, list(zip(site.sensor_ids, at.tolist(), strict=True)))
     return edited(text, changes)
 
 

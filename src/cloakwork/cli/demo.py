@@ -23,7 +23,7 @@ from cloakwork.demo import (
     this_morning,
     usual_port,
 )
-from cloakwork.physics import FloorPlan
+from cloakwork.physics import Rooms
 from cloakwork.site import Site
 
 LOOK_S = 1.0
@@ -53,7 +53,7 @@ def demo(
             _draw(out)
         else:
             site = load_flat()
-            _live(Demonstration((site, Household(_plan(site).rooms)), port=usual_port()), browser=browser)
+            _live(Demonstration((site, Household(_plan(site))), port=usual_port()), browser=browser)
     except KeyboardInterrupt:
         note(STOPPED)
 
@@ -78,14 +78,14 @@ def _draw(out: Path) -> None:
     )
 
 
-def _plan(site: Site) -> FloorPlan:
-    if not isinstance(site.physics, FloorPlan):
+def _plan(site: Site) -> Rooms:
+    if site.physics.floor is None:
         raise TypeError(f"{site.name} is no floor plan")
-    return site.physics
+    return site.physics.floor
 
 
 def _office() -> Demonstration:
-    floors = [(site, Staff(_plan(site).rooms, seed=k)) for k, site in enumerate(load_office())]
+    floors = [(site, Staff(_plan(site), seed=k)) for k, site in enumerate(load_office())]
     return Demonstration(*floors, begins_s=floors[0][1].begins_s, speed=OFFICE_SPEED, port=usual_port())
 
 

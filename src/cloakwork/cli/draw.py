@@ -17,7 +17,7 @@ from matplotlib.patches import Circle
 from cloakwork._checks import FloatArray
 from cloakwork.cli.output import is_special
 from cloakwork.cli.recover_report import EARLIEST, Trail
-from cloakwork.physics import FloorPlan, HeatPlane, Physics, Rooms
+from cloakwork.physics import HeatPlane, Physics, Rooms
 from cloakwork.recovery import Source
 from cloakwork.site import Site, Tradeoff
 
@@ -61,8 +61,8 @@ def coloured_map(
 ) -> dict[int, Sequence[float]]:
     """Draw the weight of each place in the form that suits the space; return where the places of a network are."""
     top = max(float(weights.max()), PALE / len(weights))
-    if isinstance(physics, FloorPlan):
-        mesh = floor(axes, physics.rooms, weights, limit=top, colours=colours)
+    if physics.floor is not None:
+        mesh = floor(axes, physics.floor, weights, limit=top, colours=colours)
         _scale(axes, mesh, f"{label} in a cell")
     elif isinstance(physics, HeatPlane):
         image = weights.reshape(physics.n).T
@@ -123,10 +123,10 @@ def draw_walk(path: Path, fit: "WalkFit") -> None:
     line.set_ylabel(f"above the baseline in the readings{unit}")
     line.spines[["top", "right"]].set_visible(False)
     line.set_title(f"{fit.site.name}: reach {fit.reach.value:.3g} m, strength {fit.strength.value:.3g}", fontsize=10)
-    if isinstance(fit.site.physics, FloorPlan):
-        floor(plan, fit.site.physics.rooms, None)
+    at = fit.site.physics.sensor_positions
+    if fit.site.physics.floor is not None and at is not None:
+        floor(plan, fit.site.physics.floor, None)
         worst = np.sqrt(fit.squares.sum(axis=0) / np.maximum(known.sum(axis=0) - 2, 1))
-        at = fit.site.physics.sensor_positions
         marks = plan.scatter(at[:, 0], at[:, 1], c=worst, cmap="OrRd", vmin=0, vmax=max(3.0, float(worst.max())))
         figure.colorbar(marks, ax=plan, label="residual of a sensor, in standard deviations")
         for name, (x, y) in zip(fit.site.sensor_ids, at.tolist(), strict=True):
@@ -186,8 +186,8 @@ def walls(axes: Any, rooms: Rooms) -> None:
 
 def vicinity(axes: Any, physics: Physics, source: Source, colour: str = ACCENT) -> None:
     """Draw the vicinity of a source: an outline in rooms, a circle on a plane, a stretch of a line."""
-    if isinstance(physics, FloorPlan):
-        outline(axes, physics.rooms, source, colour)
+    if physics.floor is not None:
+        outline(axes, physics.floor, source, colour)
     elif isinstance(source.at, tuple):
         axes.add_patch(Circle(source.at, source.radius, fill=False, color=colour, linestyle="--"))
     elif isinstance(source.at, float):
@@ -290,7 +290,7 @@ def _colour(trail: Trail) -> str:
 
 def _draw_trail(axes: Any, physics: Physics, trail: Trail, first: int, now: int) -> None:
     """Draw the way of a source, the fainter the longer ago, and never through a wall."""
-    ways = FreeWays(physics.rooms) if isinstance(physics, FloorPlan) else None
+    ways = None if physics.floor is None else FreeWays(physics.floor)
     segments, colours = [], []
     for (_, before), (time, after) in pairwise(trail.points):
         if isinstance(before.at, tuple) and isinstance(after.at, tuple) and before.at != after.at:

@@ -14,7 +14,6 @@ from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
-from cloakwork.physics import FloorPlan
 from cloakwork.site import BitSite, Site, load_any_plan, load_any_site, plan_beside
 
 FLASH = 64 * 1024
@@ -126,7 +125,7 @@ def _described(sensor: str, made: Provisioned) -> dict[str, object]:
 
 def _say_written(site: Site | BitSite, sensor: str, made: Provisioned) -> None:
     say(f"wrote {made.folder}: {made.configuration:,} bytes of configuration, {made.code:,} bytes of code")
-    if isinstance(site, Site) and isinstance(site.physics, FloorPlan):
+    if isinstance(site, Site) and site.physics.floor and site.physics.sensor_positions is not None:
         x, y = site.physics.sensor_positions[site.sensor_ids.index(sensor)].tolist()
         note(f"{sensor} hangs at x = {x:g}, y = {y:g} m")
     if made.configuration > FLASH:

@@ -31,7 +31,7 @@ from cloakwork.collect import (
 from cloakwork.demo.fleet import Fleet, SimulatedClock
 from cloakwork.demo.household import WAKING_S, Position
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan, follow
+from cloakwork.physics import Rooms, follow
 from cloakwork.site import Site, freeze, parse_site
 
 USUAL_PORT = 8080
@@ -66,14 +66,14 @@ class SimulatedFlat:
     clock: Callable[[], int]
 
     def __post_init__(self) -> None:
-        self.flat  # noqa: B018 - refuses another kind of site now
+        self.rooms  # noqa: B018 - refuses another kind of site now
 
     @cached_property
-    def flat(self) -> FloorPlan:
-        """The model of the flat."""
-        if not isinstance(self.site.physics, FloorPlan):
+    def rooms(self) -> Rooms:
+        """The floor that people walk on."""
+        if self.site.physics.floor is None:
             raise InputError(f"{self.site.name}: people need a floor plan to walk on.")
-        return self.site.physics
+        return self.site.physics.floor
 
     def people(self, time: int) -> tuple[Position, ...]:
         """The positions of all people at a time, (x, y) in metres."""
@@ -85,14 +85,15 @@ class SimulatedFlat:
 
     def readings(self, time: int) -> FloatArray:
         """The readings of all sensors at a time, without noise: they follow the people with the lag of the flat."""
-        step = self.flat.lag / STEPS_OF_A_LAG
+        physics = self.site.physics
+        step = physics.lag / STEPS_OF_A_LAG
         moments = [time - round(1000 * step * k) for k in reversed(range(REMEMBERED_STEPS if step else 1))]
-        weights = np.zeros((len(moments), self.flat.places))
+        weights = np.zeros((len(moments), physics.places))
         for row, moment in zip(weights, moments, strict=True):
             for at in self.people(moment):
-                for cell, share in self.flat.rooms.shares(*at):
+                for cell, share in self.rooms.shares(*at):
                     row[cell] += share
-        return np.asarray(self.flat.matrix @ follow(weights, seconds=step, lag=self.flat.lag)[-1] + self.site.baselines)
+        return np.asarray(physics.matrix @ follow(weights, seconds=step, lag=physics.lag)[-1] + self.site.baselines)
 
     @cached_property
     def _readings(self) -> Callable[[int], FloatArray]:

@@ -4,10 +4,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray, frames
 from cloakwork._method_cache import memoize
@@ -15,6 +16,9 @@ from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, SpectralBound, describe
+
+if TYPE_CHECKING:
+    from cloakwork.physics.rooms import Rooms
 
 MAX_RANGES = 32  # cached ranges of differently weighted models
 CHUNK = 2_000_000  # numbers in memory at once while neighbouring columns are compared
@@ -68,6 +72,46 @@ class Physics(ABC):
         """The same model with its diffusion (T, tau, or the square of a length) multiplied by `factor`."""
 
     @property
+    def sensor_positions(self) -> FloatArray | None:
+        """Coordinates of the sensors, shape (m, dimension); None if the model does not know them."""
+        return None
+
+    @property
+    def sensor_places(self) -> IntArray | None:
+        """The place of each sensor, shape (m,); None if sensors are not at places."""
+        return None
+
+    @property
+    def floor(self) -> "Rooms | None":
+        """The rooms of a floor plan, with their walls and doors; None elsewhere."""
+        return None
+
+    @property
+    def extent(self) -> tuple[float, ...]:
+        """The size of the space along each axis, which begins at 0; empty if it has none."""
+        return ()
+
+    @property
+    def length_unit(self) -> str:
+        """The unit of distances, such as "m"; empty if it is not known."""
+        return "" if self.floor is None else "m"
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether sources may be between the places too."""
+        return False
+
+    @property
+    def only_listed(self) -> bool:
+        """Whether the model has readings of its places and does not know how they change on the way between them."""
+        return True
+
+    @property
+    def near(self) -> sparse.csc_array | None:
+        """The entries of M that matter, shape (m, n), where M is too large to form; None where it is formed."""
+        return None
+
+    @property
     def pulse(self) -> bool:
         """Whether the model is known to be that of a pulse, whose readings change with the time after its emission."""
         return False
@@ -82,6 +126,10 @@ class Physics(ABC):
         """Whether M is small enough to be formed; otherwise only `apply` and `adjoint` are available."""
         return True
 
+    def looseness(self) -> float:
+        """How far the joint slope may exceed the steepest one, as a factor; more than 1 where it is sketched."""
+        return 1.0
+
     @property
     def doubt(self) -> float:
         """The probability that a slope from a random sketch is understated; a cloak takes it off delta."""
@@ -93,12 +141,23 @@ class Physics(ABC):
         return False
 
     def columns_at(self, positions: FloatArray) -> FloatArray | None:
-        """Columns of M for unit sources at any `positions` (p, dimension), shape (m, p).
-
-        None if sources can only be at the places.
-        """
+        """Columns of M for unit sources at any `positions` (p, dimension), shape (m, p); None without a formula."""
         del positions
         return None
+
+    def gradients_at(self, positions: FloatArray) -> FloatArray | None:
+        """Derivatives of `columns_at` along each axis, shape (p, dimension, m); None without a formula."""
+        del positions
+        return None
+
+    def place_at(self, at: object) -> int:
+        """Return the place of a position as a site file gives it: coordinates, a number or the label of a node."""
+        return self.space.index(at)
+
+    def with_doors_shut(self, doors: Sequence[int]) -> Self:
+        """Return the model with some doors shut; only a floor plan has doors."""
+        del doors
+        raise PhysicsError(f"{type(self).__name__} has no doors: leave doors out of the tolerance.", doors=True)
 
     @property
     def rank(self) -> int:
@@ -189,12 +248,8 @@ class Physics(ABC):
 
     @property
     def ages(self) -> "tuple[tuple[float, Physics], ...]":
-        """Models of what sources of each age contribute to a reading, each with its share, if the readings remember."""
-        raise PhysicsError(
-            f"{type(self).__name__} has no memory that is known: only a floor plan with Steady(...) has. Leave memory "
-            "out of the tolerance.",
-            memory=True,
-        )
+        """Models of what sources of each age contribute to a reading, each with its share; empty if not known."""
+        return ()
 
     @property
     def convex(self) -> bool:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from cloakwork._checks import FloatArray, IntArray, not_negative, positive, read_only
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.base import Physics
-from cloakwork.physics.floorplan import FloorPlan
 
 HOUR = 3600.0
 DOUBLINGS = 10  # of the frames from which offsets are learnt
@@ -178,17 +177,14 @@ def whitener(sigma: FloatArray, factor: FloatArray) -> FloatArray:
 
 
 def _room_of_each_sensor(physics: Physics, room: float) -> IntArray:
-    if not isinstance(physics, FloorPlan):
+    if physics.floor is None or physics.sensor_places is None:
         raise PhysicsError(f"room={room:g}: a {type(physics).__name__} has no rooms. Leave room out.", room=room)
-    shut = physics.rooms.shut(range(physics.rooms.doors))
+    shut = physics.floor.shut(range(physics.floor.doors))
     return np.asarray(shut.space.components()[physics.sensor_places])
 
 
 def _place(number: int, heat: Heat, physics: Physics) -> int:
     try:
-        at = heat.at
-        if isinstance(physics, FloorPlan) and isinstance(at, tuple | list) and len(at) == 2:
-            return physics.rooms.cell_at(float(at[0]), float(at[1]))
-        return physics.space.index(at)
+        return physics.place_at(heat.at)
     except (InputError, TypeError, ValueError) as problem:
         raise PhysicsError(f"heat {number + 1}: {problem}", heat=number, at=heat.at) from None

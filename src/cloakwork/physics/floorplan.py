@@ -134,6 +134,23 @@ class FloorPlan(Physics):
     def space(self) -> Space:
         return self.rooms.space
 
+    @property
+    def floor(self) -> Rooms:
+        return self.rooms
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        return self.rooms.size
+
+    @property
+    def only_listed(self) -> bool:
+        return False
+
+    def place_at(self, at: object) -> int:
+        if isinstance(at, tuple | list) and len(at) == 2:
+            return self.rooms.cell_at(float(at[0]), float(at[1]))
+        return super().place_at(at)
+
     @cached_property
     def laplacian(self) -> sparse.csr_array:
         """L of the grid graph, shape (n, n)."""
@@ -176,6 +193,10 @@ class FloorPlan(Physics):
     def local_moves(self) -> sparse.csr_array | None:
         """(M_i - M_j) / d(i, j) of each neighbour pair, shape (p, m); None if M is not local."""
         return None if self.local is None else self.local.moves(self.space.pairs, self.space.lengths)
+
+    @property
+    def near(self) -> sparse.csc_array | None:
+        return None if self.local is None else self.local.columns
 
     @property
     def explicit(self) -> bool:
@@ -263,7 +284,7 @@ class FloorPlan(Physics):
         older counts as the oldest.
         """
         if not isinstance(self.regime, Steady):
-            return super().ages
+            return ()
         start = ((self.footprint / self.rooms.cell) ** 2 + 1) / 2 / (self.regime.reach / self.rooms.cell) ** 2
         ages = np.append(np.geomspace(start, start + OLDEST, AGES - 1), start + OLDEST) - start
         ages = np.unique(ages)

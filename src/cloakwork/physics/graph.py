@@ -140,6 +140,10 @@ class Graph(Physics):
         return len(self.sensor_places)
 
     @property
+    def only_listed(self) -> bool:
+        return False
+
+    @property
     def explicit(self) -> bool:
         return self.places * self.sensors <= MAX_EXPLICIT
 
@@ -299,7 +303,6 @@ class Graph(Physics):
         return Network(self.kernel, csr, self._root**2, seen, edges.pairs, edges.lengths)
 
     def looseness(self) -> float:
-        """The joint slope over the steepest slope that is known without sketch: a bound on its excess."""
         if self.explicit:
             return 1.0
         steepest = self.edge_slopes().steepest

@@ -71,22 +71,23 @@ class HeatLine(Physics):
         object.__setattr__(self, "placement", Placement(self.placement))
         where = self.sensor_positions
         outside = np.flatnonzero(~((where >= 0) & (where <= self.length)))
-        if where.ndim != 1 or not len(where):
+        if where.ndim != 2 or not len(where):
             raise PhysicsError(f"m={self.m!r}: give a number of sensors, or their positions.", m=self.m)
         if len(outside):
             raise PhysicsError(
-                f"sensor {outside[0]} at {where[outside[0]]:g} is outside: give a position from 0 to {self.length:g}.",
+                f"sensor {outside[0]} at {where[outside[0]].item():g} is outside: "
+                f"give a position from 0 to {self.length:g}.",
                 sensor=int(outside[0]),
             )
 
     @cached_property
     def sensor_positions(self) -> FloatArray:
-        """Coordinates of the sensors, shape (m,)."""
+        """Coordinates of the sensors, shape (m, 1)."""
         if isinstance(self.m, int | np.integer) and not isinstance(self.m, bool):
             m = count("m", int(self.m), error=PhysicsError)
-            return read_only(self.length * np.arange(1, m + 1) / m)
+            return read_only((self.length * np.arange(1, m + 1) / m)[:, None])
         try:
-            return read_only(np.array(self.m, dtype=np.float64))
+            return read_only(np.array(self.m, dtype=np.float64)[:, None])
         except (TypeError, ValueError):
             return np.empty(0)
 
@@ -99,11 +100,27 @@ class HeatLine(Physics):
         return read_only(self.columns_at(self.space.places))
 
     def columns_at(self, positions: FloatArray) -> FloatArray:
-        return self.gain * heat_kernel(self.sensor_positions[:, None] - positions[:, 0], self.T)
+        return self.gain * heat_kernel(self.sensor_positions - positions[:, 0], self.T)
+
+    def gradients_at(self, positions: FloatArray) -> FloatArray:
+        offsets = self.sensor_positions.T - positions
+        return (self.columns_at(positions).T * offsets / (2 * self.T))[:, None, :]
+
+    @property
+    def extent(self) -> tuple[float]:
+        return (self.length,)
+
+    @property
+    def anywhere(self) -> bool:
+        return self.placement is Placement.ANYWHERE
+
+    @property
+    def only_listed(self) -> bool:
+        return False
 
     @property
     def error(self) -> float:
-        offsets = self.sensor_positions[:, None] - self.space.places[:, 0]
+        offsets = self.sensor_positions - self.space.places[:, 0]
         ulps = kernel_error(offsets, self.T, self.length)
         return float(np.finfo(float).eps * np.linalg.norm(ulps * self.matrix))
 
@@ -119,28 +136,28 @@ class HeatLine(Physics):
         """The same sensors on a longer line with sources anywhere, whose slopes never grow with T (see `margin`)."""
         more = margin(self.T, self.sensors)
         return replace(
-            self, m=(self.sensor_positions + more).tolist(), length=self.length + 2 * more, placement="anywhere"
+            self, m=(self.sensor_positions[:, 0] + more).tolist(), length=self.length + 2 * more, placement="anywhere"
         )
 
     def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
         scaled = np.full(self.sensors, self.gain) if weights is None else self.gain * weights
         shift = displacement * float(np.sqrt((scaled**2).sum())) * self._sharpest
-        if self.placement is Placement.GRID:
+        if not self.anywhere:
             on_grid = super().joint_slope(weights)
             return Slope(on_grid.value + shift, on_grid.pair)
-        peak = line_peak(self.sensor_positions, self.T, self.length, scaled)
+        peak = line_peak(self.sensor_positions[:, 0], self.T, self.length, scaled)
         i = min(max(int(peak.at[0] / self.length * self.n) - 1, 0), self.n - 1)
         return Slope((peak.value + shift) * (1 + 1e-12), (i, min(i + 1, self.n - 1)))
 
     def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
         """The steepest change of each sensor's reading within half of `travel` of any point, shape (m, points)."""
         radius = travel / 2 + displacement
-        slopes = swept_kernel(self.sensor_positions[:, None], self.T, (self.length,), radius, self.gain * self._height)
+        slopes = swept_kernel(self.sensor_positions, self.T, (self.length,), radius, self.gain * self._height)
         return CertifiedRows(slopes, 0.0)
 
     def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
         ceiling = self.gain * steepest_kernel(self.T) * (1 + 1e-12)
-        if self.placement is Placement.ANYWHERE:
+        if self.anywhere:
             return np.full(self.sensors, ceiling)
         return np.minimum(super().sensor_slopes() + displacement * self.gain * self._sharpest, ceiling)
 

@@ -94,6 +94,22 @@ class HeatPlane(Physics):
         x, y = (heat_kernel(self.sensor_positions[:, k, None] - positions[:, k], self.T) for k in range(2))
         return self.gain * x * y
 
+    def gradients_at(self, positions: FloatArray) -> FloatArray:
+        offsets = self.sensor_positions.T - positions[:, :, None]
+        return self.columns_at(positions).T[:, None, :] * offsets / (2 * self.T)
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        return self.size
+
+    @property
+    def anywhere(self) -> bool:
+        return True
+
+    @property
+    def only_listed(self) -> bool:
+        return False
+
     @property
     def error(self) -> float:
         each = [

@@ -254,6 +254,12 @@ class Family:
         """
         if not self.tolerance.memory:
             return ((1.0, member),)
+        if not member.ages:
+            raise PhysicsError(
+                f"{type(member).__name__} has no memory that is known: only a floor plan with Steady(...) has. Leave "
+                "memory out of the tolerance.",
+                memory=True,
+            )
         return tuple((share * (1 + BETWEEN_AGES), part) for share, part in member.ages)
 
     def _joint_slope_of(self, member: Physics, weights: FloatArray | None) -> Slope:
@@ -347,13 +353,11 @@ def _between(values: FloatArray) -> FloatArray:
 
 def _shut(member: Physics) -> list[Physics]:
     """The plan with every subset of its doors shut, the empty subset first."""
-    if not isinstance(member, FloorPlan):
-        raise PhysicsError(f"{type(member).__name__} has no doors: leave doors out of the tolerance.", doors=True)
-    doors = range(member.rooms.doors)
+    doors = range(0 if member.floor is None else member.floor.doors)
     if len(doors) > MAX_DOORS:
         raise PhysicsError(
             f"{len(doors)} doors make {2 ** len(doors)} plans: a tolerance takes at most {MAX_DOORS} doors.",
             doors=len(doors),
         )
     chosen = (c for k in range(len(doors) + 1) for c in itertools.combinations(doors, k))
-    return [member.with_doors_shut(c) if c else member for c in chosen]
+    return [member if member.floor and not c else member.with_doors_shut(c) for c in chosen]

@@ -17,7 +17,6 @@ from cloakwork.privacy.guarantee import (
     exposures,
     flip_exposures,
     rule_of_thumb,
-    unit_of_length,
 )
 from cloakwork.privacy.hardware import Hardware
 from cloakwork.privacy.laplace import LaplaceProfile
@@ -96,5 +95,4 @@ __all__ = [
     "share_limits",
     "simulated_words",
     "table_ratio",
-    "unit_of_length",
 ]

@@ -9,7 +9,7 @@ from scipy import optimize
 
 from cloakwork._checks import FloatArray, member_of, positive
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import AT_ONCE, Drift, Family, FloorPlan, Nuisance, Physics, Steady, Tolerance
+from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Tolerance
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.gaussian import check_claim, largest_mu
 from cloakwork.privacy.noise_floor import Charge, NoiseFloor, per_sensor
@@ -210,7 +210,7 @@ class Allowance:
         0 where the model has no steady sources on a floor plan, and NaN on a floor that is too large to compute it.
         """
         physics = self.family.physics
-        if not (isinstance(physics, FloorPlan) and isinstance(physics.regime, Steady)):
+        if not physics.ages:
             return 0.0
         if not physics.explicit and not self.family.tolerance.memory:
             return math.nan

@@ -10,7 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, more_noise, percent, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import bayes_risk, typical_std
-from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Metric, Nuisance, Physics, Placement
+from cloakwork.physics import Metric, Nuisance, Physics
 from cloakwork.privacy.design import Design
 from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.long_stay import lingering
@@ -159,11 +159,6 @@ class Guarantee:
         return Explanation((*hidden, *self.assumptions), self.not_hidden, cost, drivers)
 
 
-def unit_of_length(physics: Physics) -> str:
-    """Return the unit of distances; empty if unknown."""
-    return "m" if isinstance(physics, FloorPlan) else ""
-
-
 def exposures(cloak: "Cloak", spans: Mapping[str, int], *, named: bool = True) -> Iterator[Exposure]:
     """Yield what the readings of each span reveal together; `spans` as for `Guarantee.of`.
 
@@ -240,7 +235,7 @@ def _observer(scope: Scope) -> str:
 
 
 def _window(cloak: "Cloak") -> Iterator[Figure]:
-    k, unit = cloak.readings_per_window, unit_of_length(cloak.physics)
+    k, unit = cloak.readings_per_window, cloak.physics.length_unit
     seen = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
     yield Figure(
         "alpha",
@@ -313,7 +308,7 @@ def _assumptions(cloak: "Cloak") -> Iterator[str]:
         )
     yield from _distance(physics)
     if cloak.scope is Scope.NETWORK:
-        yield cloak.family.timing.sentence(unit_of_length(physics) or "units of length")
+        yield cloak.family.timing.sentence(physics.length_unit or "units of length")
     further_by = 0.0 if tolerance.memory else cloak.memory_cost
     if further_by:
         further = (
@@ -345,19 +340,19 @@ def _assumptions(cloak: "Cloak") -> Iterator[str]:
 
 def _distance(model: Physics) -> Iterator[str]:
     """Yield where the model places sources, and how it measures distance."""
-    if isinstance(model, FloorPlan):
+    if model.floor is not None:
         yield (
             "Distance is measured along the axes of the grid: a diagonal step counts both of its legs. A source fills "
-            f"a cell of {model.rooms.cell:g} m; a smaller source is not covered at the edge of a doorway."
+            f"a cell of {model.floor.cell:g} m; a smaller source is not covered at the edge of a doorway."
         )
-    elif isinstance(model, HeatLine) and model.placement is Placement.GRID:
+    elif model.extent and not model.anywhere:
         yield "Sources are assumed to be on the grid of places. For sources anywhere, use placement='anywhere'."
     elif model.space.metric is Metric.PATH:
         yield (
             "Distance is the length of the shortest path from neighbour to neighbour. A source between two places "
             "counts as shared by both."
         )
-    if not isinstance(model, HeatLine | HeatPlane | FloorPlan | Graph):
+    if model.only_listed:
         yield (
             f"Sources are covered only at the {len(model.space):,} listed places, or shared between them: the model "
             "does not know how readings change on the way from one place to the next. Where they change more than in "
@@ -372,7 +367,7 @@ def _not_hidden(cloak: "Cloak", over: Sequence[Exposure]) -> Iterator[str]:
         f"Moves that add up to more than {cloak.alpha:g}: if two sources each move that far, they have moved twice as "
         "far together."
     )
-    wall = ", and which side of a wall a source is on" if isinstance(cloak.physics, FloorPlan) else ""
+    wall = ", and which side of a wall a source is on" if cloak.physics.floor else ""
     yield f"Anything outside the model{wall}."
     yield (
         f"The same source over longer times: at delta {cloak.delta:g}, {_epsilons(cloak, over)}. A device limits every "
@@ -437,7 +432,7 @@ def _cost(cloak: "Cloak") -> Iterator[Figure]:
         "better."
     )
     label = "Rule of thumb: a window locates a lone source to (standard deviation)"
-    yield Figure("rule_of_thumb", label, value, f"{value:.3g}", unit_of_length(cloak.physics), sentence)
+    yield Figure("rule_of_thumb", label, value, f"{value:.3g}", cloak.physics.length_unit, sentence)
 
 
 def rule_of_thumb(cloak: "Cloak") -> float:
@@ -496,9 +491,7 @@ def _designed(cloak: "Cloak") -> Figure:
         f"{report.equal_variance:.3g} and {report.equal_vicinity:.3g}."
     )
     label = "A window locates a lone source that was somewhere in the space to (standard deviation)"
-    return Figure(
-        "design_std", label, report.vicinity, f"{report.vicinity:.3g}", unit_of_length(cloak.physics), sentence
-    )
+    return Figure("design_std", label, report.vicinity, f"{report.vicinity:.3g}", cloak.physics.length_unit, sentence)
 
 
 def _drivers(cloak: "Cloak", names: Sequence[str]) -> Iterator[Figure]:
@@ -525,7 +518,7 @@ def _drivers(cloak: "Cloak", names: Sequence[str]) -> Iterator[Figure]:
     exposed = [names[int(sensor)] for sensor in top]
     sentence = f"Sensors {', '.join(exposed)} see {100 * seen:.0f} % of that move.{_without(cloak, weights, top)}"
     yield Figure("exposed", "Sensors that see most of that move", exposed, ", ".join(exposed), "", sentence)
-    if isinstance(cloak.physics, Graph) and not cloak.physics.explicit:
+    if not cloak.physics.explicit and cloak.physics.near is None:
         loose = cloak.physics.looseness()
         if math.isfinite(loose):
             shown = rounded_up(loose, 3)
@@ -536,7 +529,7 @@ def _drivers(cloak: "Cloak", names: Sequence[str]) -> Iterator[Figure]:
 
 def _without(cloak: "Cloak", weights: FloatArray, top: Any) -> str:
     """Return how much less noise the other sensors need without the most exposed ones, as a sentence."""
-    large = isinstance(cloak.physics, Graph) and not cloak.physics.explicit
+    large = not cloak.physics.explicit and cloak.physics.near is None
     if large or len(top) == len(weights):
         return ""
     kept = weights.copy()

@@ -13,7 +13,7 @@ from scipy import sparse
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy import longest_path, sigma_of_each_sensor
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, FloorPlan, HeatLine, HeatPlane, Nuisance, Physics, Space, pieces_of
+from cloakwork.physics import Drift, Nuisance, Physics, Space, pieces_of
 
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill an interval evenly
 _PIECE = 100_000  # slopes per batch
@@ -103,8 +103,11 @@ class Moves:
             raise InputError(
                 f"known_within={known_within!r}: give a length above 0, or math.inf.", known_within=known_within
             )
-        if isinstance(physics, HeatLine | HeatPlane):
-            moves = _derivatives(physics, within**-2)
+        along = physics.gradients_at(physics.space.places)
+        if along is not None:
+            n, axes = physics.space.places.shape
+            fixed = np.broadcast_to(within**-2 * np.eye(axes), (n, axes, axes))
+            moves = Moves(along, fixed, sparse.diags_array(np.full(n, 1 / axes)).tocsr())
         elif physics.space.places.shape[1]:
             moves = _along_axes(physics, within**-2)
         else:
@@ -248,16 +251,6 @@ def extent(space: Space) -> float:
     return (diagonal if space.places.shape[1] else longest_path(space)) or 1.0
 
 
-def _derivatives(physics: HeatLine | HeatPlane, known: float) -> Moves:
-    """Slopes of the kernel itself: g'(x - s) = g(x - s) (s - x) / 2T along each axis."""
-    places = physics.space.places
-    n, axes = places.shape
-    sensors = physics.sensor_positions.reshape(-1, axes)
-    slopes = physics.matrix.T[:, None, :] * (sensors.T - places[:, :, None]) / (2 * physics.T)
-    fixed = np.broadcast_to(known * np.eye(axes), (n, axes, axes))
-    return Moves(slopes, fixed, sparse.diags_array(np.full(n, 1 / axes)).tocsr())
-
-
 def _along_axes(physics: Physics, known: float) -> Moves:
     space = physics.space
     n, axes = space.places.shape
@@ -269,14 +262,14 @@ def _along_axes(physics: Physics, known: float) -> Moves:
     )
     start, end, offsets = entries
     parts = np.einsum("kab,kb->ka", inverse[start], offsets)
-    local = physics.local if isinstance(physics, FloorPlan) else None
-    matrix = physics.matrix.T if local is None else local.columns.T.tocsr()
+    near = physics.near
+    matrix = physics.matrix.T if near is None else near.T.tocsr()
     along: list[Any] = []
     for axis in range(axes):
         there = sparse.coo_array((parts[:, axis], (start, end)), shape=(n, n)).tocsr()
         here = sparse.diags_array(np.asarray(there.sum(axis=1)).ravel())
         along.append((there - here).tocsr() @ matrix)
-    slopes = np.stack(along, axis=1) if local is None else tuple(sparse.csr_array(axis) for axis in along)
+    slopes = np.stack(along, axis=1) if near is None else tuple(sparse.csr_array(axis) for axis in along)
     # without a neighbour in some direction, the source cannot move that way
     pinned = np.where(leads, known, (_PINNED * space.lengths.min(initial=1.0)) ** -2)
     fixed = (directions * pinned[:, None]) @ np.swapaxes(directions, 1, 2)

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from cloakwork._checks import FloatArray, IntArray, positive
 from cloakwork.errors import InputError, PhysicsError
-from cloakwork.physics import FloorPlan, Physics
+from cloakwork.physics import Physics
 from cloakwork.recovery.tracker import Tracker
 
 YEAR_S = 365.25 * 86_400
@@ -227,9 +227,7 @@ class FaultDetector:
         with suppress(PhysicsError):  # a matrix has no reach
             for reach in REACHES:
                 yield Fault(FaultKind.REACH), self._whitened(physics.with_spread(reach**2))
-        if not isinstance(physics, FloorPlan):
-            return
-        for door in range(physics.rooms.doors):
+        for door in range(0 if physics.floor is None else physics.floor.doors):
             yield Fault(FaultKind.DOOR, other=door), self._whitened(physics.with_doors_shut([door]))
 
 

@@ -10,7 +10,7 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, instance_of, positive, read_only
 from cloakwork.errors import InputError
-from cloakwork.physics import Graph, Matrix, Physics
+from cloakwork.physics import Graph, Physics
 from cloakwork.recovery.bit_presence import FlipLike
 from cloakwork.recovery.origin_columns import Likelihoods, knowing_factor, wide_likelihoods
 
@@ -134,7 +134,7 @@ def find_origin(
 def _models(graph: Physics, times: Sequence[float] | None) -> list[Physics]:
     """Return the model after each time; only as it is where time is not given and no part of it, or costs much."""
     if times is None:
-        times = TIMES if graph.explicit and not isinstance(graph, Matrix) else (1.0,)
+        times = TIMES if graph.explicit and graph.pulse else (1.0,)
     for time in times:
         positive("times", time)
     if not len(times):

@@ -10,7 +10,6 @@ from cachetools import LRUCache, cached
 
 from cloakwork._checks import FloatArray, IntArray, count
 from cloakwork.errors import InputError
-from cloakwork.physics import Graph
 from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, on_all_cores
 from cloakwork.recovery.floors.floor_sources import MAX_SOURCES, samples_locally, solve_floor
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, OUTLYING, Fit, Misfit
@@ -103,7 +102,7 @@ class PointSources(Estimator):
                 f"max_sources={self.max_sources}: give at most {MAX_SOURCES}, except in a steady field on a floor.",
                 max_sources=self.max_sources,
             )
-        if not problem.physics.explicit and isinstance(problem.physics, Graph):
+        if not problem.physics.explicit:
             return self._on_a_network(problem, readings, progress)
         frames = len(readings)
         outcomes: dict[int, _Outcome] = {}

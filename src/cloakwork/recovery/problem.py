@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from cloakwork.physics import Drift, FloorPlan, Nuisance, NumericalRange, Physics, whitener
+from cloakwork.physics import Drift, Nuisance, NumericalRange, Physics, whitener
 
 
 class CloakLike(Protocol):
@@ -91,8 +91,8 @@ class Problem:
     @cached_property
     def column_squares(self) -> FloatArray:
         """Squared norm of each column of the reduced physics, shape (n,)."""
-        if isinstance(self.physics, FloorPlan) and self.physics.local is not None and self.offsets is None:
-            return np.asarray(self.physics.local.columns.power(2).T @ (self.noise / self.effective_sigma) ** 2)
+        if self.physics.near is not None and self.offsets is None:
+            return np.asarray(self.physics.near.power(2).T @ (self.noise / self.effective_sigma) ** 2)
         return np.asarray((self.range.reduced**2).sum(axis=0))
 
     @property

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics
+from cloakwork.physics import Drift, Nuisance, Physics
 from cloakwork.recovery.alignment import Marks
 from cloakwork.recovery.drifting_offsets import OffsetLaw
 from cloakwork.recovery.floors.floor_sources import MAX_SOURCES
@@ -106,7 +106,7 @@ class Tracker:
             raise InputError(f"chains={chains!r}: give an even number from 2 to {MAX_CHAINS}.", chains=chains)
         stated = resolve_problem(model, sigma, drift)
         self.problem = replace(stated, offsets=None)
-        self.motion = motion or (Motion() if isinstance(self.problem.physics, FloorPlan) else Motion.still())
+        self.motion = motion or (Motion.still() if self.problem.physics.floor is None else Motion())
         self.confidence = confidence
         self.observer = observer = Observer(self.problem, prior.high)
         doors = None if self.motion.entrances is None else observer.distances_to(self.motion.entrances)

@@ -303,7 +303,7 @@ def make_motion(spec: SiteSpec, physics: Physics, not_followed: str) -> Motion:
         table: dict[str, object] = {"motion": None, "key": keys[0]} if keys else {"entrance": 0, "key": "at"}
         name = f"motion.{keys[0]}" if keys else "entrance 1"
         raise SiteError(f"{name}: the sources of this site are not followed: {not_followed}. Leave it out.", **table)
-    kind = stated.kind or ("people" if isinstance(physics, FloorPlan) else "still")
+    kind = stated.kind or ("people" if physics.floor else "still")
     moving = next((key for key in keys if key in MOVING), None)
     if kind == "still" and moving is not None:
         raise SiteError(
@@ -321,10 +321,7 @@ def _entrance(number: int, spec: SiteSpec, physics: Physics) -> object:
     """Return the place of an entrance as a motion states it: a label, a number or coordinates."""
     at, space = spec.entrance[number].at, physics.space
     try:
-        if isinstance(physics, FloorPlan) and isinstance(at, list):
-            place = physics.rooms.cell_at(*at)
-        else:
-            place = space.index(str(at) if space.labels is not None else at)
+        place = physics.place_at(str(at) if space.labels is not None else at)
     except InputError as problem:
         raise SiteError(f"entrance {number + 1}, at: {problem}", entrance=number, key="at") from None
     if space.labels is not None:

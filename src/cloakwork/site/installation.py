@@ -12,7 +12,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, SiteError
-from cloakwork.physics import Drift, FloorPlan, Nuisance, Physics, Timing, Tolerance
+from cloakwork.physics import Drift, Nuisance, Physics, Timing, Tolerance
 from cloakwork.privacy import Assumptions, Cloak, Hardware, SlowNoise, Stay
 from cloakwork.recovery import MAX_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.advice import Advice
@@ -252,7 +252,7 @@ class Site:
         """What a claim without a tolerance of memory leaves open."""
         key = ("physics", "tolerance", "memory")
         late = f" Readings lag by {self.physics.lag:g} s here, so warmth does linger." if self.physics.lag else ""
-        if not isinstance(self.physics, FloorPlan):
+        if self.physics.floor is None:
             return (Advice(key, f"Readings that follow late are not covered.{late}", ""),) if late else ()
         stated = "memory" in self.spec.physics.tolerance.model_fields_set and not late
         problem = (

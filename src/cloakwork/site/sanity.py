@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.physics import FloorPlan, Rooms
+from cloakwork.physics import Rooms
 from cloakwork.site.advice import Advice
 from cloakwork.site.installation import Site
 from cloakwork.site.schema import FloorPlanSpec, SiteSpec
@@ -34,11 +34,11 @@ def oddities(site: Site) -> tuple[Advice, ...]:
     ()
     """
     physics, floor = site.spec.physics, tuple[Advice, ...]()
-    if isinstance(physics, FloorPlanSpec) and isinstance(site.physics, FloorPlan):
+    if isinstance(physics, FloorPlanSpec) and site.physics.floor is not None:
         floor = (
-            *_lengths(site, physics, site.physics.rooms),
+            *_lengths(site, physics, site.physics.floor),
             *_walls(site, physics),
-            *_rooms(site, site.physics.rooms),
+            *_rooms(site, site.physics.floor),
         )
     found = (*floor, *_alpha(site), *_strength(site), *_same_zones(site))
     return tuple(sorted(found, key=lambda advice: not advice.impossible))

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy import Habits, SimulatedDay, simulated_day
-from cloakwork.physics import FloorPlan, Graph, Nuisance, Physics, follow
+from cloakwork.physics import Nuisance, Physics, follow
 from cloakwork.recovery import FrameEstimate, PointSources, Tracker
 from cloakwork.site.build import USUAL_COUNT
 from cloakwork.site.installation import Site
@@ -89,7 +89,7 @@ def habits_of(site: Site, *, walking: bool) -> Habits | None:
     if math.isinf(motion.mean_sit_s):
         usual = Habits(sit=FOREVER, present=_around(motion.mean_present_s), away=_around(motion.mean_absent_s))
         return None if walking else usual
-    usual = Habits() if isinstance(site.physics, FloorPlan) else Habits(speed=motion.speed)
+    usual = Habits() if site.physics.floor else Habits(speed=motion.speed)
     return replace(usual, sit=PAUSES) if walking else usual
 
 
@@ -195,12 +195,12 @@ class ZoneNumbers:
     def of(cls, site: Site) -> "ZoneNumbers":
         space = site.physics.space
         if not site.zones:
-            kind = "node" if isinstance(site.physics, Graph) else "place"
+            kind = "place" if space.labels is None else "node"
             return cls(np.arange(len(space)), tuple(space.name(place) for place in range(len(space))), kind)
         number = np.full(len(space), len(site.zones))
         for k in reversed(range(len(site.zones))):
             number[site.zones[k].places] = k
-        kind = "room" if isinstance(site.physics, FloorPlan) else "zone"
+        kind = "room" if site.physics.floor else "zone"
         return cls(number, (*(zone.label for zone in site.zones), "elsewhere"), kind)
 
     def tally(self, places: IntArray) -> IntArray:

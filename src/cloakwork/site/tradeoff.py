@@ -21,7 +21,7 @@ from cloakwork._files import KeptResults
 from cloakwork.accuracy import Habits
 from cloakwork.errors import CalibrationError, ClusterError, InputError
 from cloakwork.parallel import Cluster, versions
-from cloakwork.physics import Graph, Matrix, Nuisance
+from cloakwork.physics import Nuisance
 from cloakwork.site.installation import Site
 from cloakwork.site.schema import SensorSpec
 from cloakwork.site.tracking_quality import (
@@ -268,7 +268,7 @@ def _grid(
     epsilons = sorted({*EPSILONS, own.epsilon})
     claims = [replace(own, alpha=factor * own.alpha, epsilon=e) for factor in ALPHAS for e in epsilons]
     fewer = [replace(own, readings=max(1, own.readings // 5))]
-    if not isinstance(site.physics, Matrix) and own.sensors > 1:
+    if site.spec.physics.kind != "matrix" and own.sensors > 1:
         fewer.append(replace(own, sensors=own.sensors // 2))
     return list(dict.fromkeys([*claims, *fewer]))
 
@@ -287,7 +287,7 @@ def _with(site: Site, setting: Setting) -> Site:
     claim = {"alpha": setting.alpha, "epsilon": setting.epsilon, "readings_per_window": setting.readings}
     update: dict[str, object] = {"privacy": spec.privacy.model_copy(update=claim)}
     if setting.sensors != site.physics.sensors:
-        if isinstance(site.physics, Matrix):
+        if site.spec.physics.kind == "matrix":
             raise InputError(
                 f"sensors={setting.sensors}: the matrix of {site.name} has {site.physics.sensors} rows, one for each "
                 "sensor. Leave the number of sensors as it is.",
@@ -310,8 +310,8 @@ def _kept(site: Site, number: int) -> list[SensorSpec]:
 def _far_apart(site: Site, number: int) -> list[int]:
     """Pick sensors one by one, each the farthest from all before it, then those nearest to the centres of clusters."""
     physics, at = site.physics, None
-    if isinstance(physics, Graph):
-        nodes = physics.sensor_places
+    nodes = physics.sensor_places if physics.sensor_positions is None else None
+    if nodes is not None:
         apart = np.stack([physics.space.distances(int(node))[nodes] for node in nodes])
     else:
         at = np.array([np.atleast_1d(np.asarray(sensor.at, dtype=np.float64)) for sensor in site.spec.sensor])

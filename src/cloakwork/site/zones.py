@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray, read_only
 from cloakwork.errors import InputError, SiteError
-from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space
+from cloakwork.physics import Physics, Rooms, Space
 from cloakwork.site.schema import FloorPlanSpec, SiteSpec, ZoneSpec
 
 FORMS = {
@@ -49,10 +49,11 @@ def make_zones(spec: SiteSpec, physics: Physics) -> tuple[Zone, ...]:
     """
     if spec.zone:
         return tuple(_zone(number, zone, spec, physics) for number, zone in enumerate(spec.zone))
-    if not isinstance(physics, FloorPlan):
+    if physics.floor is None:
         return ()
-    rooms = room_numbers(physics.rooms, spec)
-    first = sorted(range(rooms.max() + 1), key=lambda room: _reading_order(physics.rooms, rooms == room))
+    floor = physics.floor
+    rooms = room_numbers(floor, spec)
+    first = sorted(range(rooms.max() + 1), key=lambda room: _reading_order(floor, rooms == room))
     return tuple(
         Zone(f"room-{number}", f"room {number}", np.flatnonzero(rooms == room))
         for number, room in enumerate(first, start=1)
@@ -71,16 +72,13 @@ def _zone(number: int, zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> Zone
 
 def _places_in(zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> NDArray[np.bool_]:
     """Whether each place is in the zone."""
-    if isinstance(physics, FloorPlan):
-        if zone.room is not None:
-            return _room(zone.room, room_numbers(physics.rooms, spec), physics.rooms)
-        if zone.corners is not None:
-            return _within(zone.corners, physics.rooms.size, physics.space)
-    if isinstance(physics, HeatPlane) and zone.corners is not None:
-        return _within(zone.corners, physics.size, physics.space)
-    if isinstance(physics, HeatLine) and zone.between is not None:
-        return _within([[at] for at in zone.between], [physics.length], physics.space)
-    if isinstance(physics, Graph | Matrix) and zone.places is not None:
+    if physics.floor is not None and zone.room is not None:
+        return _room(zone.room, room_numbers(physics.floor, spec), physics.floor)
+    if len(physics.extent) == 2 and zone.corners is not None:
+        return _within(zone.corners, physics.extent, physics.space)
+    if len(physics.extent) == 1 and zone.between is not None:
+        return _within([[at] for at in zone.between], physics.extent, physics.space)
+    if not physics.extent and zone.places is not None:
         return _named(zone.places, physics.space)
     kind = spec.physics.kind
     raise SiteError(f"this key is not for a {kind}. Give {' or '.join(FORMS[kind])}.")

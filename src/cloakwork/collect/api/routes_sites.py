@@ -17,7 +17,7 @@ from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
-from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Physics, Rooms
+from cloakwork.physics import Physics, Rooms
 from cloakwork.privacy import NoiseLaw, Scope, exposures, flip_exposures, rule_of_thumb
 from cloakwork.site import clock_ms
 
@@ -274,12 +274,11 @@ def _geometry(name: str, watched: CollectedSite) -> GeometryBody:
     ]
     labels = None if space.labels is None else [str(label) for label in space.labels]
     shape: dict[str, Any] = {"places": space.places.tolist() if space.places.shape[1] else [], "labels": labels}
-    if isinstance(physics, FloorPlan):
-        shape |= floor_shape(physics.rooms)
-    elif isinstance(physics, HeatPlane):
-        shape |= {"width": physics.size[0], "height": physics.size[1]}
-    elif isinstance(physics, HeatLine):
-        shape |= {"length": physics.length}
+    if physics.floor is not None:
+        shape |= floor_shape(physics.floor)
+    elif physics.extent:
+        names = ("width", "height") if len(physics.extent) == 2 else ("length",)
+        shape |= dict(zip(names, physics.extent, strict=True))
     elif not space.places.shape[1]:
         shape |= {"pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
     zones = [NamedZone(id=zone.id, label=zone.label, places=zone.places.tolist()) for zone in site.zones]
@@ -301,11 +300,9 @@ def longer_window(watched: CollectedSite) -> LongerBody:
 
 def _positions(physics: Physics) -> list[list[float] | str | None]:
     """Return the position of each sensor: coordinates, the name of a node, or unknown."""
-    if isinstance(physics, FloorPlan | HeatPlane):
-        return [[float(x), float(y)] for x, y in physics.sensor_positions]
-    if isinstance(physics, HeatLine):
-        return [[float(x)] for x in physics.sensor_positions]
-    if isinstance(physics, Graph):
+    if physics.sensor_positions is not None:
+        return list(physics.sensor_positions.tolist())
+    if physics.sensor_places is not None:
         return [physics.space.name(int(place)) for place in physics.sensor_places]
     return [None] * physics.sensors
 

@@ -21,9 +21,8 @@ MAX_SOURCES = 12  # whose places are all compared with each other
 
 def samples_locally(physics: Physics, max_sources: int = 1) -> bool:
     """Whether up to `max_sources` are sampled by local moves: in a steady field, many sources or a large floor."""
-    return isinstance(physics, FloorPlan) and (
-        physics.local is not None or (max_sources > MAX_SOURCES and not physics.pulse)
-    )
+    steady = physics.floor is not None and not physics.pulse
+    return steady and (physics.near is not None or max_sources > MAX_SOURCES)
 
 
 @dataclass(frozen=True, eq=False)
