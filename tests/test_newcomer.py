@@ -1,4 +1,4 @@
-"""README and the tutorial from an empty folder: every block in its order, as printed."""
+"""README and the pages of the start from an empty folder: every block in its order, as printed."""
 
 import csv
 import re
@@ -17,7 +17,8 @@ from tests.cli.conftest import Run, run, succeed  # noqa: F401 - fixtures
 from tests.parts import needs
 from tests.test_docs import ROOT, blocks
 
-README, TUTORIAL = ROOT / "README.md", ROOT / "docs" / "start" / "tutorial.md"
+README, START = ROOT / "README.md", ROOT / "docs" / "start"
+TUTORIAL, CONCEPTS = START / "tutorial.md", START / "concepts.md"
 
 
 def follow(block: str, succeed: Run) -> None:  # noqa: F811 - the fixture, handed on
@@ -32,7 +33,8 @@ def follow(block: str, succeed: Run) -> None:  # noqa: F811 - the fixture, hande
 
 def test_the_readme_is_short_and_opens_with_a_picture_and_two_commands() -> None:
     text = README.read_text(encoding="utf-8")
-    assert text.count("\n") <= 120
+    assert len(text.split()) <= 500
+    assert text.count("](") <= 13, "a picture and twelve links"
     [picture] = re.findall(r"^!\[[^]]{40,}\]\((\S+)\)$", text, flags=re.MULTILINE)
     assert (ROOT / picture).stat().st_size < 150_000
     first = blocks(README, "sh")[0]
@@ -72,13 +74,13 @@ def test_the_readme_leads_from_an_empty_folder_to_a_map(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_example_of_the_readme_finds_both_sources_at_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_the_concepts_finds_both_sources_at_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloakwork.privacy.cloak.private_words", simulated_words(np.random.default_rng(seed)))
-    [code] = blocks(README, "python")
+    [code] = blocks(CONCEPTS, "python")
     said = StringIO()
     names: dict[str, object] = {}
     with redirect_stdout(said):
-        exec(compile(code, "README.md", "exec"), names)  # noqa: S102 - our own documentation
+        exec(compile(code, "concepts.md", "exec"), names)  # noqa: S102 - our own documentation
     found = [float(place) for place in re.findall(r"at ([\d.]+), within", said.getvalue())]
     assert found == pytest.approx([0.24, 0.76], abs=0.12), "0.05 is usual, and 0.41 and 0.68 was once printed"
     assert isinstance(names["cloak"], cw.Cloak)
