@@ -14,7 +14,7 @@ from scripts.assumptions import example_site, written
 PAGE = Path(__file__).parent.parent / "docs" / "guides" / "build-a-device.md"
 MARKS = "<!-- table of parts -->", "<!-- end of the table of parts -->"
 CEILING = 2.5  # metres
-BITS = "[bits](bits.md), no plan"
+BITS = "[bits](../science/bits.md), no plan"
 
 
 class Part(NamedTuple):
