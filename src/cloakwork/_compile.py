@@ -12,6 +12,7 @@ import llvmlite.binding
 import numba
 import numba.core.cgutils
 import numba.core.codegen
+import numba.core.event
 import numba.extending
 from llvmlite import ir
 
@@ -19,6 +20,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _njit: Any = numba.njit  # its stubs lack some of its options
 _settings: Any = numba.config
 _codegen: Any = numba.core.codegen
+_events: Any = numba.core.event
 _cgutils: Any = numba.core.cgutils
 _RELAXED = {"contract", "reassoc", "nsz", "arcp"}  # sums may be reordered; NaN and infinity keep their meaning
 _KNOWS_GATHERS = (17, 0, 0)  # the first LLVM that has the preference
@@ -32,6 +34,22 @@ def avoid_gathers() -> None:
     knows = llvmlite.binding.llvm_version_info >= _KNOWS_GATHERS
     if _settings.CPU_FEATURES is None and knows and platform.machine() in {"x86_64", "AMD64"}:
         _settings.CPU_FEATURES = f"{_codegen.get_host_cpu_features()},+prefer-no-gather"
+
+
+def announce_compiling(announce: Callable[[], None]) -> None:
+    """Call a function once, as soon as a loop has to be compiled because no cache has it."""
+
+    class _Listener(numba.core.event.Listener):
+        told = False
+
+        def on_start(self, event: Any) -> None:  # noqa: ARG002 - Numba's signature
+            if not self.told:
+                self.told = True
+                announce()
+
+        def on_end(self, event: Any) -> None: ...
+
+    _events.register("numba:compile", _Listener())
 
 
 def compiled(function: F) -> F:

@@ -61,7 +61,7 @@ def test_init_does_not_overwrite(run: Run, tmp_path: Path) -> None:
 
 
 def test_plan_prints_its_values_as_json(run: Run, site: Path) -> None:
-    done = run("plan", site, "--json")
+    done = run("plan", "--no-simulation", site, "--json")
     values = json.loads(done.out)
     wanted = {"sensitivity", "sigma", "epsilon", "delta", "alpha", "scope", "places", "sensors", "rank"}
     assert wanted <= values.keys()
@@ -73,7 +73,10 @@ def test_plan_prints_its_values_as_json(run: Run, site: Path) -> None:
 
 
 def test_plan_in_words_has_the_same_values(run: Run, site: Path) -> None:
-    values, done = json.loads(run("plan", site, "--json").out), run("plan", site, "--details")
+    values, done = (
+        json.loads(run("plan", "--no-simulation", site, "--json").out),
+        run("plan", "--no-simulation", site, "--details"),
+    )
     assert done.code == 0
     for name, digits in (
         ("Standard deviation of the noise", 4),
@@ -102,7 +105,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(extra: list[str], site: Pat
     read, write = os.pipe()
     os.close(read)
     with subprocess.Popen(
-        [str(SCRIPT), "plan", str(site), *extra], stdout=write, stderr=subprocess.PIPE, text=True
+        [str(SCRIPT), "plan", "--no-simulation", str(site), *extra], stdout=write, stderr=subprocess.PIPE, text=True
     ) as process:
         os.close(write)
         said = process.communicate()[1]
@@ -112,7 +115,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(extra: list[str], site: Pat
 
 def test_a_terminal_that_lacks_a_letter_is_no_failure(site: Path) -> None:
     site.write_text('unit = "°C"\n' + SITE)
-    done = script("plan", site, "--details", environment={"PYTHONIOENCODING": "ascii"})
+    done = script("plan", "--no-simulation", site, "--details", environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"Standard deviation of the noise.* \?C", done.stdout)
     assert "\x1b" not in done.stdout, "colour codes in a pipe"
@@ -202,7 +205,7 @@ def test_a_missing_file_is_named_before_anything_heavy_is_imported(
 )
 def test_a_bad_site_is_refused(content: bytes, says: str, run: Run, site: Path) -> None:
     site.write_bytes(content)
-    done = run("plan", site)
+    done = run("plan", "--no-simulation", site)
     assert done.code == 2
     assert re.search(says, done.err.splitlines()[0])
     assert "Traceback" not in done.err

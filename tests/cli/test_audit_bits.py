@@ -35,7 +35,7 @@ def test_a_binary_sensor_is_audited_by_its_plan(
     monkeypatch.setattr("cloakwork.cli.audit_mqtt._record", recorded)
     site = tmp_path / "hall.toml"
     site.write_text(SITE.replace("epsilon = 2.0\n", "epsilon = 60.0\n"), encoding="utf-8")
-    planned = run("plan", site, "--out", tmp_path / "hall.plan.json", "--json").values
+    planned = run("plan", "--no-simulation", site, "--out", tmp_path / "hall.plan.json", "--json").values
     spans = planned["over_time"]
     assert [span["time"] for span in spans][-3:] == ["a day", "a week", "a year"]
     words = ("audit", "mqtt", site, "--id", "door", "--broker", "mqtt://localhost:1", "--between", "true", "--json")

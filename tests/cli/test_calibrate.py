@@ -41,7 +41,7 @@ def test_the_site_file_gets_the_fitted_physics(succeed: Run, files: tuple[Path, 
     text = path.read_text(encoding="utf-8")
     assert "guess" not in text, "the values are measured"
     assert "# two rooms" in text
-    succeed("plan", path)
+    succeed("plan", "--no-simulation", path)
 
 
 def test_the_site_file_is_written_elsewhere_or_in_place_never_over_an_input(

@@ -2,14 +2,18 @@
 
 import json
 import re
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cloakwork.privacy import Profile
-from cloakwork.site import freeze, load_plan, load_site
+from cloakwork.site import forecast, freeze, load_plan, load_site
+from cloakwork.site.tradeoff import Job
 from tests.cli.conftest import Run
+from tests.site.test_tradeoff import SITE as SIMULATED
 
 ROOMS = '''name = "two-rooms"
 baseline = 20.0
@@ -63,7 +67,7 @@ def test_the_answer_has_at_most_18_lines_and_no_figure_without_a_label(
     site: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    done = run("plan", site if site in EXAMPLES else written(tmp_path, site))
+    done = run("plan", "--no-simulation", site if site in EXAMPLES else written(tmp_path, site))
     lines = done.out.splitlines()
     assert (done.code, done.err) == (0, "")
     assert len(lines) <= (18 if site in EXAMPLES else 24), "warnings of the site file make it longer"
@@ -74,16 +78,54 @@ def test_the_answer_has_at_most_18_lines_and_no_figure_without_a_label(
     assert labels[4].startswith("An observer who keeps everything")
 
 
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulations of a few frames."""
+    monkeypatch.setattr("cloakwork.cli.plan.forecast", partial(forecast, frames=40))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_plan_says_how_often_the_map_is_right_and_keeps_it_for_the_next_run_and_provision(
+    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, file = tmp_path / "site.toml", tmp_path / "site.plan.json"
+    site.write_text(SIMULATED)
+    first = succeed("plan", site, "--out", file)
+    told = load_plan(file).forecast
+    assert told is not None
+    assert not told.useless
+    assert f"Accuracy {told.sentence}" in " ".join(first.out.split())
+    assert told.room > told.usual_room
+    monkeypatch.setattr(Job, "run", None)  # not run again
+    again = succeed("plan", site, "--json").values
+    assert (again["forecast"], again["plan"]) == (asdict(told), load_plan(file).digest)
+    assert succeed("plan", site, "--no-simulation", "--json").values["plan"] == again["plan"], "no part of the digest"
+    made = succeed("provision", site, "--id", load_plan(file).ids[0])
+    assert f"expect of the map: {told.sentence}" in " ".join(made.err.split())
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_useless_map_is_called_so_with_the_weakest_change_that_helps(succeed: Run, tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    site.write_text(SIMULATED.replace("epsilon = 8.0", "epsilon = 0.5"))
+    done = succeed("plan", site)
+    out = " ".join(done.out.split())
+    assert "no better than always guessing" in out
+    change = re.search(r"Set (\w+) = ([\d.]+) under \[privacy\]: right room (\d+) of", out)
+    assert change is not None
+    assert (change[1], float(change[2])) in {("epsilon", 1.0), ("alpha", 0.025), ("epsilon", 2.0), ("alpha", 0.0125)}
+
+
 def test_a_warning_names_the_line_to_change(run: Run, tmp_path: Path) -> None:
     site = written(tmp_path, ROOMS + "resolution = 0.01\n")
     number = 1 + site.read_text().splitlines().index("[physics]")
-    out = " ".join(run("plan", site).out.split())
+    out = " ".join(run("plan", "--no-simulation", site).out.split())
     assert f"WARNING line {number}: Rooms in which warmth lingers are not covered" in out
     assert "Set memory = true under [physics.tolerance]" in out
 
 
 def test_equal_and_designed_noise_stand_side_by_side(run: Run, tmp_path: Path) -> None:
-    code, out, err = run("plan", written(tmp_path, ROOMS + "speed = 0\n"), "--details")
+    code, out, err = run("plan", "--no-simulation", written(tmp_path, ROOMS + "speed = 0\n"), "--details")
     assert (code, err) == (0, "")
     report = load_site(tmp_path / "site.toml").cloak().design_report
     assert row(out, "mean variance over all cells") == pytest.approx([report.equal_variance, report.variance], rel=1e-2)
@@ -93,19 +135,19 @@ def test_equal_and_designed_noise_stand_side_by_side(run: Run, tmp_path: Path) -
     below = re.search(r"has a mean variance below ([0-9.]+)\.", " ".join(out.split()))
     assert below is not None
     assert 0.97 * report.variance < float(below.group(1)) <= report.variance
-    _, out, _ = run("plan", written(tmp_path, ROOMS + 'design = "equal"\n'), "--details")
+    _, out, _ = run("plan", "--no-simulation", written(tmp_path, ROOMS + 'design = "equal"\n'), "--details")
     assert len(row(out, "mean variance over all cells")) == 1
 
 
 def test_the_design_is_in_the_json(run: Run, tmp_path: Path) -> None:
-    _, out, _ = run("plan", written(tmp_path, ROOMS + "speed = 0\n"), "--json")
+    _, out, _ = run("plan", "--no-simulation", written(tmp_path, ROOMS + "speed = 0\n"), "--json")
     values = json.loads(out)
     assert len(values["sigma"]) == 12
     design = values["design"]
     assert design["kind"] == "least-error"
     assert design["bound"] <= design["variance"] < design["equal_variance"]
     assert 0 <= design["gap"] < 0.022  # of which 0.02 for rounding to steps
-    _, out, _ = run("plan", written(tmp_path, ROOMS + 'design = "equal"\n'), "--json")
+    _, out, _ = run("plan", "--no-simulation", written(tmp_path, ROOMS + 'design = "equal"\n'), "--json")
     assert json.loads(out)["design"]["kind"] == "equal"
     assert json.loads(out)["design"]["gap"] is None
 
@@ -114,10 +156,10 @@ def test_the_design_is_in_the_json(run: Run, tmp_path: Path) -> None:
 def test_plan_says_what_no_method_can_beat(text: str, run: Run, tmp_path: Path) -> None:
     site = tmp_path / "site.toml"
     site.write_text(text)
-    code, out, _ = run("plan", site, "--details")
+    code, out, _ = run("plan", "--no-simulation", site, "--details")
     assert code == 0
     assert "Recovery will use PointSources: each of up to 4 sources has the strength 1" in " ".join(out.split())
-    values = json.loads(run("plan", site, "--json")[1])["limits"]
+    values = json.loads(run("plan", "--no-simulation", site, "--json")[1])["limits"]
     assert values["typical_std"] is None or values["typical_std"] >= 0
     assert values["average_emd"] <= values["average_rms"]
     assert len(values["sentences"]) == 2
@@ -125,7 +167,7 @@ def test_plan_says_what_no_method_can_beat(text: str, run: Run, tmp_path: Path) 
 
 def test_a_plan_is_written_for_devices_and_printed_as_before(run: Run, tmp_path: Path) -> None:
     site, out = written(tmp_path, ROOMS), tmp_path / "site.plan.json"
-    plain, done = run("plan", site), run("plan", site, "--out", out)
+    plain, done = run("plan", "--no-simulation", site), run("plan", "--no-simulation", site, "--out", out)
     assert done.code == 0
     assert done.out.partition("\nNext")[0] == plain.out.partition("\nNext")[0]
     assert "then cloakwork provision" in " ".join(done.out.partition("\nNext")[2].split())
@@ -133,17 +175,17 @@ def test_a_plan_is_written_for_devices_and_printed_as_before(run: Run, tmp_path:
     assert done.err == f"wrote the plan {plan.digest[:12]} to {out}\n"
     loaded = load_site(site)
     assert plan == freeze(loaded, loaded.cloak())
-    assert run("plan", site, "--out", out, "--json").values["plan"] == plan.digest
+    assert run("plan", "--no-simulation", site, "--out", out, "--json").values["plan"] == plan.digest
     assert list(tmp_path.glob(".*")) == []
 
 
 def test_a_plan_that_takes_the_place_of_another_says_which_devices_that_concerns(run: Run, tmp_path: Path) -> None:
     site, out = written(tmp_path, LINE), tmp_path / "site.plan.json"
-    run("plan", site, "--out", out)
+    run("plan", "--no-simulation", site, "--out", out)
     old = load_plan(out).digest
-    again = run("plan", site, "--out", out)
+    again = run("plan", "--no-simulation", site, "--out", out)
     assert "provision" not in again.err
-    done = run("plan", written(tmp_path, LINE.replace("alpha = 0.05", "alpha = 0.06")), "--out", out)
+    done = run("plan", "--no-simulation", written(tmp_path, LINE.replace("alpha = 0.05", "alpha = 0.06")), "--out", out)
     assert done.code == 0
     kept = tmp_path / f"site.plan.{old[:12]}.json"
     assert f"it replaces plan {old[:12]}" in done.err
@@ -154,7 +196,7 @@ def test_a_plan_that_takes_the_place_of_another_says_which_devices_that_concerns
 def test_a_plan_never_takes_the_place_of_something_else(run: Run, tmp_path: Path) -> None:
     site, out = written(tmp_path, LINE), tmp_path / "readings.csv"
     out.write_text("precious")
-    done = run("plan", site, "--out", out)
+    done = run("plan", "--no-simulation", site, "--out", out)
     assert (done.code, f"{out} exists and is not a plan" in done.err) == (2, True)
     assert out.read_text() == "precious"
 
@@ -163,21 +205,21 @@ def test_a_plan_is_not_written_over_what_it_is_made_from(run: Run, tmp_path: Pat
     site = written(tmp_path, MATRIX)
     before = site.read_text(), (tmp_path / "m.csv").read_text()
     for out in (site, tmp_path / "m.csv"):
-        done = run("plan", site, "--out", out)
+        done = run("plan", "--no-simulation", site, "--out", out)
         assert done.code == 2
         assert "is an input of this command" in done.err
     assert (site.read_text(), (tmp_path / "m.csv").read_text()) == before
 
 
 def test_an_output_that_cannot_be_written_is_a_failure(run: Run, tmp_path: Path) -> None:
-    done = run("plan", written(tmp_path, LINE), "--out", tmp_path / "no" / "p.json")
+    done = run("plan", "--no-simulation", written(tmp_path, LINE), "--out", tmp_path / "no" / "p.json")
     assert done.code == 1
     assert "No such file or directory" in done.err
 
 
 def test_the_json_has_what_devices_need(run: Run, tmp_path: Path) -> None:
     site = written(tmp_path, 'unit = "°C"\n' + LINE + 'window = "1h"\nreadings_per_window = 60\nresolution = 0.01\n')
-    values = run("plan", site, "--json").values
+    values = run("plan", "--no-simulation", site, "--json").values
     assert values["unit"] == "°C"
     assert values["schedule"] == {
         "period_ms": 60_018,
@@ -193,12 +235,12 @@ def test_the_json_has_what_devices_need(run: Run, tmp_path: Path) -> None:
     assert {digest: table["bytes"] for digest, table in values["noise_tables"].items()} == {
         digest: table.bytes for digest, table in tables.items()
     }
-    assert run("plan", written(tmp_path, LINE), "--json").values["unit"] is None
+    assert run("plan", "--no-simulation", written(tmp_path, LINE), "--json").values["unit"] is None
 
 
 def test_the_details_say_what_a_device_holds_and_how_often_it_reads(run: Run, tmp_path: Path) -> None:
     site = written(tmp_path, 'unit = "°C"\n' + LINE + "readings_per_window = 60\n")
-    out = run("plan", site, "--details").out
+    out = run("plan", "--no-simulation", site, "--details").out
     loaded = load_site(site)
     (table,) = freeze(loaded, loaded.cloak()).tables.values()
     assert row(out, "Readings allowed in a window") == [60]
@@ -217,19 +259,19 @@ def test_the_details_say_what_a_device_holds_and_how_often_it_reads(run: Run, tm
     ],
 )
 def test_a_period_that_does_not_fit_the_budget_is_told(extra: str, says: str, run: Run, tmp_path: Path) -> None:
-    assert says in " ".join(run("plan", written(tmp_path, LINE + extra)).out.split())
+    assert says in " ".join(run("plan", "--no-simulation", written(tmp_path, LINE + extra)).out.split())
 
 
 @pytest.mark.parametrize("readings", [1, 60, 3600, 10_000])
 def test_readings_that_all_come_are_not_remarked_on(readings: int, run: Run, tmp_path: Path) -> None:
     site = written(tmp_path, LINE + f"readings_per_window = {readings}\n")
-    assert "a device takes at most" not in run("plan", site).out
+    assert "a device takes at most" not in run("plan", "--no-simulation", site).out
 
 
 def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_path: Path) -> None:
     """24 hours, 4 readings an hour: the ledger slides, so a day is not 25 windows but 24."""
     site = written(tmp_path, LINE + "readings_per_window = 4\n")
-    values = run("plan", site, "--json").values
+    values = run("plan", "--no-simulation", site, "--json").values
     hour, working, day, week, year = values["over_time"]
     assert [one["time"] for one in values["over_time"]] == ["1 hour", "8 hours", "1 day", "1 week", "1 year"]
     assert working["std"] == pytest.approx(values["limits"]["typical_std"] / 8**0.5)
@@ -239,8 +281,8 @@ def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_p
     loaded = load_site(site).cloak()
     expected = Profile(loaded.frame_mu).compose(96).epsilon(1e-4)
     assert day["epsilon"] == expected == pytest.approx(loaded.profile.compose(24).epsilon(1e-4), rel=1e-9)
-    assert row(run("plan", site, "--details").out, "1 day")[-2] == 96
-    long = run("plan", written(tmp_path, LINE + 'window = "1w"\n'), "--json").values
+    assert row(run("plan", "--no-simulation", site, "--details").out, "1 day")[-2] == 96
+    long = run("plan", "--no-simulation", written(tmp_path, LINE + 'window = "1w"\n'), "--json").values
     assert [one["time"] for one in long["over_time"]] == ["1 week", "1 year"]
 
 
@@ -248,7 +290,7 @@ def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_p
 def test_longer_records_find_a_lone_source_that_stays(text: str, run: Run, tmp_path: Path) -> None:
     """The best guess is as good as enumerating all places after that many readings, and better with every span."""
     site = written(tmp_path, text + 'readings_per_window = 4\nwindow = "10min"\n')
-    values = run("plan", site, "--json").values
+    values = run("plan", "--no-simulation", site, "--json").values
     spans = values["over_time"]
     assert [span["time"] for span in spans] == ["10 minutes", "1 hour", "8 hours", "1 day", "1 week", "1 year"]
     assert [span["right_place"] for span in spans] == sorted(span["right_place"] for span in spans)
@@ -269,12 +311,12 @@ def test_slow_offsets_never_tell_more_than_fresh_noise_alone_nor_less_over_a_lon
 ) -> None:
     stay = f'[privacy.stay]\nlength = "8h"\nepsilon = {epsilon}\ndelta = 1e-4\n'
     site = written(tmp_path, ROOMS + 'readings_per_window = 4\nwindow = "10min"\n' + stay)
-    spans = run("plan", site, "--json").values["over_time"]
+    spans = run("plan", "--no-simulation", site, "--json").values["over_time"]
     assert [span["right_place"] for span in spans] == sorted(span["right_place"] for span in spans)
     assert [span["std"] for span in spans] == sorted((span["std"] for span in spans), reverse=True)
     assert all(span["stay"] <= span["epsilon"] * (1 + 1e-9) for span in spans)
     [explained] = re.findall(
-        r"([\d.]+) % of cases after 10 minutes", " ".join(run("plan", site, "--details").out.split())
+        r"([\d.]+) % of cases after 10 minutes", " ".join(run("plan", "--no-simulation", site, "--details").out.split())
     )
     assert float(explained) == pytest.approx(100 * spans[0]["right_place"], abs=0.1)
 
@@ -283,27 +325,30 @@ def test_a_plan_about_one_sensor_adds_up_all_of_them(run: Run, tmp_path: Path) -
     file = written(tmp_path, LINE.replace("[privacy]\n", '[privacy]\nscope = "sensor"\n'))
     cloak = load_site(file).cloak()
     assert cloak.observers == 6
-    spans = run("plan", file, "--json").values["over_time"]
+    spans = run("plan", "--no-simulation", file, "--json").values["over_time"]
     expected = [cloak.profile.compose(6 * span["readings"]).epsilon(cloak.delta) for span in spans]
     assert [span["together"] for span in spans] == pytest.approx(expected, rel=1e-9)
-    told = run("plan", file).out
+    told = run("plan", "--no-simulation", file).out
     assert "of all sensors" in told
     assert row(told, "1 day")[:2] == pytest.approx([spans[-3]["epsilon"], spans[-3]["together"]], rel=0.01)
-    assert all(span["together"] is None for span in run("plan", written(tmp_path, LINE), "--json").values["over_time"])
+    assert all(
+        span["together"] is None
+        for span in run("plan", "--no-simulation", written(tmp_path, LINE), "--json").values["over_time"]
+    )
 
 
 def test_the_plan_says_what_a_step_costs_with_and_without_noise_floor(run: Run, tmp_path: Path) -> None:
     text = LINE + "readings_per_window = 4\nresolution = 0.0625\n"
-    silent = run("plan", written(tmp_path, text), "--details").out
+    silent = run("plan", "--no-simulation", written(tmp_path, text), "--details").out
     costly = row(silent, "Cost of the steps of hardware and sending")[0]
     assert "set noise_floor under [privacy]" in " ".join(silent.split())
     site = written(tmp_path, text + "noise_floor = 0.04\n")
-    told = run("plan", site, "--details").out
+    told = run("plan", "--no-simulation", site, "--details").out
     assert row(told, "Noise floor of the sensors, at least") == [0.04]
     assert row(told, "Cost of the steps of hardware and sending")[0] < 3
     assert costly > 10
     assert "WARNING" not in told
-    values = run("plan", site, "--json").values
+    values = run("plan", "--no-simulation", site, "--json").values
     assert (values["noise_floor"], values["rests_on_noise_floor"]) == (0.04, True)
     assert values["resolution_cost"] < 0.03
     assert values["resolution_cost_without_noise_floor"] == pytest.approx(costly / 100, rel=0.3)

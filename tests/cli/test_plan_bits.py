@@ -62,7 +62,7 @@ def printed(succeed: Run, tmp_path: Path) -> tuple[dict[str, Any], BitPlan]:
     """What `plan --json` prints, and the plan that it writes."""
     path = tmp_path / "office.toml"
     path.write_text(SITE)
-    values = succeed("plan", path, "--out", tmp_path / "office.plan.json", "--json").values
+    values = succeed("plan", "--no-simulation", path, "--out", tmp_path / "office.plan.json", "--json").values
     plan = load_any_plan(tmp_path / "office.plan.json")
     assert isinstance(plan, BitPlan)
     return values, plan

@@ -206,7 +206,7 @@ def test_a_sensor_that_nothing_explains_is_named(succeed: Run, case: Case) -> No
 def test_a_plan_recovers_what_the_site_file_does(succeed: Run, case: Case) -> None:
     plain = succeed("recover", case.site, case.readings, "--json").values
     plan = case.site.with_name("frozen.json")
-    succeed("plan", case.site, "--out", plan)
+    succeed("plan", "--no-simulation", case.site, "--out", plan)
     done = succeed("recover", case.site, case.readings, "--plan", plan, "--json")
     planned = done.values
     assert plain["plan"] is None
@@ -220,7 +220,7 @@ def test_a_plan_recovers_what_the_site_file_does(succeed: Run, case: Case) -> No
 
 def test_the_plan_beside_the_site_file_is_used(succeed: Run, case: Case) -> None:
     assert "with the noise of" not in succeed("recover", case.site, case.readings).err
-    succeed("plan", case.site, "--out", case.site.with_name("site.plan.json"))
+    succeed("plan", "--no-simulation", case.site, "--out", case.site.with_name("site.plan.json"))
     done = succeed("recover", case.site, case.readings, "--json")
     assert done.values["plan"] == load_plan(case.site.with_name("site.plan.json")).digest
     assert "using the noise of plan" in done.err
@@ -230,7 +230,7 @@ def test_the_plan_beside_the_site_file_is_used(succeed: Run, case: Case) -> None
 def test_the_plan_of_a_changed_site_is_refused(option: bool, run: Run, case: Case) -> None:
     plan = case.site.with_name("other.json" if option else "site.plan.json")
     words = ["recover", case.site, case.readings, *(["--plan", plan] if option else [])]
-    run("plan", case.site, "--out", plan)
+    run("plan", "--no-simulation", case.site, "--out", plan)
     case.site.write_text(LINE.replace("alpha = 0.01", "alpha = 0.02"))
     done = run(*words)
     assert (done.code, done.out) == (2, "")
@@ -252,7 +252,7 @@ def test_a_plan_that_is_not_there_is_refused(run: Run, case: Case) -> None:
 
 def test_a_result_is_not_written_over_the_plan(run: Run, case: Case) -> None:
     plan = case.site.with_name("site.plan.json")
-    run("plan", case.site, "--out", plan)
+    run("plan", "--no-simulation", case.site, "--out", plan)
     before = plan.read_text()
     for option in ("--out", "--plot"):
         target = plan if option == "--out" else case.site.with_name("map.png")

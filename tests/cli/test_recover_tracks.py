@@ -54,7 +54,7 @@ def moved(succeed: Run, tmp_path: Path) -> tuple[Path, Path]:
     """A person who sits on the left for five minutes, and then on the right."""
     site, readings = tmp_path / "site.toml", tmp_path / "readings.csv"
     site.write_text(SITE)
-    succeed("plan", site, "--out", tmp_path / "site.plan.json")
+    succeed("plan", "--no-simulation", site, "--out", tmp_path / "site.plan.json")
     rows = ["time,sensor,seq,steps"]
     for part, at in enumerate(("0.75,0.75", "3.25,2.25")):
         succeed("simulate", site, "--out", readings, "--source", at, "--frames", 5, "--seed", part)

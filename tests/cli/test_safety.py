@@ -87,17 +87,17 @@ def test_names_are_shown_as_they_are(site: Path, run: Run) -> None:
 
 def test_a_plan_that_cannot_work_says_so(site: Path, run: Run) -> None:
     site.write_text(SITE.replace("alpha = 0.01", "alpha = 50.0"))
-    done = run("plan", site)
+    done = run("plan", "--no-simulation", site)
     assert (done.code, "larger than the whole space" in " ".join(done.out.split())) == (0, True)
 
 
 def test_plan_and_provision_warn_of_odd_numbers_and_refuse_impossible_ones(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "flat.toml"
     path.write_text(FLAT.replace("cell = 0.25", "cell = 0.5").replace("reach = 2.0", "reach = 15.0"), encoding="utf-8")
-    planned = run("plan", path, "--out", tmp_path / "flat.plan.json", "--json")
+    planned = run("plan", "--no-simulation", path, "--out", tmp_path / "flat.plan.json", "--json")
     assert planned.code == 0, planned.err
     assert "reach = 15" in planned.values["warnings"][0]
-    for done in (run("plan", path), run("provision", path, "--id", "hall")):
+    for done in (run("plan", "--no-simulation", path), run("provision", path, "--id", "hall")):
         assert done.code == 0, done.err
         assert "line 11: reach = 15 is farther than" in " ".join(done.said.split())
     path.write_text(FLAT.replace("footprint = 0.5", "footprint = 30.0"), encoding="utf-8")

@@ -23,7 +23,7 @@ from tests.devices import config, make_folder
 def site(tmp_path: Path, run: Run) -> Path:
     file = tmp_path / "hall.toml"
     file.write_text(SITE, encoding="utf-8")
-    assert run("plan", file, "--out", tmp_path / "hall.plan.json").code == 0
+    assert run("plan", "--no-simulation", file, "--out", tmp_path / "hall.plan.json").code == 0
     return file
 
 
@@ -54,7 +54,7 @@ def test_a_folder_of_another_plan_is_noted_and_a_damaged_plan_stops_no_device(si
     good = run("sensor", site, "--id", "s2", "--check")
     assert "another plan" not in good.err
     site.write_text(SITE.replace("epsilon = 4.0", "epsilon = 3.0"), encoding="utf-8")
-    assert run("plan", site, "--out", site.parent / "hall.plan.json").code == 0
+    assert run("plan", "--no-simulation", site, "--out", site.parent / "hall.plan.json").code == 0
     assert "another plan" in run("sensor", site, "--id", "s2", "--check").err
     (site.parent / "hall.plan.json").write_text("{", encoding="utf-8")
     damaged = run("sensor", site, "--id", "s2", "--check")
@@ -268,7 +268,7 @@ def test_a_check_refuses_a_device_with_less_noise_floor_than_its_plan_rests_on(
     file.write_text(
         SITE.replace("baseline = 20.0", "baseline = 21.0").replace("1s", "10min") + stated, encoding="utf-8"
     )
-    assert run("plan", file, "--out", tmp_path / "hall.plan.json").code == 0
+    assert run("plan", "--no-simulation", file, "--out", tmp_path / "hall.plan.json").code == 0
     assert run("provision", file, "--id", "s2").code == 0
     (tmp_path / "devices" / "s2" / "measure.py").write_text(MEASURE.replace("0.05", str(sd)))
     done = run("sensor", file, "--id", "s2", "--check", "--json")

@@ -43,7 +43,7 @@ FULL = (
 def site(succeed: Run, tmp_path: Path) -> Path:
     path = tmp_path / "site.toml"
     path.write_text(SITE + 'window = "10min"\nreadings_per_window = 10\n')
-    succeed("plan", path, "--out", tmp_path / "site.plan.json")
+    succeed("plan", "--no-simulation", path, "--out", tmp_path / "site.plan.json")
     return path
 
 
@@ -53,7 +53,7 @@ def test_a_sheet_has_the_numbers_of_the_plan_and_what_the_operator_says(
 ) -> None:
     out = site.with_name("sheet.html")
     words = ["--key-holder", "Ms <Key>", "--contact", "Mr Ask", "--language", language]
-    explained = " ".join(succeed("plan", site).out.split())
+    explained = " ".join(succeed("plan", "--no-simulation", site).out.split())
     succeed("sheet", site, "--out", out, *words)
     page = unescape(re.sub(r"<(?!Key)[^>]+>", " ", out.read_text(encoding="utf-8")))
     right = re.findall(r"right in at most ([\d.]+) %", explained)[0]
@@ -71,7 +71,7 @@ def test_a_sheet_of_bits_has_the_numbers_of_its_randomised_response(
 ) -> None:
     site, out = tmp_path / "rooms.toml", tmp_path / "sheet.html"
     site.write_text(BITS)
-    succeed("plan", site, "--out", tmp_path / "rooms.plan.json")
+    succeed("plan", "--no-simulation", site, "--out", tmp_path / "rooms.plan.json")
     succeed("sheet", site, "--out", out, "--language", language)
     page = out.read_text(encoding="utf-8")
     flip = Flip(epsilon=2.0, delta=1e-5, readings_per_window=10, sensors=2)  # here, or in the other room
@@ -89,7 +89,7 @@ def test_a_sheet_tells_how_well_long_stays_are_hidden(language: str, succeed: Ru
     site, out = tmp_path / "site.toml", tmp_path / "sheet.html"
     window = 'window = "10min"\nreadings_per_window = 10\n'
     site.write_text(ROOMS + window + '[privacy.stay]\nlength = "8h"\nepsilon = 20.0\ndelta = 1e-5\n')
-    succeed("plan", site, "--out", tmp_path / "site.plan.json")
+    succeed("plan", "--no-simulation", site, "--out", tmp_path / "site.plan.json")
     succeed("sheet", site, "--out", out, "--language", language)
     cloak = load_site(site).cloak()
     assert cloak.stay is not None
@@ -107,7 +107,7 @@ def test_a_sheet_hides_stays_from_the_observer_of_the_claim_only(
     site, out = tmp_path / "site.toml", tmp_path / "sheet.html"
     window = f'scope = {scope}\nwindow = "10min"\nreadings_per_window = 10\n'
     site.write_text(ROOMS + window + '[privacy.stay]\nlength = "8h"\nepsilon = 20.0\ndelta = 1e-5\n')
-    succeed("plan", site, "--out", tmp_path / "site.plan.json")
+    succeed("plan", "--no-simulation", site, "--out", tmp_path / "site.plan.json")
     succeed("sheet", site, "--out", out)
     page = out.read_text(encoding="utf-8")
     assert ("who sees only one sensor, even if they keep all its readings" in page) == few
@@ -120,7 +120,7 @@ def test_a_sheet_says_what_it_assumes_about_lingering_warmth(
 ) -> None:
     site, out = tmp_path / "site.toml", tmp_path / "sheet.html"
     site.write_text(ROOMS.replace("[sources]", f"[physics.tolerance]\nmemory = {memory}\n[sources]"))
-    succeed("plan", site, "--out", tmp_path / "site.plan.json")
+    succeed("plan", "--no-simulation", site, "--out", tmp_path / "site.plan.json")
     succeed("sheet", site, "--out", out)
     assert sentence in out.read_text(encoding="utf-8")
 
@@ -157,6 +157,6 @@ def test_a_pdf_has_one_page(language: str, full: bool, succeed: Run, site: Path)
     if full:
         site.write_text(FULL)
         site.with_name("site.plan.json").unlink()
-        succeed("plan", site, "--out", site.with_name("site.plan.json"))
+        succeed("plan", "--no-simulation", site, "--out", site.with_name("site.plan.json"))
     succeed("sheet", site, "--out", out, "--language", language)
     assert re.findall(rb"/Type\s*/Page\b(?!s)", out.read_bytes()) == [b"/Type /Page"]

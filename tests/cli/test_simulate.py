@@ -139,10 +139,10 @@ def test_a_plan_simulates_what_the_site_file_does(succeed: Run, site: Path) -> N
     words = ["--source", "0.4", "--frames", 20, "--seed", 3]
     plain, planned, beside = (site.with_name(f"{name}.csv") for name in ("plain", "planned", "beside"))
     succeed("simulate", site, "--out", plain, *words)
-    succeed("plan", site, "--out", site.with_name("p.json"))
+    succeed("plan", "--no-simulation", site, "--out", site.with_name("p.json"))
     done = succeed("simulate", site, "--out", planned, "--plan", site.with_name("p.json"), *words)
     assert "using the noise of plan" in done.err
-    succeed("plan", site, "--out", site.with_name("site.plan.json"))
+    succeed("plan", "--no-simulation", site, "--out", site.with_name("site.plan.json"))
     assert "site.plan.json" in succeed("simulate", site, "--out", beside, *words).err
     assert steps(plain) == steps(planned) == steps(beside)
     assert planned.read_text() == beside.read_text()
@@ -153,7 +153,7 @@ def test_a_plan_simulates_what_the_site_file_does(succeed: Run, site: Path) -> N
 
 def test_the_plan_of_a_changed_site_is_refused(run: Run, site: Path) -> None:
     out, plan = site.with_name("r.csv"), site.with_name("site.plan.json")
-    run("plan", site, "--out", plan)
+    run("plan", "--no-simulation", site, "--out", plan)
     site.write_text(SITE.replace("epsilon = 4.0", "epsilon = 5.0"))
     done = run("simulate", site, "--out", out)
     assert done.code == 2
@@ -164,7 +164,7 @@ def test_the_plan_of_a_changed_site_is_refused(run: Run, site: Path) -> None:
 def test_plan_and_simulate_know_sites_of_bits(succeed: Run, run: Run, tmp_path: Path) -> None:
     path, out = tmp_path / "site.toml", tmp_path / "sent.csv"
     path.write_text(BITS)
-    values = succeed("plan", path, "--json").values
+    values = succeed("plan", "--no-simulation", path, "--json").values
     assert values["sensors"] == ["door"]
     assert values["each"] == pytest.approx(0.0665, abs=5e-5)
     over = [span["epsilon"] for span in values["over_time"]]

@@ -38,7 +38,7 @@ readings_per_window = 10
 def site(tmp_path: Path, run: Run) -> Path:
     file = tmp_path / "hall.toml"
     file.write_text(SITE, encoding="utf-8")
-    assert run("plan", file, "--out", tmp_path / "hall.plan.json").code == 0
+    assert run("plan", "--no-simulation", file, "--out", tmp_path / "hall.plan.json").code == 0
     assert run("keys", "new", file, "--out", tmp_path / "keys.json").code == 0
     return file
 

@@ -58,7 +58,7 @@ def eventually(look: Callable[[], Any]) -> Any:
 
 def test_a_reading_comes_from_a_device_through_the_shipped_broker_to_https(tmp_path: Path) -> None:
     (tmp_path / "hall.toml").write_text(SITE.format(name="hall"), encoding="utf-8")
-    run(tmp_path, "plan", "hall.toml", "--out", "hall.plan.json")
+    run(tmp_path, "plan", "--no-simulation", "hall.toml", "--out", "hall.plan.json")
     port = free_port()
     zones = "\nuser collector-zones\ntopic write cloakwork/zones/#\n\nuser second\ntopic read cloakwork/zones/#\n"
     with running_site(tmp_path, rules=zones) as site:

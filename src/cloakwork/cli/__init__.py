@@ -58,6 +58,7 @@ FLAGS = frozenset(
             "--private-network",
             "--json",
             "--no-browser",
+            "--no-simulation",
             "--once",
             "--proxied",
             "--results",

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -12,13 +13,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cloakwork._compile import avoid_gathers
+from cloakwork._compile import announce_compiling, avoid_gathers
 from cloakwork._extras import optional_parts
 from cloakwork.cli import BAD_INPUT
-from cloakwork.cli.output import note, say
+from cloakwork.cli.output import err, note, say
 from cloakwork.errors import BudgetError, CloakworkError, InputError, PlanError
 
 FAILURE = 1
+PREPARING = "preparing the solver, once on this machine, about 20 s"
 # one line a command, for `cloakwork --help`; the module of the same name in this folder has the rest
 COMMANDS = {
     "init": "Write a commented example site file to start from.",
@@ -97,10 +99,7 @@ def top(
 
 def run_app(commands: typer.Typer) -> None:
     """Run a command: exit with 0 on success, 2 on bad input, 1 on failure, and never with a traceback."""
-    avoid_gathers()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
+    _prepare()
     try:
         with optional_parts():
             commands()
@@ -125,6 +124,16 @@ def run_app(commands: typer.Typer) -> None:
             "set CLOAKWORK_TRACEBACK=1 to see where, and report it.",
             FAILURE,
         )
+
+
+def _prepare() -> None:
+    """Set up Numba and the terminal."""
+    avoid_gathers()
+    if err.is_terminal:
+        announce_compiling(partial(note, PREPARING))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
 
 
 def _plan_command(problem: CloakworkError) -> str:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +12,8 @@ import typer
 from cloakwork._checks import duration, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits
 from cloakwork.cli.arguments import Json, Scheduler, SiteFile
-from cloakwork.cli.output import busy, counted
-from cloakwork.cli.planned_noise import planning, refuse_impossible, write_plan
+from cloakwork.cli.output import bar, busy, counted
+from cloakwork.cli.planned_noise import earlier_forecast, planning, refuse_impossible, write_plan
 from cloakwork.cli.report import Labelled, Row, Table, length, render, section
 from cloakwork.cli.sweep import (
     Alphas,
@@ -40,11 +40,13 @@ from cloakwork.site import (
     Plan,
     Site,
     cost_of_drift,
+    forecast,
     freeze,
     freeze_bits,
     load_any_site,
     locate,
     plan_advice,
+    plan_beside,
     share_detected,
     spans_of,
     window_limits,
@@ -62,6 +64,9 @@ CAVEAT = (
 def plan(
     path: SiteFile,
     details: Annotated[bool, typer.Option("--details", help="Print every figure.")] = False,
+    no_simulation: Annotated[
+        bool, typer.Option("--no-simulation", help="Do not simulate people, which takes about a minute.")
+    ] = False,
     compare: Sweep = False,
     alpha: Alphas = None,
     epsilon: Epsilons = None,
@@ -96,7 +101,14 @@ def plan(
         return
     options.refuse_any()
     with busy(planning(site)):
-        report = PlanReport.of(site, path, details=details, written=out is not None)
+        cloak = site.cloak()
+        frozen = freeze(site, cloak)
+    if not no_simulation:
+        with bar("simulating people") as show:
+            known = earlier_forecast(out or plan_beside(path))
+            frozen = replace(frozen, forecast=forecast(site, cloak, known=known, progress=show))
+    with busy("computing what an observer learns"):
+        report = PlanReport.of(site, cloak, frozen, path, details=details, written=out is not None)
     if out is not None:
         write_plan(report.frozen, out, path, *site.files.values())
     render(report, json=json)
@@ -119,19 +131,18 @@ class PlanReport:
     written: bool
 
     @classmethod
-    def of(cls, site: Site, path: Path, *, details: bool, written: bool) -> "PlanReport":
+    def of(cls, site: Site, cloak: Cloak, frozen: Plan, path: Path, *, details: bool, written: bool) -> "PlanReport":
         """Compute the figures; some seconds."""
-        cloak = site.cloak()
         return cls(
             site,
             cloak,
-            freeze(site, cloak),
+            frozen,
             path,
             window_limits(cloak),
             Guarantee.of(cloak, spans=spans_of(site), sensor_names=site.sensor_ids),
             share_detected(cloak),
             None if site.drift is None else cost_of_drift(site, cloak),
-            plan_advice(site, cloak),
+            (*plan_advice(site, cloak), *(frozen.forecast.advice if frozen.forecast else ())),
             details,
             written,
         )
@@ -173,6 +184,7 @@ class PlanReport:
             "drift": None if self.drift is None else asdict(self.drift),
             "limits": None if self.bounds is None else self._limit_values(self.bounds),
             "estimator": self._estimator,
+            "forecast": None if self.frozen.forecast is None else asdict(self.frozen.forecast),
             "max_count": site.spec.sources.max_count,
             "over_time": [asdict(span) for span in self.guarantee.over_time],
             "left_open": list(map(str, site.left_open)),
@@ -224,7 +236,14 @@ class PlanReport:
             claim = f"epsilon {stay.epsilon:g}, delta {stay.delta:g}; best guess {guess}"
             yield Labelled("", f"a seat within {move} for a stay of up to {duration(stay.length)}: {claim}")
         yield Labelled("Not hidden", f"{others}{what}; {stays}")
-        yield Labelled("Accuracy", f"{self._located()}; --sweep simulates rooms and counts")
+        yield Labelled("Accuracy", self._simulated())
+        yield Labelled("", self._located())
+
+    def _simulated(self) -> str:
+        if self.frozen.forecast is not None:
+            return self.frozen.forecast.sentence
+        why = self.site.not_followed or ("there are too many people" if self.site.samples_locally else "")
+        return f"rooms and counts are not simulated{f': {why}' if why else ''}"
 
     def _located(self) -> str:
         std = self.guarantee.over_time[0].std

@@ -1,5 +1,6 @@
 """The frozen plan, as commands write and use it."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from cloakwork.physics import Family
 from cloakwork.privacy import Cloak, Design
 from cloakwork.site import (
     BitSite,
+    Forecast,
     FrozenPlan,
     Plan,
     Site,
@@ -57,6 +59,13 @@ def planned_noise(site: Site, site_file: Path, plan_file: Path | None) -> Planne
     cloak = plan.cloak(site, file=file)
     note(f"using the noise of plan {file} ({plan.digest[:SHOWN]})")
     return PlannedNoise(cloak, plan, file)
+
+
+def earlier_forecast(file: Path) -> Forecast | None:
+    """The forecast in a plan that was written before, if there is one."""
+    with suppress(SiteError, OSError):
+        return load_any_plan(file).forecast
+    return None
 
 
 def write_plan(plan: FrozenPlan, out: Path, *inputs: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
-from cloakwork.site import BitSite, Site, load_any_plan, load_any_site, plan_beside
+from cloakwork.site import BitSite, FrozenPlan, Site, load_any_plan, load_any_site, plan_beside
 
 FLASH = 64 * 1024
 
@@ -98,12 +99,13 @@ def provision(
         as_json(
             {
                 "plan": frozen.digest,
+                "forecast": None if frozen.forecast is None else asdict(frozen.forecast),
                 "left_open": list(map(str, site.left_open)),
                 "devices": [_described(sensor, device) for sensor, device in made],
             }
         )
         return
-    _say_next(site, made, keyed=keys is not None, brokers=list(brokers.values()), target=target)
+    _say_next(site, made, frozen, keyed=keys is not None, brokers=list(brokers.values()), target=target)
 
 
 def _check_new(folders: dict[str, Path]) -> None:
@@ -135,6 +137,7 @@ def _say_written(site: Site | BitSite, sensor: str, made: Provisioned) -> None:
 def _say_next(
     site: Site | BitSite,
     made: list[tuple[str, Provisioned]],
+    frozen: FrozenPlan,
     *,
     keyed: bool,
     brokers: list[BrokerAddress],
@@ -142,6 +145,8 @@ def _say_next(
 ) -> None:
     sensor, device = made[0]
     resolution = site.resolution_of(sensor)
+    if frozen.forecast is not None:
+        note(f"expect of the map: {frozen.forecast.sentence}")
     for sentence in site.left_open:
         note(f"the guarantee leaves this open: {sentence}")
     if not keyed:

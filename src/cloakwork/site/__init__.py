@@ -7,6 +7,7 @@ with optional_parts():  # a site file is checked by pydantic
     from cloakwork.site.bit_plan import BitPlan, freeze_bits
     from cloakwork.site.bit_site import BitSite, BitZone
     from cloakwork.site.build import EstimatorChoice
+    from cloakwork.site.forecast import Forecast, forecast
     from cloakwork.site.installation import Site
     from cloakwork.site.outlook import (
         CostOfDrift,
@@ -55,6 +56,7 @@ __all__ = [
     "Estimate",
     "EstimatorChoice",
     "Followed",
+    "Forecast",
     "FrozenPlan",
     "Need",
     "Plan",
@@ -74,6 +76,7 @@ __all__ = [
     "clock_ms",
     "cost_of_drift",
     "edited",
+    "forecast",
     "freeze",
     "freeze_bits",
     "listed_sensors",

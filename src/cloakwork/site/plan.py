@@ -7,7 +7,7 @@ Computing the noise takes time, and another machine may round differently. So it
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from cloakwork.privacy import Budget, Cloak, NoiseLaw, law_table, table_ratio
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.bit_plan import BitPlan
 from cloakwork.site.bit_site import BitSite
+from cloakwork.site.forecast import Forecast
 from cloakwork.site.installation import Site, canonical_json, digest_of
 from cloakwork.site.plan_parts import (
     MAX_SENSORS,
@@ -59,6 +60,7 @@ class Plan(FrozenPlan):
     tables: Annotated[Mapping[Hex, PlannedTable], Field(min_length=1, max_length=MAX_SENSORS)]
     stay: PlannedStay | None = None
     noise_law: Literal["laplace"] | None = None  # of the noise that the devices add; None for Gaussian noise
+    forecast: Forecast | None = field(default=None, compare=False)  # what a simulation said of the map
 
     def __post_init__(self) -> None:
         if self.schedule.allowed != self.claim.readings_per_window or not self.schedule.covers(self.claim.window):
@@ -231,7 +233,8 @@ def load_any_plan(path: str | Path) -> Plan | BitPlan:
             "wrote it.",
         )
     body = {key: value for key, value in content.items() if key not in {"v", "digest"}}
-    if digest_of({"v": VERSION, **body}) != content["digest"]:
+    promised = {key: value for key, value in content.items() if key not in {"digest", "forecast"}}
+    if digest_of(promised) != content["digest"]:
         raise refusal("digest", "changed or damaged since it was written; its digest does not fit.")
     try:
         plan = (_BIT_PLAN if "words" in body else _PLAN).validate_json(canonical_json(body))
@@ -274,7 +277,7 @@ def _first_error(problem: ValidationError) -> tuple[str, str]:
 
 
 def _claim(site: Site) -> SiteClaim:
-    return SiteClaim(**{field.name: getattr(site.spec.privacy, field.name) for field in fields(SiteClaim)})
+    return SiteClaim(**{each.name: getattr(site.spec.privacy, each.name) for each in fields(SiteClaim)})
 
 
 def _planned_stay(site: Site, cloak: Cloak) -> PlannedStay | None:

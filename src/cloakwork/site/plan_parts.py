@@ -16,6 +16,7 @@ from cloakwork.errors import PlanError
 from cloakwork.privacy import NoiseTable, SlowNoise
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.bit_site import BitSite
+from cloakwork.site.forecast import Forecast
 from cloakwork.site.installation import Site, digest_of
 from cloakwork.site.schedule import Schedule
 from cloakwork.site.schema import Name, NotNegative, Number, Positive, Whole
@@ -140,6 +141,7 @@ class FrozenPlan(ABC):
     site: str
     site_digest: str
     schedule: Schedule
+    forecast: Forecast | None = None
 
     @property
     @abstractmethod
@@ -181,7 +183,8 @@ class FrozenPlan(ABC):
     def write(self, path: str | Path) -> None:
         """Write the plan to a file, as a whole or not at all."""
         target = Path(path).resolve()
-        text = json.dumps(self._values | {"digest": self.digest}, indent=1, allow_nan=False) + "\n"
+        forecast = {} if self.forecast is None else {"forecast": asdict(self.forecast)}
+        text = json.dumps(self._values | {"digest": self.digest} | forecast, indent=1, allow_nan=False) + "\n"
         if target.exists() and not target.is_file():  # a pipe or a device
             target.write_text(text, encoding="utf-8")
             return
@@ -190,6 +193,7 @@ class FrozenPlan(ABC):
     @property
     def _values(self) -> dict[str, Any]:
         values = {"v": VERSION, **asdict(self)}  # type: ignore[call-overload]  # each final plan is a dataclass
+        values.pop("forecast", None)  # devices do not rest on it: it has no part in the digest
         return {key: value for key, value in values.items() if value is not None}
 
     def _check_name(self, site: Site | BitSite, file: str | Path) -> None:

@@ -1,7 +1,7 @@
 """The quality with which simulated people are followed at a site: right room, right count, distance."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,6 +82,12 @@ class Followed:
     settled: Quality
     guess: Guess
 
+    @property
+    def useless(self) -> bool:
+        """Whether the map is no better than always giving the same answer, even one window later."""
+        room = self.settled.room
+        return not room.value - 2 * room.error > self.guess.room
+
 
 def habits_of(site: Site, *, walking: bool) -> Habits | None:
     """The habits of simulated people, or of sources that stay where they are; None where nothing walks."""
@@ -105,8 +111,11 @@ def follow_simulated(
     frames: int,
     seed: int = 0,
     offsets: Nuisance | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Followed:
     """Simulate people and noisy readings, follow them, and compare; `offsets` are those that hide long stays.
+
+    `progress` is called with (frames done, frames in total).
 
     The people and the standardised noise depend on the seed alone, so that two settings differ by less than their
     errors suggest.
@@ -155,6 +164,8 @@ def follow_simulated(
         for row, time in zip(readings, times.tolist(), strict=True):
             live.append(tracker.step(row, time))
             settled += tracker.settled
+            if progress is not None:
+                progress(len(live), frames)
     zones, table = ZoneNumbers.of(site), physics.space.distance_table
     judged = slice(min(lag, frames - lag - 1), frames - lag)  # the same moments, without those at which it begins
     return Followed(

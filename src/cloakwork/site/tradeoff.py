@@ -22,6 +22,7 @@ from cloakwork.accuracy import Habits
 from cloakwork.errors import CalibrationError, ClusterError, InputError
 from cloakwork.parallel import Cluster, versions
 from cloakwork.physics import Nuisance
+from cloakwork.privacy import Cloak
 from cloakwork.site.installation import Site
 from cloakwork.site.schema import SensorSpec
 from cloakwork.site.tracking_quality import (
@@ -114,8 +115,7 @@ class TradeoffRow:
     @property
     def useless(self) -> bool:
         """Whether the map is no better than always giving the same answer, even one window later."""
-        room = self.sitting.settled.room
-        return not room.value - 2 * room.error > self.sitting.guess.room
+        return self.sitting.useless
 
     @property
     def strength(self) -> float:
@@ -222,7 +222,7 @@ def tradeoff(
     trials = _trials(planned)
     kinds = (False, True) if habits_of(site, walking=True) else (False,)
     jobs = [
-        _Job(plan.site, plan.sigmas, plan.offsets, walking, frames, seed) for plan, *_ in trials for walking in kinds
+        Job(plan.site, plan.sigmas, plan.offsets, walking, frames, seed) for plan, *_ in trials for walking in kinds
     ]
     results = _run(jobs, workers, scheduler, kept, progress)
     rows: list[TradeoffRow] = []
@@ -369,7 +369,7 @@ def _alike(one: _Planned, other: _Planned) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
+class Job:
     """One simulation, as it is sent to another process."""
 
     site: Site
@@ -379,10 +379,27 @@ class _Job:
     frames: int
     seed: int
 
-    def run(self) -> Followed:
+    @classmethod
+    def of(cls, site: Site, cloak: Cloak, *, frames: int) -> "Job":
+        """A simulation of people who sit most of the time."""
+        return cls(site, cloak.sigmas, cloak.offsets, walking=False, frames=frames, seed=0)
+
+    @property
+    def zone(self) -> str:
+        """What its figures count: a room, a zone, a node."""
+        return ZoneNumbers.of(self.site).kind
+
+    def run(self, progress: Progress | None = None) -> Followed:
+        """Simulate; `progress` is called with (frames done, frames in total)."""
         habits = habits_of(self.site, walking=self.walking) or Habits()
         return follow_simulated(
-            self.site, self.sigmas, habits, frames=self.frames, seed=self.seed, offsets=self.offsets
+            self.site,
+            self.sigmas,
+            habits,
+            frames=self.frames,
+            seed=self.seed,
+            offsets=self.offsets,
+            progress=progress,
         )
 
     @property
@@ -395,7 +412,7 @@ class _Job:
 
 
 def _run(
-    jobs: Sequence[_Job], workers: int, scheduler: str | None, file: Path | None, progress: Progress | None
+    jobs: Sequence[Job], workers: int, scheduler: str | None, file: Path | None, progress: Progress | None
 ) -> list[Followed]:
     """Run the simulations that are not kept in the file, several at a time if there are several workers."""
     kept = None if file is None else KeptResults(file, "simulation", "followed", _followed, NO_SIMULATIONS)
@@ -405,13 +422,13 @@ def _run(
     show = progress or (lambda *_: None)
     with ExitStack() as stack:
         left = [jobs[number] for number in todo]
-        found: Iterator[tuple[int, Followed]] = enumerate(map(_Job.run, left))
+        found: Iterator[tuple[int, Followed]] = enumerate(map(Job.run, left))
         if scheduler is not None and left:
             found = _on_cluster(stack.enter_context(Cluster(scheduler)), left)
         elif workers > 1:
             pool = stack.enter_context(ProcessPoolExecutor(workers, mp_context=get_context("spawn")))
             stack.callback(pool.shutdown, cancel_futures=True)
-            found = enumerate(pool.map(_Job.run, left))
+            found = enumerate(pool.map(Job.run, left))
         show(len(results), len(jobs))
         for place, result in found:
             results[todo[place]] = result
@@ -421,8 +438,8 @@ def _run(
     return [results[number] for number in range(len(jobs))]
 
 
-def _on_cluster(cluster: Cluster, jobs: Sequence[_Job]) -> Iterator[tuple[int, Followed]]:
-    for outcome in cluster.run(_Job.run, ((str(number), job) for number, job in enumerate(jobs))):
+def _on_cluster(cluster: Cluster, jobs: Sequence[Job]) -> Iterator[tuple[int, Followed]]:
+    for outcome in cluster.run(Job.run, ((str(number), job) for number, job in enumerate(jobs))):
         if outcome.failure:
             raise ClusterError(f"a simulation failed: {outcome.failure}", failure=outcome.failure)
         yield int(outcome.name), outcome.result
