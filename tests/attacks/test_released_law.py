@@ -3,7 +3,7 @@
 import numpy as np
 
 import cloakwork as cw
-from cloakwork.privacy import NoiseLaw, law_table, noise_table
+from cloakwork.privacy import NoiseLaw, noise_table
 from tests.attacks.conftest import Attack
 from tests.attacks.released_law import allowed_delta, exact_delta
 
@@ -60,7 +60,7 @@ def test_laplace_noise_of_a_device_meets_a_delta_of_zero(attack: Attack) -> None
             hardware=cw.Hardware(resolution=hardware, step=0.02),
         )
         shift = int(np.ceil((cloak.sensitivity * (1 - 1e-9) + (hardware or 0.0)) / cloak.step))
-        table = law_table(NoiseLaw.LAPLACE, float(cloak.ratios[0]))
+        table = NoiseLaw.LAPLACE.distribution.table(float(cloak.ratios[0]))
         error = (1 + np.exp(1.0)) * table.error
         assert error < 1e-33
         attack.compare(float(exact_delta(table, shift, 1.0)), delta + error)

@@ -10,12 +10,12 @@ from scipy.stats import laplace as exact
 from benchmarks.mechanisms import laplace
 from cloakwork.auditing import audit
 from cloakwork.auditing.betting import _LARGEST_STAKE, _PARTS, Book, _best_stakes, _payments
-from cloakwork.auditing.events import Cells, Claim, Event, ranges
+from cloakwork.auditing.events import AuditedClaim, Cells, Event, ranges
 from cloakwork.auditing.features import ReportLattice, differences, entry, low_bits, summaries
 from cloakwork.auditing.portfolio import Bet
 from cloakwork.auditing.reports import Feature, Reader, ReportPair, Reports
 
-CLAIM = Claim(1.0, 0.0)
+CLAIM = AuditedClaim(1.0, 0.0)
 
 
 def pair(x: Any, y: Any) -> ReportPair:
@@ -73,7 +73,7 @@ def test_the_wealth_of_a_bet_is_what_the_pairs_pay() -> None:
 
 
 def test_a_bound_on_delta_is_one_test_and_not_the_better_of_two() -> None:
-    book = Book([Bet("half-lines", 1.0, (above(0.5), None))], Claim(1.0, 0.1), 0.95)
+    book = Book([Bet("half-lines", 1.0, (above(0.5), None))], AuditedClaim(1.0, 0.1), 0.95)
     most, deltas = vars(book)["_most"], vars(book)["_deltas"]
     most[:] = math.log(100)
     assert (book.violation, book.delta_lower > 0.9) == (True, True)
@@ -106,7 +106,7 @@ def test_ranges_hold_what_was_counted_when_infinities_leak(leak: float) -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=2000), rng.normal(size=2000)
     x[:400] = leak
-    event, _ = ranges(entry(0, 1), pair(x, y), Claim(0.5, 0.0))
+    event, _ = ranges(entry(0, 1), pair(x, y), AuditedClaim(0.5, 0.0))
     assert event is not None
     assert event.holds(reports(x[:400])).all()
     assert event.holds(reports(x)).mean() == pytest.approx(event.p, abs=0.05)

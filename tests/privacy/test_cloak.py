@@ -33,12 +33,10 @@ from cloakwork.privacy import (
     Assumptions,
     Cloak,
     Hardware,
-    NoiseLaw,
     NoiseTable,
     Profile,
     Scope,
     largest_mu,
-    law_table,
     noise_table,
     sensitivity,
 )
@@ -349,11 +347,11 @@ def test_one_table_serves_sensors_whose_ratios_differ_by_rounding_only(
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50))
     ratios_made: list[float] = []
 
-    def counting(law: NoiseLaw, ratio: float) -> NoiseTable:
+    def counting(ratio: float) -> NoiseTable:
         ratios_made.append(ratio)
-        return law_table(law, ratio)
+        return noise_table(ratio)
 
-    monkeypatch.setattr("cloakwork.privacy.cloak.law_table", counting)
+    monkeypatch.setattr("cloakwork.privacy.distribution.noise_table", counting)
     cloak.release(np.zeros(50), exact=True)
     ratios = cloak.sigmas / cloak.steps
     assert len(np.unique(ratios)) > 1

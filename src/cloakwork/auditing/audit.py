@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import as_number, count, not_negative, rounded_down
 from cloakwork.auditing.betting import LARGEST_EPSILON, Book
 from cloakwork.auditing.curve import NO_CURVE, CurveBand, PrivacyCurve
-from cloakwork.auditing.events import Claim
+from cloakwork.auditing.events import AuditedClaim
 from cloakwork.auditing.independence import IndependenceCheck
 from cloakwork.auditing.portfolio import portfolio
 from cloakwork.auditing.reports import MAX_NUMBERS, RUN, Reader, ReportPair
@@ -250,7 +250,7 @@ def _batch_size(used: int, ceiling: int, width: int) -> int:
     return left if left - size < RUN else size  # fewer would be no run
 
 
-def _checked(epsilon: float, delta: float, reports: int, confidence: float) -> tuple[Claim, int, float]:
+def _checked(epsilon: float, delta: float, reports: int, confidence: float) -> tuple[AuditedClaim, int, float]:
     if not_negative("epsilon", epsilon) > LARGEST_EPSILON:
         raise InputError(f"epsilon={epsilon!r}: no number of reports can test it. Give at most 700.", epsilon=epsilon)
     if not_negative("delta", delta) >= 1:
@@ -259,4 +259,4 @@ def _checked(epsilon: float, delta: float, reports: int, confidence: float) -> t
     if not 0.5 <= sure < 1:
         raise InputError(f"confidence={confidence!r}: give a number from 0.5 to below 1.", confidence=confidence)
     ceiling = count("reports", reports, least=FEWEST_REPORTS)
-    return Claim(float(epsilon), float(delta)), ceiling, sure
+    return AuditedClaim(float(epsilon), float(delta)), ceiling, sure

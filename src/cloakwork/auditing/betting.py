@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.events import Claim, Event
+from cloakwork.auditing.events import AuditedClaim, Event
 from cloakwork.auditing.portfolio import Bet
 from cloakwork.auditing.reports import ReportPair
 
@@ -39,7 +39,7 @@ class Book:
     which reports that are each private given the earlier ones keep together.
     """
 
-    def __init__(self, bets: Sequence[Bet], claim: Claim, confidence: float) -> None:
+    def __init__(self, bets: Sequence[Bet], claim: AuditedClaim, confidence: float) -> None:
         deltas = np.unique([*_DELTAS, claim.delta, *(claim.delta + (1 - claim.delta) * np.array([1e-6, 1e-4, 1e-3]))])
         self._epsilons, self._deltas = _epsilons(claim.epsilon), deltas
         self._claim, self._threshold = claim, -math.log1p(-confidence)

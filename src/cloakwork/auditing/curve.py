@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing.events import COARSE, FINE, Cells, Claim, cut, values_of
+from cloakwork.auditing.events import COARSE, FINE, AuditedClaim, Cells, cut, values_of
 from cloakwork.auditing.features import OUTPUT, entry
 from cloakwork.auditing.reports import ReportPair
 from cloakwork.auditing.score import learn_score
@@ -72,7 +72,7 @@ class CurveBand:
         for counted in self._counts:
             counted.add(batch)
 
-    def curve(self, claim: Claim) -> PrivacyCurve:
+    def curve(self, claim: AuditedClaim) -> PrivacyCurve:
         """Return the curve of the newest order that rests on nearly as many reports as the first.
 
         Notes

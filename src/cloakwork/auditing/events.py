@@ -28,15 +28,15 @@ _REACH = np.linspace(-8.0, 8.0, 641)  # standard deviations
 
 
 @dataclass(frozen=True)
-class Claim:
+class AuditedClaim:
     """The claim P(E) <= e^epsilon Q(E) + delta for every event E, in both directions."""
 
     epsilon: float
     delta: float
 
-    def times(self, reports: int) -> "Claim":
+    def times(self, reports: int) -> "AuditedClaim":
         """Return what the claim says about several reports together (basic composition)."""
-        return Claim(reports * self.epsilon, reports * self.delta)
+        return AuditedClaim(reports * self.epsilon, reports * self.delta)
 
     def merit(self, p: FloatArray, q: FloatArray) -> FloatArray:
         """Return how fast a bet on events with these probabilities grows: its mean over its standard deviation."""
@@ -128,7 +128,7 @@ class Event:
 
 Choice: TypeAlias = tuple[Event | None, Event | None]
 """For each direction an event to bet on, or None."""
-Search: TypeAlias = Callable[[Feature, ReportPair, Claim], Choice]
+Search: TypeAlias = Callable[[Feature, ReportPair, AuditedClaim], Choice]
 NO_CHOICE: Choice = (None, None)
 
 
@@ -149,7 +149,7 @@ def values_of(feature: Feature, past: ReportPair) -> Cells:
     return Cells(feature, np.sort(values[np.argsort(-number, kind="stable")[:_MAX_VALUES]]), exact=True)
 
 
-def half_line(feature: Feature, past: ReportPair, claim: Claim) -> Choice:
+def half_line(feature: Feature, past: ReportPair, claim: AuditedClaim) -> Choice:
     """Choose the best half-line."""
     cells = cut(feature, past, FINE)
     sums = [np.cumsum(cells.counts(reports)) for reports in past]
@@ -162,12 +162,12 @@ def half_line(feature: Feature, past: ReportPair, claim: Claim) -> Choice:
     return _best(cells, claim, both, len(past.x), inside)
 
 
-def ranges(feature: Feature, past: ReportPair, claim: Claim) -> Choice:
+def ranges(feature: Feature, past: ReportPair, claim: AuditedClaim) -> Choice:
     """Choose the best union of ranges between quantiles."""
     return _union(cut(feature, past, COARSE), past, claim)
 
 
-def some_values(feature: Feature, past: ReportPair, claim: Claim) -> Choice:
+def some_values(feature: Feature, past: ReportPair, claim: AuditedClaim) -> Choice:
     """Choose the best single value or set of values."""
     cells = values_of(feature, past)
     both = [cells.counts(reports)[:-1] for reports in past]
@@ -175,7 +175,7 @@ def some_values(feature: Feature, past: ReportPair, claim: Claim) -> Choice:
     return _better(single, _union(cells, past, claim))
 
 
-def normal_half_line(feature: Feature, past: ReportPair, claim: Claim) -> Choice:
+def normal_half_line(feature: Feature, past: ReportPair, claim: AuditedClaim) -> Choice:
     """Choose the half-line that would be best if the feature were normal, however far out.
 
     Both inputs get one width, unless their widths differ by more than chance explains.
@@ -210,7 +210,7 @@ def normal_half_line(feature: Feature, past: ReportPair, claim: Claim) -> Choice
     return best(0), best(1)
 
 
-def best_of(features: Sequence[Feature], searches: Sequence[Search], past: ReportPair, claim: Claim) -> Choice:
+def best_of(features: Sequence[Feature], searches: Sequence[Search], past: ReportPair, claim: AuditedClaim) -> Choice:
     """Choose the best event: all features are tried on some of the past, the best for each direction on all of it."""
     some, best = past.take(slice(SCREEN)), NO_CHOICE
     for search in searches:
@@ -230,7 +230,9 @@ def _better(first: Choice, second: Choice) -> Choice:
     return a, b
 
 
-def _best(cells: Cells, claim: Claim, counts: list[FloatArray], reports: int, inside: Callable[[int], Mask]) -> Choice:
+def _best(
+    cells: Cells, claim: AuditedClaim, counts: list[FloatArray], reports: int, inside: Callable[[int], Mask]
+) -> Choice:
     def best(way: int) -> Event | None:
         if not len(counts[0]):
             return None
@@ -242,7 +244,7 @@ def _best(cells: Cells, claim: Claim, counts: list[FloatArray], reports: int, in
     return best(0), best(1)
 
 
-def _union(cells: Cells, past: ReportPair, claim: Claim) -> Choice:
+def _union(cells: Cells, past: ReportPair, claim: AuditedClaim) -> Choice:
     """Order cells by their ratio on even reports, and on odd ones cut off the best beginning of this order."""
     halves = [[cells.counts(reports.take(slice(first, None, 2))) for reports in past] for first in (0, 1)]
     if cells.exact:

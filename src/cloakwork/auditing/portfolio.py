@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cloakwork.auditing.events import (
+    AuditedClaim,
     Choice,
-    Claim,
     best_of,
     half_line,
     normal_half_line,
@@ -45,7 +45,7 @@ class Bet:
     plain: bool = True
 
 
-def portfolio(past: ReportPair, claim: Claim, *, whole: bool) -> list[Bet]:
+def portfolio(past: ReportPair, claim: AuditedClaim, *, whole: bool) -> list[Bet]:
     """Choose events of every kind from past reports. The kinds and shares depend only on the width of a report."""
     width = past.x.width
     kinds = _of_numbers(past, claim, whole=whole) if width == 1 else _of_rows(past, claim, whole=whole)
@@ -57,7 +57,7 @@ def portfolio(past: ReportPair, claim: Claim, *, whole: bool) -> list[Bet]:
     return bets
 
 
-def _of_numbers(past: ReportPair, claim: Claim, *, whole: bool) -> Iterator[Bet]:
+def _of_numbers(past: ReportPair, claim: AuditedClaim, *, whole: bool) -> Iterator[Bet]:
     output = entry(0, 1)
     yield Bet("half-lines", 3.0, half_line(output, past, claim))
     yield Bet("half-lines of a fitted normal distribution", 3.0, normal_half_line(output, past, claim))
@@ -66,7 +66,7 @@ def _of_numbers(past: ReportPair, claim: Claim, *, whole: bool) -> Iterator[Bet]
     yield Bet("last digits and lattices", 2.0, best_of(digits, [ranges], past, claim))
 
 
-def _of_rows(past: ReportPair, claim: Claim, *, whole: bool) -> Iterator[Bet]:
+def _of_rows(past: ReportPair, claim: AuditedClaim, *, whole: bool) -> Iterator[Bet]:
     width, rest = past.x.width, past.take(slice(1, None, 2))
     score = learn_score(past.take(slice(0, None, 2)))  # fitted on one half, cut on the other
     yield Bet("half-lines of a learned score", 3.0, half_line(score, rest, claim), plain=False)

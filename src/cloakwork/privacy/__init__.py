@@ -3,9 +3,11 @@
 from cloakwork.privacy.assumptions import Assumptions
 from cloakwork.privacy.budget import Budget
 from cloakwork.privacy.bulk_keystream import Keystream, first_offset, keyed_noise, keyed_words
-from cloakwork.privacy.calibration import Allowance, allowed_mu, reading_mu, sensitivity
+from cloakwork.privacy.calibration import Allowance, reading_mu, sensitivity
+from cloakwork.privacy.claim import Claim, Scope, allowed_mu
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
+from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Profile, check_claim, largest_mu
 from cloakwork.privacy.guarantee import (
@@ -23,7 +25,6 @@ from cloakwork.privacy.laplace import LaplaceProfile
 from cloakwork.privacy.laplace_table import laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.long_stay import Information, OffsetWalk, SlowNoise, Stay
-from cloakwork.privacy.noise_law import NoiseLaw, law_table
 from cloakwork.privacy.noise_table import (
     CUT_BITS,
     SERVER_TABLES,
@@ -33,7 +34,6 @@ from cloakwork.privacy.noise_table import (
     noise_table,
     table_ratio,
 )
-from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.private_choice import Chooser, choose
 from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
 from cloakwork.privacy.variance import mean_variance, place_variances
@@ -46,6 +46,7 @@ __all__ = [
     "Assumptions",
     "Budget",
     "Chooser",
+    "Claim",
     "Cloak",
     "Design",
     "DesignReport",
@@ -82,7 +83,6 @@ __all__ = [
     "keyed_words",
     "laplace_table",
     "largest_mu",
-    "law_table",
     "mean_variance",
     "noise_from_words",
     "noise_of_frames",

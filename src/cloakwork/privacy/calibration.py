@@ -10,11 +10,10 @@ from scipy import optimize
 from cloakwork._checks import FloatArray, member_of, positive
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Tolerance
+from cloakwork.privacy.claim import Scope
 from cloakwork.privacy.design import BLIND, Search, few_ratios
-from cloakwork.privacy.gaussian import check_claim, largest_mu
 from cloakwork.privacy.noise_floor import Charge, NoiseFloor, per_sensor
 from cloakwork.privacy.noise_table import DEVICE_TABLES
-from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.tiled_design import searched
 from cloakwork.privacy.variance import mean_variance
 from cloakwork.sensor import PARTS
@@ -70,35 +69,6 @@ def reading_mu(
         own = NoiseFloor(np.array([noise_floor]), np.array([resolution]))
         charges.append(own.charged(noise, rounding))
     return min(float((shift + c.rounding[0] * (1 + 2.0**-20)) / c.noise[0]) for c in charges) * (1 + 1e-12)
-
-
-def allowed_mu(
-    epsilon: float,
-    delta: float,
-    *,
-    draws: int,
-    error: float = DEVICE_TABLES.error,
-    doubt: float = 0.0,
-) -> float:
-    """The largest mu that meets (epsilon, delta) with `draws` draws from noise tables, rounded down.
-
-    Notes
-    -----
-    Each draw deviates from its law by at most `error`, which takes (1 + e^epsilon) times as much off delta. The
-    `doubt`, a probability that the sensitivity is understated, takes itself off delta.
-    """
-    check_claim(epsilon, delta)
-    log_loss = math.log(error * draws) + np.logaddexp(0.0, epsilon)
-    left = delta - math.exp(min(float(log_loss), 0.0)) - doubt
-    if left <= 0:
-        source = "noise table" if doubt < delta else f"sketch of the network, {doubt:g},"
-        raise CalibrationError(
-            f"epsilon={epsilon:g} with delta={delta:g}: the error of the {source} exceeds delta. "
-            "Use a smaller epsilon or a larger delta.",
-            epsilon=epsilon,
-            delta=delta,
-        )
-    return largest_mu(epsilon, left)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,9 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import (
     FloatArray,
     IntArray,
-    count,
     frames,
     instance_of,
     member_of,
-    positive,
     read_only,
     scalar_or_array,
 )
@@ -24,17 +22,17 @@ from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Family, Nuisance, Physics
 from cloakwork.privacy.assumptions import Assumptions
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
+from cloakwork.privacy.claim import Claim, Scope
 from cloakwork.privacy.design import Design, DesignReport, report, stated_design
-from cloakwork.privacy.gaussian import Profile, check_claim
+from cloakwork.privacy.distribution import NoiseLaw
+from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.guarantee import Explanation, Guarantee
 from cloakwork.privacy.hardware import Hardware
 from cloakwork.privacy.laplace import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.long_stay import OffsetWalk, Stay, fresh_stay_mu, stated_slow_noise, stay_mus
 from cloakwork.privacy.noise_floor import per_sensor, stated_noise_floor, usual_steps, warn_if_rounded
-from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw, WindowClaim, law_table, refuse_too_fine
-from cloakwork.privacy.noise_table import table_ratio
-from cloakwork.privacy.observer import Scope
+from cloakwork.privacy.noise_table import DEVICE_TABLES, table_ratio
 from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
 
 
@@ -110,12 +108,10 @@ class Cloak(Immutable):
         sigma: ArrayLike | None = None,
     ) -> None:
         self.noise = member_of("noise", noise, NoiseLaw, error=CalibrationError)
-        check_claim(epsilon, delta, pure=self.noise is NoiseLaw.LAPLACE)
-        self.physics = physics
-        self.epsilon, self.delta = float(epsilon), float(delta)
-        self.alpha = positive("alpha", alpha, error=CalibrationError)
-        self.scope = member_of("scope", scope, Scope, error=CalibrationError)
-        self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
+        self.physics, self.distribution = physics, self.noise.distribution
+        self.claim = claim = Claim(epsilon, delta, alpha, readings_per_window, scope)  # type: ignore[arg-type]
+        self.epsilon, self.delta, self.alpha = float(epsilon), float(delta), float(alpha)
+        self.scope, self.readings_per_window = claim.scope, claim.readings
         assumed, sensors = assumptions or Assumptions(), hardware or Hardware()
         instance_of(
             "assumptions", assumed, Assumptions, "an object such as Assumptions(tolerance=Tolerance(gain=0.05))"
@@ -128,22 +124,22 @@ class Cloak(Immutable):
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
         self.design = stated_design(design, sigma)
-        window = (self.epsilon, self.delta, self.readings_per_window, self.scope, physics.sensors)
-        claimed = WindowClaim(*window, self.family.doubt)
         self._resolution = (
             None
             if sensors.resolution is None
             else read_only(per_sensor("resolution", sensors.resolution, physics.sensors))
         )
         self._own = stated_noise_floor(sensors.noise_floor, self._resolution, physics.sensors)
-        claimed.refuse_unknown(self.noise, noise_floor=self._own is not None, stay=stay is not None)
-        self._mu = claimed.frame_mu(self.noise)
+        beside = {"noise_floor": self._own is not None, "a stay": stay is not None}
+        doubt = self.family.doubt
+        self.distribution.refuse_unknown(claim, beside | {"a network too large for its matrix": doubt > 0})
+        mu = self.distribution.frame_mu(claim, physics.sensors, doubt)
         chosen = self._chosen_step(sensors.step)
         if stay is not None:
             instance_of("stay", stay, Stay, "the claim for sources that stay as a Stay")
         finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
-        claim = (self.family, self.alpha, self.scope, self._mu, self.readings_per_window, self.sensitivity)
-        self.allowance = Allowance(*claim, self._resolution, chosen, self._own, finer, assumed.drift)
+        window = (self.family, self.alpha, self.scope, mu, self.readings_per_window, self.sensitivity)
+        self.allowance = Allowance(*window, self._resolution, chosen, self._own, finer, assumed.drift)
         levels = self._levels(sigma)
         self.sigmas, self.roundings, self._bound = read_only(levels.sigma), read_only(levels.rounding), levels.bound
         self.steps = self.roundings if chosen is None else chosen
@@ -151,7 +147,7 @@ class Cloak(Immutable):
         self.allowance.refuse_too_little(self.sigmas, self.epsilon, self.delta)
         ratios, which = np.unique(self.sigmas / self.steps, return_inverse=True)
         self.ratios = read_only(np.array([table_ratio(ratio) for ratio in ratios])[which])
-        refuse_too_fine(self.steps, self.ratios)
+        self._refuse_too_fine()
         self.stay = stay
         self.slow = None if stay is None else stated_slow_noise(self.allowance, self.sigmas, self.steps, stay)
         self._ledger = Ledger(
@@ -196,7 +192,7 @@ class Cloak(Immutable):
     @property
     def claimed_sigmas(self) -> FloatArray:
         """Noise that an observer faces for certain, shape (m,); for Laplace noise, the Gaussian equivalent."""
-        return self._informative(self.sigmas)
+        return self.sigmas / self.distribution.efficiency
 
     @property
     def offsets(self) -> Nuisance | None:
@@ -224,9 +220,7 @@ class Cloak(Immutable):
 
     def compose(self, readings: int) -> Profile | LaplaceProfile:
         """All (epsilon, delta) that so many frames meet together."""
-        if self.noise is NoiseLaw.LAPLACE:
-            return LaplaceProfile(ROOT_2 * self.frame_mu * (1 + 1e-15), readings)
-        return Profile(self.frame_mu, self.family.doubt).compose(readings)
+        return self.distribution.profile(self.frame_mu, self.family.doubt, readings)
 
     @property
     def resolution_cost(self) -> float:
@@ -254,8 +248,8 @@ class Cloak(Immutable):
     @cached_property
     def design_report(self) -> DesignReport:
         """How well one window of readings locates a lone source, against equal noise."""
-        root = math.sqrt(self.readings_per_window)
-        sigma, equal = (self._informative(noise) / root for noise in (self.sigmas, self.allowance.equal().sigma))
+        root = math.sqrt(self.readings_per_window) * self.distribution.efficiency
+        sigma, equal = (noise / root for noise in (self.sigmas, self.allowance.equal().sigma))
         bound = self._bound if self.noise is NoiseLaw.GAUSSIAN else None
         return report(self.physics, sigma=sigma, equal=equal, bound=bound, drift=self.allowance.drift)
 
@@ -314,8 +308,15 @@ class Cloak(Immutable):
             f"readings_per_window={self.readings_per_window})"
         )
 
-    def _informative(self, sigma: FloatArray) -> FloatArray:
-        return sigma / (ROOT_2 if self.noise is NoiseLaw.LAPLACE else 1.0)
+    def _refuse_too_fine(self) -> None:
+        """Refuse steps in which the noise of a sensor is too large for its table."""
+        largest = int(np.argmax(self.ratios))
+        if self.ratios[largest] > DEVICE_TABLES.ratio:
+            raise CalibrationError(
+                f"step={self.steps[largest]:g}: the noise of sensor {largest} is {self.ratios[largest]:,.0f} steps, "
+                f"and tables go up to {DEVICE_TABLES.ratio:,.0f}. Give a coarser step, or a coarser resolution.",
+                step=float(self.steps[largest]),
+            )
 
     def _chosen_step(self, step: ArrayLike | None) -> FloatArray | None:
         """The step of each sensor, or None if it follows the noise."""
@@ -330,7 +331,7 @@ class Cloak(Immutable):
 
     def _noised(self, steps: FloatArray, words: WordSource) -> FloatArray:
         ratios, kinds = np.unique(self.ratios, return_inverse=True)
-        tables = [law_table(self.noise, float(ratio)) for ratio in ratios]
+        tables = [self.distribution.table(float(ratio)) for ratio in ratios]
         whole = steps.reshape(-1, self.physics.sensors)
         drawn = noise_of_frames(tables, len(whole), words, kinds=kinds)
         return np.asarray((whole + drawn) * self.steps).reshape(steps.shape)

@@ -11,11 +11,11 @@ from scipy import special
 from cloakwork._checks import FloatArray, more_noise, percent, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import bayes_risk, typical_std
 from cloakwork.physics import Metric, Nuisance, Physics
+from cloakwork.privacy.claim import Scope
 from cloakwork.privacy.design import Design
+from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.long_stay import lingering
-from cloakwork.privacy.noise_law import ROOT_2, NoiseLaw
-from cloakwork.privacy.observer import Scope
 
 if TYPE_CHECKING:
     from cloakwork.privacy.cloak import Cloak
@@ -438,8 +438,7 @@ def _cost(cloak: "Cloak") -> Iterator[Figure]:
 def rule_of_thumb(cloak: "Cloak") -> float:
     """Return how well one window locates a lone unit source at best: the least standard deviation along an axis."""
     mu = cloak.frame_mu / (1 + cloak.resolution_cost) * math.sqrt(cloak.readings_per_window)
-    # a reading with Laplace noise tells twice as much as its variance suggests
-    return cloak.alpha / (mu * (ROOT_2 if cloak.noise is NoiseLaw.LAPLACE else 1.0))
+    return cloak.alpha / (mu * cloak.distribution.efficiency)
 
 
 def _share(name: str, label: str, value: float, sentence: str) -> Figure:

@@ -15,10 +15,10 @@ from scipy import optimize
 from cloakwork._checks import FloatArray, IntArray, count, positive, read_only
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Nuisance
-from cloakwork.privacy.calibration import Allowance, allowed_mu
+from cloakwork.privacy.calibration import Allowance
+from cloakwork.privacy.claim import Scope, allowed_mu
 from cloakwork.privacy.gaussian import check_claim
 from cloakwork.privacy.noise_table import DEVICE_TABLES, SERVER_TABLES, NoiseTable, noise_table, table_ratio
-from cloakwork.privacy.observer import Scope
 from cloakwork.privacy.sampler import WordSource, noise_of_frames
 from cloakwork.sensor import CARRY_BITS, LARGEST_RENEWAL, PARTS, renewed, whole_steps
 

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from cloakwork._files import unique_object
 from cloakwork.errors import CalibrationError, PlanError, SiteError
-from cloakwork.privacy import Budget, Cloak, NoiseLaw, law_table, table_ratio
+from cloakwork.privacy import Budget, Cloak, NoiseLaw, table_ratio
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.bit_plan import BitPlan
 from cloakwork.site.bit_site import BitSite
@@ -105,7 +105,7 @@ class Plan(FrozenPlan):
     def noise(self, sensor_id: str) -> SensorNoise:
         """Return what the device of a sensor does to its readings; refused if this version makes another table."""
         planned = self.sensor(sensor_id)
-        table, slow, made = law_table(self.law, planned.ratio), None, True
+        table, slow, made = self.law.distribution.table(planned.ratio), None, True
         if self.stay is not None:
             row = self.sensors.index(planned)
             slow = replace(self.stay.slow, ratios=np.array(self.stay.ratios[row : row + 1]))
@@ -159,7 +159,7 @@ class Plan(FrozenPlan):
         if cloak.ratios.tolist() != [sensor.ratio for sensor in self.sensors]:
             raise refusal("ratio", f"{file} has other ratios of noise to step than this version makes.")
         for ratio, table in {sensor.ratio: sensor.table for sensor in self.sensors}.items():
-            if law_table(self.law, ratio).digest != table:
+            if self.law.distribution.table(ratio).digest != table:
                 raise refusal("table", f"{file} has other noise tables than this version makes.")
         return cloak
 
@@ -180,7 +180,7 @@ def freeze(site: Site, cloak: Cloak) -> Plan:
     if slow is not None:
         slow = replace(slow, ratios=np.array([table_ratio(ratio * (1 + 2 * PADDING)) for ratio in slow.ratios]))
     frozen = site.cloak_with(cloak.sigmas * (1 + PADDING), cloak.steps, slow)
-    tables = {ratio: law_table(cloak.noise, ratio) for ratio in frozen.ratios.tolist()}
+    tables = {ratio: cloak.distribution.table(ratio) for ratio in frozen.ratios.tolist()}
     own = (
         site.noise_floors
         if frozen.rests_on_noise_floor and site.noise_floors is not None

@@ -7,7 +7,7 @@ from scipy import stats
 
 import cloakwork as cw
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy import NoiseLaw, law_table
+from cloakwork.privacy import NoiseLaw
 from tests.options import grouped
 
 LINE = cw.HeatLine(n=20, m=5, T=0.01)
@@ -77,7 +77,7 @@ def test_released_readings_have_laplace_noise_and_gaussian_is_noticed() -> None:
 
 def test_every_table_of_a_device_fits_and_has_the_error_that_is_taken_off_delta() -> None:
     for ratio in (0.5, 22.0, 23.0, 11_000.0, 6e6, 2.0**24):
-        table = law_table(NoiseLaw.LAPLACE, ratio)
+        table = NoiseLaw.LAPLACE.distribution.table(ratio)
         assert len(table.cuts) <= 56 * 1024
         assert table.error < 1e-33
 
