@@ -2,9 +2,10 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,8 +39,10 @@ class Slope:
 class Physics(ABC):
     """A linear map from n places to m sensors, y = M f.
 
-    A model defines `space`, `matrix`, `error` and `with_spread`; the rest follows. The last axis of an array of
-    sources runs over places, that of readings over sensors; axes before it are frames.
+    A model defines `space` and `matrix`. Everything else has a default that is safe: what a model does not know, it
+    refuses. Add `from_site` to name it in a site file, `sensor_positions` to see its sensors on maps, and `with_spread`
+    for a tolerance of diffusion. The last axis of an array of sources runs over places, that of readings over sensors;
+    axes before it are frames.
 
     >>> from cloakwork.physics import HeatLine, sources
     >>> line = HeatLine(n=100, m=50, T=0.05)
@@ -58,18 +61,40 @@ class Physics(ABC):
         """M, shape (m, n), read-only: one row per sensor, one column per place."""
 
     @property
-    @abstractmethod
     def error(self) -> float:
-        """Bound on the spectral norm of (computed M - exact M)."""
+        """Bound on the spectral norm of (computed M - exact M); by default, of eight roundings of each entry."""
+        return float(8 * np.finfo(float).eps * np.linalg.norm(self.matrix))
 
     @property
     def move_error(self) -> float:
         """Bound on the l2 norm of the error of M_i - M_j, for any neighbours i and j."""
         return math.sqrt(2) * self.error
 
-    @abstractmethod
+    @classmethod
+    def from_site(
+        cls, options: Mapping[str, Any], *, sensors_at: Sequence[Any], gain: float, folder: Path
+    ) -> "Physics":
+        """Make the model of a site file that names this class as the `kind` of its physics.
+
+        Parameters
+        ----------
+        options
+            The other keys of `[physics]`.
+        sensors_at
+            `at` of each `[[sensor]]`.
+        gain
+            Strength of the strongest source, which is the unit source of the model.
+        folder
+            Where the site file is, with the files that it names.
+        """
+        del sensors_at, gain, folder
+        raise PhysicsError(f"{cls.__name__} has no from_site: define it to use it in a site file.", options=options)
+
     def with_spread(self, factor: float) -> Self:
         """The same model with its diffusion (T, tau, or the square of a length) multiplied by `factor`."""
+        raise PhysicsError(
+            f"{type(self).__name__} has no diffusion to vary: give the tolerance as a gain.", factor=factor
+        )
 
     @property
     def sensor_positions(self) -> FloatArray | None:
@@ -213,6 +238,8 @@ class Physics(ABC):
                 "alone understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH.",
                 pairs=distinct,
             )
+        if self.floor is None and self.space.components().max() > 0:
+            raise PhysicsError("the space has unconnected parts: connect them by neighbour pairs.", space=self.space)
         yield from column_differences(self.matrix, self.space)
 
     def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:

@@ -1,8 +1,6 @@
 """Any matrix as a model."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -63,11 +61,3 @@ class Matrix(Physics):
     @property
     def error(self) -> float:
         return 0.0
-
-    def with_spread(self, factor: float) -> Self:
-        raise PhysicsError("a matrix has no diffusion to vary: give the tolerance as a gain.", factor=factor)
-
-    def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
-        if self.space.components().max() > 0:
-            raise PhysicsError("the space has unconnected parts: connect them by neighbour pairs.", space=self.space)
-        yield from super().pair_columns()

@@ -72,6 +72,13 @@ class Space:
         return cls(places, pairs, np.full(n - 1, length / n), Metric.LINE)
 
     @classmethod
+    def plane(cls, places: ArrayLike) -> "Space":
+        """Places at (x, y), shape (n, 2), with distance in a straight line: all pairs of places are neighbours."""
+        at = np.asarray(places, dtype=np.float64)
+        i, j = np.triu_indices(len(at), 1)
+        return cls(at, np.stack([i, j], axis=1), np.sqrt(((at[i] - at[j]) ** 2).sum(axis=1)), Metric.PLANE)
+
+    @classmethod
     def path(cls, pairs: ArrayLike, lengths: ArrayLike | None = None, *, places: int | None = None) -> "Space":
         """Places without coordinates, defined by their neighbour pairs; `lengths` are 1 by default."""
         array = _whole_pairs(pairs)

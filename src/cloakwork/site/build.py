@@ -1,6 +1,8 @@
 """Builds the model of a site, from a site file and the files that it names, and chooses its estimator."""
 
 import csv
+import importlib.util
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +47,7 @@ from cloakwork.site.schema import (
     LineSpec,
     MatrixSpec,
     MotionSpec,
+    OwnSpec,
     PlaneSpec,
     SiteSpec,
     SourcesSpec,
@@ -54,14 +57,21 @@ MOTION_FIELDS = {"stay": "mean_sit_s", "walk": "mean_walk_s", "present": "mean_p
 USUAL_COUNT = 4  # sources, where the site file does not limit them
 
 
-def build(spec: SiteSpec, folder: Path) -> Physics:
-    """Build the model of a site; files that it names are looked up in `folder`."""
+def build(spec: SiteSpec, folder: Path, *, run_code: bool = False) -> Physics:
+    """Build the model of a site; files that it names are looked up in `folder`, and run only with `run_code`."""
+    if isinstance(spec.physics, OwnSpec) and not run_code:
+        raise SiteError(
+            f'physics.kind = "{spec.physics.kind}" is a program, which commands and services do not run. Read the site '
+            "file in Python with load_site(path, run_code=True).",
+            key="kind",
+        )
     makers: dict[type, Any] = {
         LineSpec: _line,
         PlaneSpec: _plane,
         FloorPlanSpec: _floorplan,
         GraphSpec: _graph,
         MatrixSpec: _matrix,
+        OwnSpec: _own,
     }
     physics: Physics = makers[type(spec.physics)](spec.physics, spec, folder)
     if spec.sensor and len(spec.sensor) != physics.sensors:
@@ -176,6 +186,31 @@ def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
     if spec.sensors is not None and spec.sensors != len(values):
         raise SiteError(f"sensors = {spec.sensors}, but the matrix has {len(values)} rows: give one row a sensor.")
     return Matrix(values * spec.sources.strongest, space, lag=physics.lag)
+
+
+def _own(physics: OwnSpec, spec: SiteSpec, folder: Path) -> Physics:
+    """Run the file of a model and let the class that it names build it."""
+    file, _, name = physics.kind.partition(":")
+    found = importlib.util.spec_from_file_location(f"_own_{Path(file).stem}", folder / file)
+    if found is None or found.loader is None or not (folder / file).is_file():
+        raise SiteError(f'physics.kind = "{physics.kind}": there is no file {file} next to the site file.', key="kind")
+    module = sys.modules[found.name] = importlib.util.module_from_spec(found)  # where dataclasses look it up
+    found.loader.exec_module(module)
+    model = getattr(module, name, None)
+    if not (isinstance(model, type) and issubclass(model, Physics)):
+        raise SiteError(f'physics.kind = "{physics.kind}": {file} has no class {name}(Physics).', key="kind")
+    try:
+        made = model.from_site(
+            physics.options,
+            sensors_at=[sensor.at for sensor in spec.sensor],
+            gain=spec.sources.strongest,
+            folder=folder,
+        )
+    except KeyError as missing:
+        raise SiteError(f"physics.{missing.args[0]}: this key is missing.", key=str(missing.args[0])) from None
+    if made.pulse and spec.sources.kind == "lasting":
+        raise SiteError(f'{name} is a model of a pulse. Use sources.kind = "pulse".', key="kind")
+    return made
 
 
 def _points(spec: SiteSpec, space: Space) -> list[tuple[float, float]]:

@@ -18,7 +18,7 @@ from cloakwork.recovery import MAX_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.advice import Advice
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
-from cloakwork.site.schema import SiteSpec
+from cloakwork.site.schema import OwnSpec, SiteSpec
 from cloakwork.site.zones import Zone, make_zones
 
 OFTEN_MS = 10_000  # a site that reads more often has less time for each frame
@@ -47,6 +47,8 @@ class Site:
     folder: Path
     source: str = "SITE"
     """Name of the site file, for messages."""
+    run_code: bool = False
+    """Whether the file of a model of the site's own may be run."""
 
     @property
     def name(self) -> str:
@@ -56,7 +58,7 @@ class Site:
     @cached_property
     def physics(self) -> Physics:
         """The model of how sources become readings here."""
-        return build(self.spec, self.folder)
+        return build(self.spec, self.folder, run_code=self.run_code)
 
     @cached_property
     def sensor_ids(self) -> tuple[str, ...]:
@@ -128,8 +130,8 @@ class Site:
 
     @property
     def length_unit(self) -> str:
-        """Unit of distances: metres on a floor, otherwise unknown and empty."""
-        return "m" if self.spec.physics.kind == "floorplan" else ""
+        """Unit of distances; empty if the model does not know it."""
+        return self.physics.length_unit
 
     @cached_property
     def zones(self) -> tuple[Zone, ...]:
@@ -194,7 +196,14 @@ class Site:
     @property
     def files(self) -> dict[str, Path]:
         """The files that the site file names, by the key of the physics table that names them."""
-        names = {key: getattr(self.spec.physics, key, None) for key in ("edges", "file", "pairs")}
+        physics = self.spec.physics
+        if isinstance(physics, OwnSpec):
+            texts = {
+                key: self.folder / text for key, text in (physics.model_extra or {}).items() if isinstance(text, str)
+            }
+            files = {key: path for key, path in texts.items() if path.is_file()}
+            return {**files, "kind": self.folder / physics.kind.partition(":")[0]}
+        names = {key: getattr(physics, key, None) for key in ("edges", "file", "pairs")}
         return {key: self.folder / name for key, name in names.items() if isinstance(name, str)}
 
     @property
@@ -210,7 +219,9 @@ class Site:
                 hashes[key] = hashlib.sha256(path.read_bytes()).hexdigest()
             except OSError as problem:
                 raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
-        content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude=NO_PART_IN_THE_CLAIM)
+        own = isinstance(self.spec.physics, OwnSpec)  # whose lag may mean anything
+        without = dict.fromkeys(_ALONE, True) if own else NO_PART_IN_THE_CLAIM
+        content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude=without)
         return digest_of({"files": hashes, "site": content})
 
     @property
@@ -227,15 +238,15 @@ class Site:
     def timing(self) -> Timing:
         """The largest time between sensors of a frame, and the speed of sources.
 
-        People on a floor plan walk; a pulse stays where it was emitted. The unit of a matrix is not known, so its
-        lasting sources may move at any speed.
+        People walk where distances are in metres; a pulse stays where it was emitted. Where the unit of distances is
+        not known, as for a matrix, lasting sources may move at any speed.
         """
         spread, speed = self.schedule.spread, self.spec.privacy.speed
         if speed is not None:
             return Timing(spread, speed)
         if self.spec.sources.kind == "pulse":
             return Timing(spread)
-        return Timing(spread, "any" if self.spec.physics.kind == "matrix" else WALKING_SPEED)
+        return Timing(spread, WALKING_SPEED if self.length_unit == "m" else "any")
 
     @property
     def left_open(self) -> tuple[Advice, ...]:

@@ -1,9 +1,19 @@
 """The keys of a site file, their types and what they allow."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from cloakwork.site.schedule import SHORTEST_MS, USUAL_CLOCK_MS
 
@@ -131,6 +141,37 @@ class MatrixSpec(_Table):
     length: Positive = 1.0
     lag: SecondsOrZero = 0.0
     tolerance: ToleranceSpec = ToleranceSpec()
+
+
+class OwnSpec(_Table):
+    """A model in a Python file next to the site file; its `from_site` takes all other keys."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: Annotated[str, Field(pattern=r"^[^/\\:]+\.py:[A-Za-z_]\w*$")]
+    tolerance: ToleranceSpec = ToleranceSpec()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All other keys."""
+        return self.model_extra or {}
+
+
+def _model(physics: Any) -> Any:
+    """Which of the tables below describes the model."""
+    kind = physics.get("kind") if isinstance(physics, dict) else getattr(physics, "kind", None)
+    return "own" if isinstance(kind, str) and ".py:" in kind else kind
+
+
+PhysicsSpec: TypeAlias = Annotated[
+    Annotated[LineSpec, Tag("line")]
+    | Annotated[PlaneSpec, Tag("plane")]
+    | Annotated[FloorPlanSpec, Tag("floorplan")]
+    | Annotated[GraphSpec, Tag("graph")]
+    | Annotated[MatrixSpec, Tag("matrix")]
+    | Annotated[OwnSpec, Tag("own")],
+    Discriminator(_model),
+]
 
 
 class SensorSpec(_Table):
@@ -306,7 +347,7 @@ class SiteSpec(_Table):
     sensors: Whole | None = None
     baseline: Number = 0.0
     unit: Unit | None = None
-    physics: LineSpec | PlaneSpec | FloorPlanSpec | GraphSpec | MatrixSpec = Field(discriminator="kind")
+    physics: PhysicsSpec
     sensor: list[SensorSpec] = []
     sources: SourcesSpec
     privacy: PrivacySpec

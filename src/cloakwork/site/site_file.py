@@ -27,23 +27,26 @@ LARGEST_FILE = 10_000_000
 _OF_READINGS = ("physics", "sources", "privacy")
 _KINDS = {"line", "plane", "floorplan", "graph", "matrix"}
 _TYPES = {"float", "int", "constrained-int", "str", "number", "list"}
-_UNIONS = _KINDS | _TYPES  # parts of a pydantic location that are no keys
+_UNIONS = _KINDS | _TYPES | {"own"}  # parts of a pydantic location that are no keys
 _WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # an error inside is reported for all of it
 _VALUE = re.compile(r"^([^=]*=\s*)([^#\n]*?)(\s*)(#.*)?$")
 
 
-def load_site(path: str | Path) -> Site:
+def load_site(path: str | Path, *, run_code: bool = False) -> Site:
     """Read and check the file of a site of readings; an error names the line, the key and what is allowed.
+
+    A site may have a model of its own in a Python file, such as `kind = "sound.py:Sound"`. This file is run only with
+    `run_code`, which commands and services never set.
 
     >>> from importlib.resources import files
     >>> site = load_site(str(files("cloakwork.site") / "example.toml"))
     >>> site.name, len(site.sensor_ids)
     ('flat', 80)
     """
-    return _with_readings(load_any_site(path))
+    return _with_readings(load_any_site(path, run_code=run_code))
 
 
-def load_any_site(path: str | Path) -> Site | BitSite:
+def load_any_site(path: str | Path, *, run_code: bool = False) -> Site | BitSite:
     """Read and check a site file, of readings or of bits."""
     file = Path(path)
     try:
@@ -58,7 +61,7 @@ def load_any_site(path: str | Path) -> Site | BitSite:
         ) from None
     except UnicodeDecodeError:
         raise SiteError(f"{file}: not a text file in UTF-8.", path=str(file)) from None
-    return parse_any_site(text, name=str(file), folder=file.parent)
+    return parse_any_site(text, name=str(file), folder=file.parent, run_code=run_code)
 
 
 def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> Site:
@@ -66,7 +69,9 @@ def parse_site(text: str, *, name: str = "site", folder: Path | None = None) -> 
     return _with_readings(parse_any_site(text, name=name, folder=folder))
 
 
-def parse_any_site(text: str, *, name: str = "site", folder: Path | None = None) -> Site | BitSite:
+def parse_any_site(
+    text: str, *, name: str = "site", folder: Path | None = None, run_code: bool = False
+) -> Site | BitSite:
     """Read a site file from a text; one with a table `[bits]` is of a site of binary sensors."""
     try:
         content = tomllib.loads(text)
@@ -82,7 +87,7 @@ def parse_any_site(text: str, *, name: str = "site", folder: Path | None = None)
             lines={"bits": line},
         )
     if "bits" not in content:
-        return _site(content, text, name, folder or Path())
+        return _site(Site(_validated(SiteSpec, content, text, name), folder or Path(), name, run_code), text)
     site = BitSite(_validated(BitSiteSpec, content, text, name), name)
     try:
         _ = site.flip, site.schedule
@@ -112,8 +117,7 @@ def _validated(model: type[Spec], content: dict[str, Any], text: str, name: str)
         raise SiteError(message, path=name, lines=lines) from None
 
 
-def _site(content: dict[str, Any], text: str, name: str, folder: Path) -> Site:
-    site = Site(_validated(SiteSpec, content, text, name), folder, name)
+def _site(site: Site, text: str) -> Site:
     try:
         _ = site.zones if site.spec.zone else site.physics
         _ = site.motion, site.drift, site.stay
@@ -125,7 +129,9 @@ def _site(content: dict[str, Any], text: str, name: str, folder: Path) -> Site:
         message += swapped(site.spec)
         path = _model_key(problem, site.spec)
         line = locate(text, path)
-        raise SiteError(f"{name}, line {line}: {message}", path=name, lines={_dotted(path): line}) from None
+        raise SiteError(
+            f"{site.source}, line {line}: {message}", path=site.source, lines={_dotted(path): line}
+        ) from None
     return site
 
 
@@ -161,7 +167,8 @@ def _message(error: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
         hint = f"; did you mean {near[0]}?" if near else "."
         return f"{dotted} = {value!r}: there is no such key here (allowed: {', '.join(allowed)}){hint}"
     if error["type"].startswith("union_tag"):
-        return f"{dotted} = {value.get('kind')!r}: give kind = one of {', '.join(sorted(_KINDS))}."
+        kind = value.get("kind") if isinstance(value, dict) else None
+        return f"{dotted} = {kind!r}: give kind = one of {', '.join(sorted(_KINDS))}."
     advice = error["msg"].removeprefix("Value error, ")
     if error["type"] in _GENERIC:
         generic = _GENERIC[error["type"]]

@@ -294,7 +294,7 @@ def _with(site: Site, setting: Setting) -> Site:
                 sensors=setting.sensors,
             )
         update |= {"sensor": _kept(site, setting.sensors)} if spec.sensor else {"sensors": setting.sensors}
-    return Site(spec.model_copy(update=update), site.folder, site.source)
+    return replace(site, spec=spec.model_copy(update=update))
 
 
 def _kept(site: Site, number: int) -> list[SensorSpec]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray, read_only
 from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import Physics, Rooms, Space
-from cloakwork.site.schema import FloorPlanSpec, SiteSpec, ZoneSpec
+from cloakwork.site.schema import ZONE_FORMS, FloorPlanSpec, SiteSpec, ZoneSpec
 
 FORMS = {
     "line": ("between",),
@@ -81,7 +81,7 @@ def _places_in(zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> NDArray[np.b
     if not physics.extent and zone.places is not None:
         return _named(zone.places, physics.space)
     kind = spec.physics.kind
-    raise SiteError(f"this key is not for a {kind}. Give {' or '.join(FORMS[kind])}.")
+    raise SiteError(f"this key is not for a {kind}. Give {' or '.join(FORMS.get(kind, ZONE_FORMS[1:]))}.")
 
 
 def room_numbers(rooms: Rooms, spec: SiteSpec) -> IntArray:
