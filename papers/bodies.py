@@ -11,8 +11,8 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.demo import Position
 from cloakwork.physics import Matrix, Metric, Space
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
-from papers.calibration import Calibration, calibrated
+from cloakwork.recovery import BasisPursuit, Estimator, PointSources, recover
+from papers.calibration import Calibration, PapersPursuit, calibrated
 from papers.experiment import stream
 from papers.recordings import Infrared
 from papers.statistics import Mean
@@ -135,7 +135,7 @@ class Method(StrEnum):
     def estimator(self, body: Body) -> Callable[[int], Estimator]:
         """Its estimator for a number of people; the posterior knows how strong people may be."""
         if self is Method.PAPERS:
-            return lambda _: BasisPursuit(radius=Radius.PAPER)
+            return lambda _: PapersPursuit()
         if self is Method.PURSUIT:
             return lambda _: BasisPursuit()
         weakest = min(max(body.weakest / body.height, 0.05), 0.9)

@@ -1,12 +1,15 @@
-"""The noise of the papers beside the exact one: the formula of Gilbert and McMillan, and where it is not private."""
+"""The papers' noise and radius: the formulas of Gilbert and McMillan, next to the exact ones."""
 
 import math
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Physics
 from cloakwork.privacy import Cloak, Hardware, Profile, check_claim, largest_mu
+from cloakwork.recovery import BasisPursuit, Estimator, Problem, Progress, Solution
 
 
 class Calibration(StrEnum):
@@ -51,3 +54,17 @@ def calibrated(physics: Physics, calibration: Calibration, *, epsilon: float, de
         hardware=Hardware(step=exact.steps),
         **options,
     )
+
+
+@dataclass(frozen=True)
+class PapersPursuit(Estimator):
+    """Basis pursuit within the papers' radius, sigma sqrt(m): about the average length of the noise.
+
+    So the noise of many frames is longer, and then no map fits.
+    """
+
+    def solve(
+        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
+    ) -> Solution:
+        radius = problem.noise * math.sqrt(problem.physics.sensors)
+        return BasisPursuit(radius=radius).solve(problem, readings, progress, after)

@@ -14,8 +14,8 @@ from scipy import special
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Graph
 from cloakwork.privacy import Cloak, Hardware
-from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
-from papers.calibration import Calibration, calibrated
+from cloakwork.recovery import Estimator, PointSources, recover
+from papers.calibration import Calibration, PapersPursuit, calibrated
 from papers.experiment import stream
 from papers.statistics import Mean, share_error
 
@@ -45,9 +45,7 @@ class Way(StrEnum):
 
     @property
     def estimator(self) -> Estimator:
-        return (
-            PointSources(1.0, max_sources=1, min_sources=1) if self.is_posterior else BasisPursuit(radius=Radius.PAPER)
-        )
+        return PointSources(1.0, max_sources=1, min_sources=1) if self.is_posterior else PapersPursuit()
 
 
 RIVALS = (Way.PAPERS, Way.OURS)

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork._checks import FloatArray
-from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius
-from papers.calibration import Calibration
+from cloakwork.recovery import BasisPursuit, Estimator, PointSources
+from papers.calibration import Calibration, PapersPursuit
 from papers.drawing import greek, legend_below
 from papers.experiment import Run, pick, stream
 from papers.result import Claim, Finding, Measure, Table
@@ -33,7 +33,7 @@ class Way(StrEnum):
 
     def estimator(self, most: int) -> Estimator:
         made: dict[Way, Callable[[], Estimator]] = {
-            Way.PAPERS: lambda: BasisPursuit(radius=Radius.PAPER),
+            Way.PAPERS: PapersPursuit,
             Way.PURSUIT: BasisPursuit,
             Way.TOLD: lambda: PointSources(1.0, max_sources=most),
             Way.FREE: lambda: PointSources((0.0, 1.0), max_sources=most),

@@ -10,8 +10,8 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine, sources
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, Recovery, Status, recover
-from papers.calibration import Calibration, calibrated
+from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Recovery, Status, recover
+from papers.calibration import Calibration, PapersPursuit, calibrated
 from papers.experiment import stream
 from papers.statistics import Mean
 
@@ -63,7 +63,7 @@ class Method(StrEnum):
     def estimator(self, most: int) -> Estimator:
         """Its estimator; the posterior knows that sources have strength 1 and how many there are at most."""
         made: dict[Method, Callable[[], Estimator]] = {
-            Method.PAPERS: lambda: BasisPursuit(radius=Radius.PAPER),
+            Method.PAPERS: PapersPursuit,
             Method.PURSUIT: BasisPursuit,
             Method.POSTERIOR: lambda: PointSources(1.0, max_sources=most),
         }

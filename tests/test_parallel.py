@@ -8,17 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dask.array
 import distributed
-import numpy as np
 import pytest
 
 import cloakwork
-from cloakwork import parallel, recover
-from cloakwork.errors import ClusterError, InputError, MissingExtraError, ReadingError
+from cloakwork import parallel
+from cloakwork.errors import ClusterError, InputError, MissingExtraError
 from cloakwork.parallel import Cluster, PartOutcome
-from cloakwork.physics import HeatLine, sources
-from cloakwork.recovery import PointSources
 from tests.cluster import cluster_processes, held_up, kill
 from tests.ports import free_port
 from tests.waiting import until
@@ -90,20 +86,3 @@ def test_a_missing_dask_is_named_with_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'cloakwork\[dask\]'"), Cluster():
         pass
-
-
-def test_recover_takes_dask_arrays_and_recovers_each_block_as_if_alone() -> None:
-    da: Any = dask.array
-    line = HeatLine(n=40, m=20, T=0.05)
-    rng = np.random.default_rng(1)
-    readings = line.apply(sources(line, [0.3])) + rng.normal(0, 0.02, (10, 20))
-    blocks = da.from_array(readings, chunks=(4, 5))
-    for estimator in (None, PointSources(strength=1.0, max_sources=2)):
-        found = recover(blocks, line, sigma=0.02, estimator=estimator)
-        alone = [recover(readings[k : k + 4], line, sigma=0.02, estimator=estimator) for k in (0, 4, 8)]
-        assert np.array_equal(found.map, np.concatenate([one.map for one in alone]))
-        assert found.status == sum((one.status for one in alone), ())
-        assert [len(frame) for frame in found.sources] == [len(frame) for one in alone for frame in one.sources]
-        assert len(found.fit) == len(found) == 10
-    with pytest.raises(ReadingError, match="finite"):
-        recover(da.full((4, 20), np.nan), line, sigma=0.02)

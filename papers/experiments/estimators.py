@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
 from cloakwork.accuracy import cramer_rao
-from cloakwork.recovery import BasisPursuit, Bregman, Estimator, PointSources, Radius, recover
-from papers.calibration import Calibration
+from cloakwork.recovery import BasisPursuit, Bregman, Estimator, PointSources, recover
+from papers.calibration import Calibration, PapersPursuit
 from papers.drawing import SERIES, Dots, draw_dots, legend_below, log_x, sources_text
 from papers.experiment import Experiment, Run, pick, stream
 from papers.gallery import Mixture, Refined
@@ -42,7 +42,7 @@ class Method(StrEnum):
     def estimator(self, strengths: Strengths, count: int) -> Estimator:
         """The estimator, with what it may know: the strengths, and at most four sources, or their exact number."""
         made: dict[Method, Callable[[], Estimator]] = {
-            Method.PAPERS: lambda: BasisPursuit(radius=Radius.PAPER),
+            Method.PAPERS: PapersPursuit,
             Method.PURSUIT: BasisPursuit,
             Method.BREGMAN: Bregman,
             Method.MIXTURE: lambda: Mixture(strengths.prior, most=MOST),

@@ -14,8 +14,8 @@ from cloakwork.accuracy import bayes_risk, cramer_rao, emd
 from cloakwork.demo import Position
 from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Cloak, Design
-from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Radius, recover
-from papers.calibration import Calibration, calibrated
+from cloakwork.recovery import BasisPursuit, Estimator, PointSources, recover
+from papers.calibration import Calibration, PapersPursuit, calibrated
 from papers.drawing import FAINT, INK, MARKERS, SERIES
 from papers.experiment import Experiment, Run, pick, stream
 from papers.recordings import POSITIONS, missing_text
@@ -48,7 +48,7 @@ class Method(StrEnum):
     def estimator(self) -> Estimator:
         """Its estimator; the posterior knows that a person has strength 1 and that there are at most four."""
         if self is Method.PAPERS:
-            return BasisPursuit(radius=Radius.PAPER)
+            return PapersPursuit()
         return BasisPursuit() if self is Method.PURSUIT else PointSources(1.0, max_sources=MOST)
 
 

@@ -70,7 +70,6 @@ from .recovery import FrameEstimate as FrameEstimate
 from .recovery import Motion as Motion
 from .recovery import Origin as Origin
 from .recovery import PointSources as PointSources
-from .recovery import Radius as Radius
 from .recovery import Recovery as Recovery
 from .recovery import Source as Source
 from .recovery import Status as Status

@@ -24,7 +24,8 @@ from cloakwork.physics import (
     Steady,
     sources,
 )
-from cloakwork.recovery import BasisPursuit, Radius, Recovery, Status, recover
+from cloakwork.recovery import BasisPursuit, Recovery, Status, recover
+from papers.calibration import PapersPursuit
 
 ROOMS = Rooms.from_walls((4, 3), cell=0.5, walls=[((2, 0), (2, 3))], doors=[((2, 1), (2, 2))])
 GRID = [(x, y) for x in (0.6, 1.6, 2.6, 3.6) for y in (0.6, 1.6, 2.6)]
@@ -171,7 +172,7 @@ def test_the_papers_radius_is_infeasible_in_a_third_of_frames_and_ours_is_not(
     line: HeatLine, rng: np.random.Generator
 ) -> None:
     y = line.apply(sources(line, [0.24, 0.76])) + 0.1 * rng.standard_normal((1500, 50))
-    paper = recover(y, line, sigma=0.1, estimator=BasisPursuit(radius=Radius.PAPER))
+    paper = recover(y, line, sigma=0.1, estimator=PapersPursuit())
     ours = recover(y, line, sigma=0.1)
     assert 0.25 <= np.mean([status is Status.BEST_FIT for status in paper.status]) <= 0.37
     assert np.mean([status is Status.BEST_FIT for status in ours.status]) < 0.03

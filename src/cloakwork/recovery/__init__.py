@@ -1,6 +1,6 @@
 """From noisy readings back to the vicinity of the sources."""
 
-from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman, Radius
+from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman
 from cloakwork.recovery.batch_posterior import BatchPosterior, batch_posterior
 from cloakwork.recovery.bit_presence import presence
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, detection_probability
@@ -41,7 +41,6 @@ __all__ = [
     "PointSources",
     "Problem",
     "Progress",
-    "Radius",
     "Recovery",
     "Solution",
     "Source",

@@ -1,7 +1,6 @@
 """Maps within a radius of the readings: basis pursuit denoising, exact, and Bregman iteration."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import final
 
 import numpy as np
@@ -18,23 +17,18 @@ from cloakwork.recovery.problem import Problem
 _STATUS = {active_set.BEST_FIT: Status.BEST_FIT, active_set.STOPPED: Status.STOPPED, active_set.EMPTY: Status.EMPTY}
 
 
-class Radius(StrEnum):
-    """The largest allowed distance between the readings of a map and the measured ones."""
-
-    CHI_SQUARE = "chi-square"
-    """A quantile of the noise inside the range of the physics: the true map fits with that probability."""
-    PAPER = "paper"
-    """sigma sqrt(m), as in the papers: often smaller than the noise, so no map fits."""
-
-
 @final
 @dataclass(frozen=True)
 class BasisPursuit(Estimator):
     """The map of least total weight that fits the readings within a radius, with a certificate.
 
-    `radius` is `Radius.CHI_SQUARE`, `Radius.PAPER`, or a bound on ||M f - y|| in units of the readings (in standard
-    deviations if the noise differs between sensors). A chi-square radius holds the true map with probability
-    `quantile`.
+    Parameters
+    ----------
+    radius
+        A bound on ||M f - y||, in units of the readings, or in standard deviations if the noise differs between
+        sensors. Left out, the noise inside the range of the physics decides.
+    quantile
+        Without a radius: the probability with which the true map fits.
 
     Notes
     -----
@@ -49,7 +43,7 @@ class BasisPursuit(Estimator):
     ('SOLVED', 0.984)
     """
 
-    radius: float | Radius = Radius.CHI_SQUARE
+    radius: float | None = None
     quantile: float = 0.9
 
     def __post_init__(self) -> None:
@@ -84,7 +78,7 @@ class Bregman(Estimator):
     ([0.3], 'REACHED')
     """
 
-    radius: float | Radius = Radius.CHI_SQUARE
+    radius: float | None = None
     quantile: float = 0.9
     penalty: float = 0.5
     iterations: int = 1000
@@ -102,21 +96,19 @@ class Bregman(Estimator):
         return _fit_within_radius(self, problem, readings, progress)
 
 
-def _check_radius(radius: float | Radius, quantile: float) -> None:
-    if not isinstance(radius, Radius):
+def _check_radius(radius: float | None, quantile: float) -> None:
+    if radius is not None:
         positive("radius", radius)
     if not 0 < quantile < 1:
         raise InputError(f"quantile={quantile}: give a number between 0 and 1; 0.9 is usual.", quantile=quantile)
 
 
-def _squared_radius(radius: float | Radius, quantile: float, problem: Problem, readings: FloatArray) -> FloatArray:
+def _squared_radius(radius: float | None, quantile: float, problem: Problem, readings: FloatArray) -> FloatArray:
     """Squared radius inside the range, one per frame; negative if the part outside already exceeds the radius."""
-    if radius is Radius.CHI_SQUARE:
-        rank = problem.range.rank
-        inside = problem.noise**2 * float(special.chdtri(rank, 1 - quantile)) if rank else 0.0
-        return np.full(len(readings), inside)
-    total = problem.paper_radius if radius is Radius.PAPER else float(radius)
-    return np.asarray(total**2 - (problem.outside(readings) ** 2).sum(axis=1))
+    if radius is not None:
+        return np.asarray(radius**2 - (problem.outside(readings) ** 2).sum(axis=1))
+    rank = problem.range.rank
+    return np.full(len(readings), problem.noise**2 * float(special.chdtri(rank, 1 - quantile)) if rank else 0.0)
 
 
 def _fit_within_radius(
@@ -155,22 +147,22 @@ def _without_matrix(
     m = problem.physics.sensors
     if isinstance(estimator, Bregman) or problem.offsets is not None:
         raise InputError("a network this large is recovered by BasisPursuit or PointSources, without drift.", sensors=m)
-    rho = problem.paper_radius if estimator.radius is Radius.PAPER else estimator.radius
-    if isinstance(rho, Radius):
+    rho = estimator.radius
+    if rho is None:
         rho = problem.noise * float(np.sqrt(special.chdtri(m, 1 - estimator.quantile)))
-    found = []
+    pursuits = []
     for frame, reading in enumerate(problem.whiten(readings)):
-        found.append(pursue(problem, reading, rho**2))
+        pursuits.append(pursue(problem, reading, rho**2))
         if progress is not None:
             progress(frame + 1, len(readings))
-    misfits = np.array([one.misfit for one in found])
+    misfits = np.array([pursuit.misfit for pursuit in pursuits])
     sizes = misfits / problem.noise
     return Solution(
-        maps=np.array([one.weights for one in found]).reshape(len(found), problem.physics.places),
-        status=tuple(_STATUS.get(one.code, Status.SOLVED) for one in found),
-        gap=np.array([one.gap for one in found]),
+        maps=np.array([pursuit.weights for pursuit in pursuits]).reshape(len(pursuits), problem.physics.places),
+        status=tuple(_STATUS.get(pursuit.code, Status.SOLVED) for pursuit in pursuits),
+        gap=np.array([pursuit.gap for pursuit in pursuits]),
         violation=np.maximum(misfits - rho, 0.0),
-        radius=np.full(len(found), rho),
-        sources=tuple(patches(one.weights, problem.physics.space) for one in found),
+        radius=np.full(len(pursuits), rho),
+        sources=tuple(patches(pursuit.weights, problem.physics.space) for pursuit in pursuits),
         fits=tuple(Fit(float(special.gammaincc(m / 2, size**2 / 2)), float(size**2), m) for size in sizes),
     )

@@ -1,6 +1,5 @@
 """The input of a solver: the physics projected onto its numerical range, and the readings there."""
 
-import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -94,11 +93,6 @@ class Problem:
         if self.physics.near is not None and self.offsets is None:
             return np.asarray(self.physics.near.power(2).T @ (self.noise / self.effective_sigma) ** 2)
         return np.asarray((self.range.reduced**2).sum(axis=0))
-
-    @property
-    def paper_radius(self) -> float:
-        """Sigma sqrt(m), the radius of Gilbert and McMillan."""
-        return self.noise * math.sqrt(self.physics.sensors)
 
     def whiten(self, readings: FloatArray) -> FloatArray:
         """Readings (..., m) with equal and independent noise, of the standard deviation `noise`."""

@@ -1,9 +1,7 @@
 """Recover the vicinity of sources from noisy readings."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,16 +16,13 @@ from cloakwork.recovery.goodness_of_fit import joint_p_value
 from cloakwork.recovery.problem import CloakLike, Problem
 from cloakwork.recovery.vicinity import extract_sources
 
-UNSTATED = "the strengths of the sources are not stated, and it assumes nothing about them"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recovery:
     """The result of `recover`.
 
     For one frame, `map` has shape (n,), `gap`, `violation` and `radius` are floats, `status` is a `Status`, `sources` a
-    tuple of sources and `fit` a `Fit`; for a batch, each has one entry per frame. `reason` says why `estimator` was
-    used.
+    tuple of sources and `fit` a `Fit`; for a batch, each has one entry per frame.
 
     >>> from cloakwork.physics import HeatLine, sources
     >>> from cloakwork.recovery import PointSources
@@ -40,7 +35,6 @@ class Recovery:
 
     problem: Problem
     estimator: Estimator
-    reason: str
     readings: FloatArray
     solution: Solution
     batch: bool
@@ -146,8 +140,7 @@ def recover(
     Parameters
     ----------
     readings
-        One frame (m,) or a batch (frames, m), in the unit of the physics. The blocks of a Dask array are recovered in
-        parallel by Dask's scheduler, each as a batch of its own; `after` and `progress` are then left out.
+        One frame (m,) or a batch (frames, m), in the unit of the physics.
     model
         The cloak that released the readings, or a physics together with `sigma`.
     sigma
@@ -169,47 +162,15 @@ def recover(
     >>> [(source.at, round(source.weight, 2)) for source in result.sources]
     [(0.3, 0.99)]
     """
-    if type(readings).__module__.partition(".")[0] == "dask":
-        if after is not None or progress is not None:
-            raise InputError("blocks of a Dask array are recovered in any order: leave out after and progress.")
-        return _joined(_recover_blocks(readings, model, sigma=sigma, drift=drift, estimator=estimator))
     problem = resolve_problem(model, sigma, drift)
     values = frames("readings", readings, problem.physics.sensors, error=ReadingError)
     if values.ndim > 2:
         raise ReadingError(f"readings has shape {values.shape}: give (m,) or (frames, m).", shape=values.shape)
     if estimator is not None and not isinstance(estimator, Estimator):
         raise InputError(f"estimator={estimator!r}: give an object such as BasisPursuit().", estimator=estimator)
-    chosen, reason = (BasisPursuit(), UNSTATED) if estimator is None else (estimator, "the caller chose it")
-    batch = np.atleast_2d(values)
+    chosen, batch = estimator or BasisPursuit(), np.atleast_2d(values)
     solution = chosen.solve(problem, batch, progress, None if after is None else after.solution.last)
-    return Recovery(problem, chosen, reason, batch, solution, batch=values.ndim == 2)
-
-
-def _recover_blocks(readings: Any, model: CloakLike | Physics, **options: Any) -> tuple[Recovery, ...]:
-    """Recover each block of a Dask array of frames, all of whose sensors are in one block."""
-    dask: Any = import_module("dask")  # an extra, which is there if such an array is
-
-    if readings.ndim != 2:
-        raise ReadingError(
-            f"readings has shape {readings.shape}: give (frames, m) as a Dask array.", shape=readings.shape
-        )
-    blocks = readings.rechunk({1: -1}).to_delayed()[:, 0]
-    shared = dask.delayed(model, pure=True)
-    found: tuple[Recovery, ...] = dask.compute(*(dask.delayed(recover)(block, shared, **options) for block in blocks))
-    return found
-
-
-def _joined(parts: Sequence[Recovery]) -> Recovery:
-    """One recovery of the frames of several, in their order."""
-    joined: dict[str, Any] = {}
-    for entry in fields(Solution):
-        values = [getattr(part.solution, entry.name) for part in parts]
-        if entry.name == "last" or values[0] is None:
-            joined[entry.name] = values[-1]
-        else:
-            joined[entry.name] = sum(values, ()) if isinstance(values[0], tuple) else np.concatenate(values)
-    readings = np.concatenate([part.readings for part in parts])
-    return replace(parts[0], readings=readings, solution=Solution(**joined))
+    return Recovery(problem, chosen, batch, solution, batch=values.ndim == 2)
 
 
 def resolve_problem(
