@@ -116,6 +116,14 @@ def test_a_useless_map_is_called_so_with_the_weakest_change_that_helps(succeed: 
     assert (change[1], float(change[2])) in {("epsilon", 1.0), ("alpha", 0.025), ("epsilon", 2.0), ("alpha", 0.0125)}
 
 
+def test_a_picture_shows_the_floor_and_other_models_are_refused(succeed: Run, run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "site.png"
+    succeed("plan", "--no-simulation", written(tmp_path, ROOMS), "--picture", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    refused = run("plan", "--no-simulation", written(tmp_path, LINE), "--picture", picture)
+    assert (refused.code, "pipe is no floor plan" in refused.err) == (2, True)
+
+
 def test_a_warning_names_the_line_to_change(run: Run, tmp_path: Path) -> None:
     site = written(tmp_path, ROOMS + "resolution = 0.01\n")
     number = 1 + site.read_text().splitlines().index("[physics]")

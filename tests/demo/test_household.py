@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cloakwork.demo import SEATS, Household, Staff, load_flat, load_office
+from cloakwork.demo import SEATS, Household, Staff, load_flat, load_office, residents_of
 from cloakwork.demo.household import DAY_S, SPEED, WAKING_S
 from cloakwork.physics import FloorPlan
 
@@ -74,3 +74,12 @@ def test_they_come_and_go_through_the_entrance_of_the_site_and_are_at_most_four(
     counts = {len(household.at(minute * MINUTE)) for minute in range(24 * 60)}
     assert counts == {1, 2, 3, 4}
     assert site.spec.sources.max_count == 4
+
+
+def test_any_site_has_residents_who_stay_on_its_floor_and_leave_room_for_a_guest() -> None:
+    site = load_flat()
+    people = residents_of(site)
+    assert site.spec.sources.max_count == people.number + 1
+    seen = [at for hour in range(24) for at in people.at(3_600_000 * hour)]
+    assert len(seen) > 12
+    assert {people.rooms.cell_at(*at) >= 0 for at in seen} == {True}

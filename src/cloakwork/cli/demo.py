@@ -19,12 +19,14 @@ from cloakwork.demo import (
     Staff,
     load_flat,
     load_office,
+    residents_of,
     sensors_of,
     this_morning,
     usual_port,
 )
+from cloakwork.errors import InputError
 from cloakwork.physics import Rooms
-from cloakwork.site import Site
+from cloakwork.site import Site, load_site
 
 LOOK_S = 1.0
 LATE_MS = 180_000  # of simulated time: seconds here
@@ -33,6 +35,9 @@ STOPPED = "stopped; all data is removed"
 
 
 def demo(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[SITE]", help="Your own site, with simulated people; else a flat.")
+    ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Draw one picture and exit; the default without a terminal or with CI=true.")
     ] = False,
@@ -42,33 +47,44 @@ def demo(
     ] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the map in a browser.")] = True,
 ) -> None:
-    """Run the flat or the office until stopped, or draw the flat once."""
+    """Run a flat, your site or the office until stopped, or draw one picture."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary files are removed
     try:
         if building:
-            if once:
-                raise typer.BadParameter("--once draws the flat: leave out one of --once and --building.")
+            if once or path is not None:
+                raise typer.BadParameter("--building shows two floors live: leave out --once and SITE.")
             _live(_office(), browser=browser)
-        elif once or not sys.stdout.isatty() or os.environ.get("CI") == "true":
-            _draw(out)
+            return
+        site, people = _with_people(path)
+        if once or not sys.stdout.isatty() or os.environ.get("CI") == "true":
+            _draw(site, people, out)
         else:
-            site = load_flat()
-            _live(Demonstration((site, Household(_plan(site))), port=usual_port()), browser=browser)
+            _live(Demonstration((site, people), begins_s=people.begins_s, port=usual_port()), browser=browser)
     except KeyboardInterrupt:
         note(STOPPED)
 
 
-def _draw(out: Path) -> None:
-    from cloakwork.cli.demo_picture import MINUTES, Morning, show_picture  # noqa: PLC0415 - a live map needs no Matplotlib
+def _with_people(path: Path | None) -> tuple[Site, Household]:
+    """The site of a file, or the flat, with those who live there."""
+    if path is None:
+        site = load_flat()
+        return site, Household(_plan(site))
+    site = load_site(path)
+    if site.not_followed:
+        raise InputError(f"{site.name}: nobody can be followed here: {site.not_followed}.")
+    return site, residents_of(site)
+
+
+def _draw(site: Site, people: Household, out: Path) -> None:
+    from cloakwork.cli.demo_picture import FRAMES, Morning, show_picture  # noqa: PLC0415 - a live map needs no Matplotlib
 
     began = time.perf_counter()
-    site = load_flat()
     note(
         f"planning the noise of {counted(site.physics.sensors, 'sensor')}, and following people through "
-        f"{MINUTES} simulated minutes (the first run compiles the solvers, which takes up to a minute) ..."
+        f"{FRAMES} simulated readings ..."
     )
-    with bar("following", 60_000 * MINUTES // site.period_ms) as progress:
-        morning = Morning(site, this_morning(), progress=progress)
+    with bar("following", FRAMES) as progress:
+        morning = Morning(site, people, this_morning(people.begins_s), progress=progress)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "demo.png"
     show_picture(picture, morning)

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from cloakwork._checks import FloatArray, rounded_up
+from cloakwork._checks import FloatArray, duration, rounded_up
 from cloakwork.accuracy import bayes_risk
 from cloakwork.cli.draw import INK, cross, floor, save, vicinity
 from cloakwork.cli.output import say, table
@@ -23,8 +23,8 @@ from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
 from cloakwork.site import Site, clock_ms
 
-MINUTES = 130
-SHOWN_MINUTE = 115  # everyone is in another room
+FRAMES = 130
+SHOWN_FRAME = 115  # in the flat, everyone is in another room
 TRAIL = 30  # frames
 IN_ONE_ROOM = 0.8  # share of a vicinity
 COLOURS = ("#1f5fa8", "#b3261e", "#2e7d32", "#8a4fbf", "#b07d12", "#00838f")
@@ -41,17 +41,17 @@ class MorningFrame:
 
 
 class Morning:
-    """The first hours of the household, followed from simulated noisy readings.
+    """The first frames of a site's people, followed from simulated noisy readings.
 
     The noise follows the law of the devices but comes from a seed, so that the picture can be drawn again.
     """
 
-    def __init__(self, site: Site, began: int, *, progress: Callable[[int], object]) -> None:
-        self.site, self.cloak = site, site.cloak()
+    def __init__(self, site: Site, people: Household, began: int, *, progress: Callable[[int], object]) -> None:
+        self.site, self.cloak, self.people = site, site.cloak(), people
         if not isinstance(site.physics, FloorPlan):
             raise TypeError("the demonstration is of people on a floor plan")
         self.flat = site.physics
-        world = SimulatedFlat(site, Household(self.flat.rooms), began, lambda: began)
+        world = SimulatedFlat(site, people, began, lambda: began)
         self.moments = self._follow(world, np.random.default_rng(1), progress)
 
     def _follow(
@@ -60,7 +60,7 @@ class Morning:
         period, everyone = self.site.period_ms, np.ones(self.flat.sensors, dtype=np.bool_)
         tracker = FrameTracker(self.site, self.cloak, lag=self.cloak.readings_per_window)
         first = -(-world.began // period) * period
-        times = range(first, world.began + MINUTES * 60_000, period)
+        times = range(first, first + FRAMES * period, period)
         frames = self.cloak.to_steps(self.cloak.simulate([world.readings(time) for time in times], rng=rng))
         live: list[FrameRecovery] = []
         settled: dict[int, FrameRecovery] = {}
@@ -82,7 +82,7 @@ class Morning:
 
     def room(self, place: int) -> str:
         """The id of the room of a place."""
-        return next(zone.id for zone in self.site.zones if place in zone.places)
+        return next((zone.id for zone in self.site.zones if place in zone.places), "elsewhere")
 
 
 def show_picture(path: Path, morning: Morning) -> None:
@@ -96,7 +96,7 @@ def _report(morning: Morning) -> None:
     rows = []
     settled = [(one.people, one.settled) for one in morning.moments if one.settled is not None]
     live = [(one.people, one.live) for one in morning.moments]
-    for name, views in (("at once", live), ("settled, ten minutes later", settled)):
+    for name, views in (("at once", live), (f"final, {duration(morning.site.window)} later", settled)):
         counts = np.mean(
             [len(people) == int(np.argmax(found.counts)) for people, found in views if found.counts is not None]
         )
@@ -110,10 +110,10 @@ def _explain(morning: Morning) -> None:
     say(
         f"{sensors_of(morning.site)} What this means: each of {morning.flat.sensors} sensors adds noise to its own "
         "reading before sending it. Its "
-        f"standard deviation is from {cloak.sigmas.min():.2f} degrees for the most useful sensors up to "
+        f"standard deviation is from {cloak.sigmas.min():.2f} {morning.site.unit} for the most useful sensors up to "
         f"{cloak.sigmas.max():.0f} for those that would reveal too much; one person warms the sensor above by "
         f"{morning.flat.matrix.max():.2f}. An observer who sees all {claim.readings_per_window} readings of all "
-        f"sensors in {claim.window / 60:.0f} minutes cannot be sure whether a person moved by {claim.alpha:g} m: any "
+        f"sensors in {duration(claim.window)} cannot be sure whether a person moved by {claim.alpha:g} m: any "
         f"event is at most e^{claim.epsilon:g} = {np.exp(claim.epsilon):.1f} times likelier either way, plus "
         f"{claim.delta:g}. The observer still learns in which rooms people probably are. Presence and the number of "
         "people are not hidden."
@@ -136,11 +136,8 @@ def _right(cloak: Cloak, readings: int) -> str:
 def _draw(path: Path, morning: Morning) -> None:
     figure = Figure(figsize=(12, 7.9), layout="constrained")
     axes = figure.subplot_mosaic([["truth", "found"], ["when", "when"]], height_ratios=[5, 2.4])
-    shown = next(
-        k for k, one in enumerate(morning.moments) if one.time - morning.moments[0].time >= 60_000 * SHOWN_MINUTE
-    )
-    moment = morning.moments[shown]
-    past = morning.moments[max(0, shown - TRAIL) : shown + 1]
+    moment = morning.moments[SHOWN_FRAME]
+    past = morning.moments[SHOWN_FRAME - TRAIL : SHOWN_FRAME + 1]
     _truth(axes["truth"], morning, moment, past)
     _found(axes["found"], morning, moment)
     _timeline(axes["when"], morning, moment)
@@ -148,7 +145,7 @@ def _draw(path: Path, morning: Morning) -> None:
 
 
 def _truth(axes: Any, morning: Morning, moment: MorningFrame, past: Sequence[MorningFrame]) -> None:
-    _flat(axes, morning, None, f"The truth at {_clock(moment.time)}, and the half hour before")
+    _flat(axes, morning, None, f"The truth at {_clock(moment.time)}, and the {TRAIL} frames before")
     for one in past:
         for x, y in one.people:
             axes.plot(x, y, ".", color="#9db8d6", markersize=4)
@@ -215,7 +212,7 @@ def _flat(axes: Any, morning: Morning, values: FloatArray | None, title: str) ->
     floor(axes, morning.flat.rooms, values)
     axes.set_title(title)
     axes.set_xlabel("")
-    for name, (x, y, width, height) in FURNITURE.items():
+    for name, (x, y, width, height) in FURNITURE.items() if morning.people.furnished else ():
         axes.add_patch(Rectangle((x, y), width, height, fill=False, edgecolor="#999999", linewidth=1))
         axes.text(x + width / 2, y + height / 2, name, ha="center", va="center", fontsize=7, color="#777777")
     for zone in morning.site.zones:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgb
+from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
@@ -17,7 +17,9 @@ from matplotlib.patches import Circle
 from cloakwork._checks import FloatArray
 from cloakwork.cli.output import is_special
 from cloakwork.cli.recover_report import EARLIEST, Trail
+from cloakwork.errors import InputError
 from cloakwork.physics import HeatPlane, Physics, Rooms
+from cloakwork.privacy import Cloak
 from cloakwork.recovery import Source
 from cloakwork.site import Site, Tradeoff
 
@@ -30,6 +32,8 @@ PALE = 20.0  # times the weight of one source spread over all places: below, not
 COLOURS = ("#1f5fa8", "#1b7837", "#762a83", "#8c510a", "#01665e", "#ad1457")  # of tracks, legible on a warm map
 FAINTEST = 0.08
 LISTED = 8  # tracks in the legend
+WOOD = "#b5803c"
+NAMED_SENSORS = 40  # more names than these overlap
 
 
 @mpl.rc_context({"text.parse_math": False})  # names appear verbatim
@@ -77,6 +81,47 @@ def coloured_map(
     else:
         return _network(axes, physics, weights)
     return {}
+
+
+@mpl.rc_context({"text.parse_math": False})  # names appear verbatim
+def draw_site(path: Path, site: Site, cloak: Cloak) -> None:
+    """Draw a floor with its doors, entrances, zones and sensors; the more noise a sensor adds, the paler it is."""
+    physics = site.physics
+    if physics.floor is None or physics.sensor_positions is None:
+        raise InputError(f"--picture: {site.name} is no floor plan, so there is no floor to draw.")
+    figure = Figure(figsize=(9, 6.5), layout="constrained")
+    axes, at = figure.add_subplot(), physics.sensor_positions
+    floor(axes, physics.floor, None)
+    doors = np.array(getattr(site.spec.physics, "doors", ()) or np.empty((0, 2, 2)))
+    axes.add_collection(LineCollection(list(doors), colors=WOOD, linewidths=4, zorder=3))
+    _name_zones(axes, site)
+    dots = axes.scatter(
+        at[:, 0],
+        at[:, 1],
+        c=cloak.sigmas,
+        cmap="Blues_r",
+        norm=LogNorm(),
+        edgecolors=INK,
+        linewidths=0.6,
+        s=60,
+        zorder=4,
+    )
+    unit = f", {site.unit}" if site.unit else ""
+    bar = figure.colorbar(dots, ax=axes, shrink=0.8, label=f"noise of a sensor (standard deviation{unit})")
+    bar.ax.yaxis.set_major_formatter("{x:.2g}")
+    bar.ax.yaxis.set_minor_formatter("{x:.2g}")
+    if len(at) <= NAMED_SENSORS:
+        for name, (x, y) in zip(site.sensor_ids, at.tolist(), strict=True):
+            axes.annotate(name, (x, y), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=7, zorder=5)
+    marks = [Line2D([], [], color=WOOD, linewidth=4, label="door")] if len(doors) else []
+    for entrance in site.spec.entrance:
+        x, y = physics.space.places[physics.space.index(entrance.at)].tolist()
+        [mark] = axes.plot(x, y, "^", color=ACCENT, markersize=10, zorder=5, label="entrance")
+        marks = [*marks, mark] if mark.get_label() not in {each.get_label() for each in marks} else marks
+    marks.append(Line2D([], [], color=INK, marker="o", linestyle="", fillstyle="none", label="sensor"))
+    axes.legend(handles=marks, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3, frameon=False)
+    axes.set_title(f"{site.name}: moves of up to {cloak.alpha:g} m are hidden (epsilon {cloak.epsilon:g})", loc="left")
+    save(figure, path)
 
 
 def draw_tradeoff(path: Path, name: str, found: Tradeoff, *, unit: str) -> None:

@@ -12,7 +12,7 @@ import typer
 from cloakwork._checks import duration, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits
 from cloakwork.cli.arguments import Json, Scheduler, SiteFile
-from cloakwork.cli.output import bar, busy, counted
+from cloakwork.cli.output import bar, busy, check_picture, counted, refuse_unwritable
 from cloakwork.cli.planned_noise import earlier_forecast, planning, refuse_impossible, write_plan
 from cloakwork.cli.report import Labelled, Row, Table, length, render, section
 from cloakwork.cli.sweep import (
@@ -78,6 +78,7 @@ def plan(
     scheduler: Scheduler = None,
     kept: Kept = None,
     plot: Plot = None,
+    picture: Annotated[Path | None, typer.Option("--picture", help="Draw rooms, doors, zones and sensors.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write the frozen plan to.")] = None,
     json: Json = False,
 ) -> None:
@@ -100,6 +101,9 @@ def plan(
         sweep(site, path, options, json=json)
         return
     options.refuse_any()
+    if picture is not None:
+        check_picture(picture)
+        refuse_unwritable("--picture", picture, path, *site.files.values())
     with busy(planning(site)):
         cloak = site.cloak()
         frozen = freeze(site, cloak)
@@ -111,6 +115,10 @@ def plan(
         report = PlanReport.of(site, cloak, frozen, path, details=details, written=out is not None)
     if out is not None:
         write_plan(report.frozen, out, path, *site.files.values())
+    if picture is not None:
+        from cloakwork.cli.draw import draw_site  # noqa: PLC0415 - Matplotlib is slow to load
+
+        draw_site(picture, site, cloak)
     render(report, json=json)
 
 

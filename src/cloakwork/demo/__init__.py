@@ -6,11 +6,12 @@ from cloakwork.demo.demonstration import (
     SimulatedFlat,
     load_flat,
     load_office,
+    residents_of,
     sensors_of,
     this_morning,
     usual_port,
 )
-from cloakwork.demo.household import FURNITURE, SEATS, Household, Position, Staff, open_path
+from cloakwork.demo.household import FURNITURE, SEATS, Household, Position, Residents, Staff, open_path
 
 __all__ = [
     "FURNITURE",
@@ -19,11 +20,13 @@ __all__ = [
     "Demonstration",
     "Household",
     "Position",
+    "Residents",
     "SimulatedFlat",
     "Staff",
     "load_flat",
     "load_office",
     "open_path",
+    "residents_of",
     "sensors_of",
     "this_morning",
     "usual_port",

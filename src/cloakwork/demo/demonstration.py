@@ -29,12 +29,13 @@ from cloakwork.collect import (
     open_store,
 )
 from cloakwork.demo.fleet import Fleet, SimulatedClock
-from cloakwork.demo.household import WAKING_S, Position
+from cloakwork.demo.household import WAKING_S, Position, Residents
 from cloakwork.errors import InputError
 from cloakwork.physics import Rooms, follow
 from cloakwork.site import Site, freeze, parse_site
 
 USUAL_PORT = 8080
+USUAL_COUNT = 4  # people of a site that states no number
 MEMORY = "/dev/shm"  # noqa: S108 - the folder made there has a random name
 PREFIX = "cloakwork-demo-"
 KEPT_DAYS = 2.0
@@ -138,12 +139,20 @@ def load_office() -> tuple[Site, ...]:
     return tuple(parse_site(text.replace("office-floor", name), name=f"{name}.toml") for name in names)
 
 
+def residents_of(site: Site) -> Residents:
+    """People for any site with a floor: one fewer than it can have, so that a guest has room."""
+    if site.physics.floor is None:
+        raise InputError(f"{site.name}: people need a floor plan to walk on.")
+    number = max(1, (site.spec.sources.max_count or USUAL_COUNT) - 1)
+    return Residents(site.physics.floor, number=number, entrances=site.motion.entrances)
+
+
 def sensors_of(site: Site) -> str:
-    """Say which part the sensors of a demonstration stand for, and how they read."""
+    """Say how the sensors of a demonstration read."""
     steps, noise = (0.0 if values is None else float(values.max()) for values in (site.resolutions, site.noise_floors))
     return (
-        f"The sensors stand for the Sensirion SHT31 in a case: steps of {steps:g} {site.unit}, a noise floor of "
-        f"{noise:g} {site.unit}, and readings that follow people with a lag of {site.physics.lag / 60:g} minutes."
+        f"The sensors read in steps of {steps:g} {site.unit}, with a noise floor of {noise:g} {site.unit} and a lag of "
+        f"{site.physics.lag / 60:g} minutes behind people."
     )
 
 

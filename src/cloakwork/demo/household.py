@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.accuracy import SimulatedDay
+from cloakwork.accuracy import SimulatedDay, simulated_day
 from cloakwork.physics import Rooms
 
 Position = tuple[float, float]  # metres
@@ -66,6 +66,7 @@ class Household:
     rooms: Rooms
     origin: str = "through a day that repeats: a family, and a friend who comes for dinner"
     begins_s: int = WAKING_S
+    furnished: bool = True
 
     def at(self, elapsed_ms: int) -> tuple[Position, ...]:
         """The positions of everyone who is at home."""
@@ -96,6 +97,7 @@ class Staff(Household):
 
     origin: str = "through a working day that repeats: at their desks, with each other, and out for lunch"
     begins_s: int = 8 * 3600 + 30 * 60
+    furnished: bool = False
     number: int = 15
     door: Position = (0.25, 7.25)
     seed: int = 1
@@ -117,6 +119,22 @@ class Staff(Household):
                     back = until + 60 * rng.uniform(30, 60)
                     stops += [(back, door), (back + 1, desk)]
             yield stops
+
+
+@dataclass(frozen=True, eq=False)
+class Residents(Household):
+    """People who come, sit, walk and go at random times in any rooms, through the `entrances` if there are some."""
+
+    origin: str = "through a day that repeats: they come, sit, walk to another seat, and go"
+    begins_s: int = 8 * 3600 + 30 * 60
+    furnished: bool = False
+    number: int = 3
+    entrances: tuple[object, ...] | None = None
+
+    @cached_property
+    def day(self) -> SimulatedDay:
+        """The day of each person, from midnight to midnight."""
+        return simulated_day(self.rooms.space, self.number, hours=DAY_S / 3600, entrances=self.entrances)
 
 
 def _life(rooms: Rooms, stops: Sequence[Stop], rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
