@@ -160,22 +160,6 @@ def test_noise_and_strength_scale_the_limit(physics: Physics, strengths_known: b
     assert each.std == pytest.approx(one.std, rel=1e-12)
 
 
-def test_rooms_use_differences_and_one_side_at_a_wall() -> None:
-    plan, sigma = two_rooms(), 0.1
-    cells = plan.rooms.cell_at
-    M = plan.matrix / sigma
-    # next to the wall at x = 3 and not at the door: one-sided along x, central along y
-    here, left = cells(2.75, 0.75), cells(2.25, 0.75)
-    above, below = cells(2.75, 1.25), cells(2.75, 0.25)
-    J = np.stack([(M[:, here] - M[:, left]) / 0.5, (M[:, above] - M[:, below]) / 1.0])
-    expected = np.linalg.inv(J @ J.T)
-    limit = cramer_rao(plan, [(2.75, 0.75)], sigma)
-    assert limit.method is Method.DIFFERENCES
-    assert limit.covariance == pytest.approx(expected, rel=1e-9)
-    assert (limit.std[0] ** 2).sum() == pytest.approx(expected.trace(), rel=2e-9)
-    assert limit.expected_emd == pytest.approx(math.sqrt(2 / math.pi) * limit.std.sum(), rel=1e-12)
-
-
 def test_differences_on_a_fine_grid_are_derivatives() -> None:
     fine = HeatPlane(n=(60, 40), m=(5, 4), T=0.05, size=(1.5, 1.0))
     by_differences = Matrix(
@@ -197,36 +181,6 @@ def test_all_places_at_once_are_each_place_alone(physics: Physics) -> None:
         position = physics.space.places[place]
         alone = cramer_rao(physics, [position], 0.1).std
         assert together[place] == pytest.approx(np.sqrt((alone**2).mean()), rel=1e-7)
-
-
-def graph_with_lengths() -> Graph:
-    graph = nx.connected_watts_strogatz_graph(20, 4, 0.3, seed=1)
-    rng = np.random.default_rng(1)
-    for u, v in graph.edges:
-        graph.edges[u, v]["length"] = float(rng.uniform(0.5, 2.0))
-    return Graph(graph, tau=0.4, sensors=list(range(0, 20, 2)))
-
-
-@pytest.mark.parametrize("strengths_known", [True, False])
-def test_graphs_have_two_point_bounds(strengths_known: bool) -> None:
-    graph, sigma, strength = graph_with_lengths(), 0.05, 1.3
-    limit = cramer_rao(graph, [3], sigma, strengths=[strength], strengths_known=strengths_known)
-    distances, M = graph.space.distances(3), graph.matrix / sigma
-    stds, errors = [0.0], [0.0]
-    for j in range(20):
-        if j != 3:
-            t = (
-                strength
-                if strengths_known
-                else strength * max(0.0, float(M[:, 3] @ M[:, j])) / float(M[:, j] @ M[:, j])
-            )
-            apart = float(np.linalg.norm(strength * M[:, 3] - t * M[:, j]))
-            stds.append(distances[j] / math.sqrt(math.expm1(min(apart**2, 700))))
-            mixed_up = 0.5 * math.erfc(apart / 2 / math.sqrt(2))
-            errors.append(distances[j] * mixed_up)
-    assert limit.method is Method.TWO_POINTS
-    assert limit.std[0, 0] == pytest.approx(max(stds), rel=1e-6)
-    assert limit.expected_emd == pytest.approx(max(errors), rel=1e-6)
 
 
 @pytest.mark.parametrize(

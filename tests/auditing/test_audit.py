@@ -23,7 +23,7 @@ LITERATURE = [case for case in literature_cases() if not case.private]
 def test_a_mechanism_at_the_boundary_of_its_claim_raises_hardly_any_alarm(case: Case) -> None:
     results = [
         audit(
-            case.mechanism, epsilon=case.epsilon, delta=case.delta, reports=20_000, rng=np.random.default_rng(1000 + k)
+            case.mechanism, epsilon=case.epsilon, delta=case.delta, reports=10_000, rng=np.random.default_rng(1000 + k)
         )
         for k in range(2)
     ]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from benchmarks.mechanisms import boundary_cases, gaussian, gaussian_sigma, on_grid
+from benchmarks.mechanisms import boundary_cases, gaussian_sigma, on_grid
 from cloakwork.auditing import Verdict, audit
 from cloakwork.auditing.independence import IndependenceCheck
 from cloakwork.auditing.reports import Reader
@@ -95,11 +95,6 @@ def flipped(noise: np.ndarray, database: int) -> np.ndarray:
     return on_grid(database + 2 * (1 - 2 * database) * quantile(noise))
 
 
-def other_sign(noise: np.ndarray, database: int) -> np.ndarray:
-    sign = np.random.default_rng([database, int(noise[0] * 2**40)]).choice([-1, 1], size=len(noise))
-    return on_grid(database + 2 * sign * quantile(noise))
-
-
 def round_the_clock(noise: np.ndarray, database: int) -> np.ndarray:
     """Ranks at this shift are not correlated at all."""
     return on_grid(np.mod(noise + 0.2113 * database, 1.0))
@@ -109,12 +104,6 @@ def coin(noise: np.ndarray, database: int) -> np.ndarray:
     return np.where((noise < 0.7) == bool(database), "warm", "cold")
 
 
-def never_the_same(noise: np.ndarray, database: int) -> np.ndarray:
-    word = (24 * noise).astype(int)
-    other = 1 + (23 * (24 * noise % 1)).astype(int)
-    return np.array([f"w{number}" for number in (word + database * other) % 24])
-
-
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
@@ -122,10 +111,8 @@ def never_the_same(noise: np.ndarray, database: int) -> np.ndarray:
         (Tape(3, shifted), "on input 1, the output follows that of 3 reports before on input 0"),
         (Tape(1_500, shifted), "follows that of 1500 reports before on input 0"),
         (Tape(1, flipped), "the output mirrors that of the report before on input 0"),
-        (Tape(0, other_sign), "the size of the output follows that of the report that came with it on input 0"),
         (Tape(0, round_the_clock), "the last digit of the output follows that of the report that came with it"),
         (Tape(0, coin), "the output mirrors that of the report that came with it on input 0"),
-        (Tape(0, never_the_same), "reports on both inputs are equal"),
     ],
 )
 def test_noise_that_both_inputs_share_withholds_the_verdict(mechanism: Any, words: str) -> None:
@@ -152,14 +139,6 @@ def test_a_violation_is_not_announced_of_reports_that_depend_on_each_other() -> 
         result = audit(mechanism, epsilon=1.0, delta=1e-2, rng=np.random.default_rng(seed))
         assert result.verdict is Verdict.WITHHELD
         assert "the output" in result.dependence
-
-
-def test_a_violation_is_announced_after_a_thousand_reports_or_the_most_that_were_allowed() -> None:
-    bare = gaussian(0.1)
-    results = [audit(bare, epsilon=1.0, reports=most, rng=np.random.default_rng(1)) for most in (300, 999, 5_000)]
-    assert all(result.verdict is Verdict.VIOLATION for result in results)
-    assert [result.reports_used for result in results[:2]] == [300, 999]
-    assert 1_000 <= results[2].reports_used < 1_300
 
 
 def test_independent_reports_pass_both_looks() -> None:

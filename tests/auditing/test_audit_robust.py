@@ -8,7 +8,6 @@ import pytest
 
 from benchmarks.mechanisms import on_grid
 from cloakwork.auditing import Verdict, audit
-from cloakwork.auditing.reports import Reader
 from cloakwork.errors import InputError
 
 Rng = np.random.Generator
@@ -174,13 +173,3 @@ def test_a_word_that_one_input_has_is_found_and_named(plain: Any, late: int, dat
 def test_words_that_both_inputs_have_raise_no_alarm(plain: Any, word: Any) -> None:
     result = run(lambda d, n, r: with_words(plain(d, n, r), r.random(n) < 0.002, word), reports=5_000)
     assert result.verdict is Verdict.NONE_FOUND, str(result)
-
-
-def test_a_whole_number_means_the_same_before_and_after_the_first_float() -> None:
-    big = 2**60 + 1
-    answers: list[Any] = [[big, -3], [big, "-3"], np.array([big, -3]), np.array([big, -3], dtype=object), [-3.0, 2.5]]
-    read = iter([answer for answer in answers for _ in (0, 1)])
-    reader = Reader(lambda _database, _size: next(read))
-    codes = [reader.pair(2).x.codes[:, 0].tolist() for _ in answers]
-    assert codes[:4] == [[big, (1 << 64) - 3]] * 4
-    assert codes[4][0] == (1 << 64) - 3

@@ -11,9 +11,9 @@ from benchmarks.mechanisms import laplace
 from cloakwork.auditing import audit
 from cloakwork.auditing.betting import _LARGEST_STAKE, _PARTS, Book, _best_stakes, _payments
 from cloakwork.auditing.events import AuditedClaim, Cells, Event, ranges
-from cloakwork.auditing.features import ReportLattice, differences, entry, low_bits, summaries
+from cloakwork.auditing.features import entry
 from cloakwork.auditing.portfolio import Bet
-from cloakwork.auditing.reports import Feature, Reader, ReportPair, Reports
+from cloakwork.auditing.reports import Reader, ReportPair, Reports
 
 CLAIM = AuditedClaim(1.0, 0.0)
 
@@ -48,18 +48,6 @@ def test_a_bet_pays_nothing_on_average_at_the_boundary_and_less_within_the_claim
                     chances = np.array([both, p - both, q - both, 1 - p - q + both])
                     assert float(chances @ pays) == pytest.approx(expected, abs=1e-12)
     assert (1 + _LARGEST_STAKE * pays > 0).all()
-
-
-def test_a_stake_is_kellys() -> None:
-    pays = _payments(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
-    p, q = np.array([[0.4]]), np.array([[0.05]])
-    stake = _best_stakes(p, q, pays)
-    grid = np.linspace(0, _LARGEST_STAKE, 20_001)
-    chances = [0.4 * 0.05, 0.4 * 0.95, 0.6 * 0.05, 0.6 * 0.95]
-    for place in (0, 1):
-        growth = sum(c * np.log1p(grid * pay) for c, pay in zip(chances, pays[:, place], strict=True))
-        assert stake[0, place] == pytest.approx(grid[np.argmax(growth)], abs=1e-4)
-    assert _best_stakes(q, p, pays)[0].tolist() == [0.0, 0.0]
 
 
 def test_the_wealth_of_a_bet_is_what_the_pairs_pay() -> None:
@@ -110,35 +98,6 @@ def test_ranges_hold_what_was_counted_when_infinities_leak(leak: float) -> None:
     assert event is not None
     assert event.holds(reports(x[:400])).all()
     assert event.holds(reports(x)).mean() == pytest.approx(event.p, abs=0.05)
-
-
-def test_features_measure_what_their_names_say() -> None:
-    rows = pair(np.eye(3) + 1.0, np.eye(3))
-    found: dict[str, Feature] = {one.name: one for one in [*summaries(), *differences(rows), entry(1, 3)]}
-    expected = {
-        "the index of the largest entry": [0, 1, 2],
-        "the sum of the entries": [4, 4, 4],
-        "the number of different entries": [2, 2, 2],
-        "entry 0 minus entry 2": [1, 0, -1],
-        "entry 1": [1, 2, 1],
-    }
-    for name, values in expected.items():
-        assert rows.x.measure(found[name]).tolist() == values
-    bits = {one.name: one for one in low_bits(0, 1, whole=False)}
-    numbers = reports([1.0, 0.75, 6.0, 0.1, np.inf, 0.0])
-    exponents = numbers.measure(bits["the exponent of the lowest bit of the output"])
-    assert exponents[:4].tolist() == [0.0, -2.0, 1.0, -55.0]
-    assert reports([6, 7, 12]).measure(low_bits(0, 1, whole=True)[1]).tolist() == [6, 7, 4]
-
-
-def test_a_lattice_is_found_whatever_its_origin() -> None:
-    rng = np.random.default_rng(2)
-    steps = rng.integers(-3_000, 3_000, 500)
-    values = np.array(0.0137 + 0.1 * steps, dtype=np.float64)
-    lattice = ReportLattice(values)
-    assert lattice.spacing == pytest.approx(0.1)
-    assert np.array_equal(np.diff(lattice.places(reports(values), 0).view(np.int64)), np.diff(steps))
-    assert ReportLattice(rng.normal(size=500)).spacing == 0.0
 
 
 def test_the_band_holds_the_true_curve_at_all_epsilons() -> None:

@@ -8,18 +8,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from cloakwork.device import ConstantReading, FileReading
+from cloakwork.device import ConstantReading
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.wire import read_reading, read_status
 from tests.broker import READER, Broker, running_broker
-from tests.device.agent_kit import QUICK, RATIO, exactly, listening, unveiled, working
+from tests.device.agent_kit import QUICK, RATIO, exactly, listening, working
 from tests.devices import SENSOR, make_folder
 from tests.forking import python
 from tests.waiting import PATIENCE, until
-
-SLOW = {"period_ms": 400, "offset_ms": 300, "late_ms": 200, "window_slots": 9, "allowed": 9, "clock_ms": 5000}
 
 
 def test_readings_arrive_cloaked_and_are_unveiled_exactly(folder: Path, broker: Broker) -> None:
@@ -33,21 +29,6 @@ def test_readings_arrive_cloaked_and_are_unveiled_exactly(folder: Path, broker: 
     stamps = [read_reading(payload)[1] for payload in listener.of("reading")]
     assert all(stamp % 50 == 0 for stamp in stamps)
     assert abs(stamps[-1] - time.time() * 1000) < 120_000
-
-
-@pytest.mark.parametrize("together", [True, False])
-def test_where_sensors_measure_together_an_old_value_in_a_file_is_no_reading(
-    together: bool, folder: Path, broker: Broker, time_server: dict[str, Any], tmp_path: Path
-) -> None:
-    told = make_folder(folder, ratio=RATIO, schedule=SLOW, together=together, time=time_server)
-    (tmp_path / "value").write_text("21.25\n")
-    with listening(broker) as listener, working(folder, broker, FileReading(tmp_path / "value")) as notes:
-        until(lambda: len(listener.readings()) >= 5)
-    found = set(unveiled(listener.readings(), told)[1:])  # the first slot may have begun when the file was written
-    assert (85 in found, any("older than the slot" in note for note in notes)) == (
-        not together,
-        together,
-    )
 
 
 class Counting:

@@ -4,13 +4,11 @@ import csv
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from cloakwork.collect import Role, open_store
-from cloakwork.device import ConstantReading, provision
+from cloakwork.device import provision
 from cloakwork.errors import PlanError, SiteError
 from cloakwork.keys import Unveiling, load_keys, new_keys, save_keys
 from cloakwork.mqtt import BrokerAddress
@@ -25,17 +23,10 @@ from cloakwork.site import (
     BitSite,
     freeze_bits,
     load_any_plan,
-    load_any_site,
     parse_any_site,
     parse_site,
-    plan_beside,
 )
 from tests import micropython
-from tests.broker import Broker
-from tests.collect.collector_process import Collector, HttpClient, fork_server
-from tests.device.agent_kit import working
-from tests.ports import free_port
-from tests.waiting import until
 
 SITE = """name = "hall"
 [bits]
@@ -116,19 +107,6 @@ def test_a_key_holder_gets_the_bits_back_and_no_one_else(plan: BitPlan, keys: Pa
     assert [int(value) for row in rows for value in row.value] == bits
 
 
-def test_a_bit_that_cannot_be_read_or_is_none_is_flipped_like_any_other(
-    plan: BitPlan, keys: Path, tmp_path: Path
-) -> None:
-    folders = [
-        provision(plan, "door", tmp_path / name, broker=BrokerAddress(), keys=None, resolution=1.0).folder
-        for name in ("failing", "wrong")
-    ]
-    for folder, reading in zip(folders, (None, 7), strict=True):
-        sent = [value for *_, value in sent_bits(folder, [reading] * 300)]
-        assert set(sent) == {0, 1}
-        assert 90 < sum(sent) < 210, "0 for nothing and 1 for 7, flipped in 48 % of cases"
-
-
 def test_a_board_draws_the_same_flips(plan: BitPlan, keys: Path, tmp_path: Path) -> None:
     made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=keys, resolution=1.0)
     generation = made.generation
@@ -188,33 +166,3 @@ def test_a_site_has_readings_or_bits() -> None:
         assert refused.value.values["lines"] == {"bits": 2}
     with pytest.raises(SiteError, match="no map"):
         parse_site(SITE)
-
-
-def test_the_collector_says_whether_a_room_is_in_use(
-    tmp_path: Path, broker: Broker, time_server: dict[str, Any]
-) -> None:
-    file, store = tmp_path / "hall.toml", str(tmp_path / "store.db")
-    text = SITE.replace('"1min"\nreadings_per_window = 60', '"4s"\nreadings_per_window = 20')
-    file.write_text(text.replace("epsilon = 2.0", "epsilon = 60.0"))
-    site = load_any_site(file)
-    assert isinstance(site, BitSite)
-    plan = freeze_bits(site)
-    plan.write(plan_beside(file))
-    made = provision(plan, "door", tmp_path / "door", broker=BrokerAddress(), keys=None, resolution=1.0)
-    with open_store(store) as opened:
-        client = HttpClient(free_port(), opened.tokens.create(Role.OPERATOR).secret)
-    words = [str(file), "--broker", f"mqtt://localhost:{broker.port}", "--listen", f"127.0.0.1:{client.port}"]
-    collector = Collector(fork_server(), words, tmp_path / "log", client, store)
-
-    def sure() -> bool:
-        """Whether the bits, of which 5 % are flipped, have told the state of the door."""
-        found = client.ask("GET", "/v1/sites/hall/latest").body
-        return bool(found.get("zones")) and found["zones"][0]["probability"] > 0.99
-
-    collector.start()
-    try:
-        until(lambda: client.health("hall") is not None)
-        with working(made.folder, broker, ConstantReading(1.0), time_server=time_server):
-            until(sure)
-    finally:
-        collector.kill()

@@ -290,22 +290,6 @@ def test_a_restored_board_drops_its_unsent_readings_even_if_the_storage_fails_ju
     assert min(later) > sequence(GENERATION, 70)
 
 
-def test_a_restart_continues_after_the_last_number_and_knows_its_own_last_reading(bench: ctypes.CDLL) -> None:
-    board = new_board(bench)
-    assert board.call("open") == 0
-    board.call("link", 1)
-    world = World(board)
-    world.run(2500)
-    last, first_run = [message for _, topic, message in world.sent if topic == DATA][-1], len(world.measured)
-    assert board.call("open") == 0
-    board.call("link", 1)
-    board.call("receive", DATA.encode(), last)
-    world.run(2500)
-    numbers = [seq for seq, _, _ in world.readings()]
-    assert len(numbers) == len(set(numbers)) > first_run
-    assert world.measured[first_run] < 2500 + 1200  # no window of silence beyond the budget's
-
-
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     site = parse_site(SITE.replace("alpha = 0.0625", "alpha = 0.0625\nresolution = 0.0625"))

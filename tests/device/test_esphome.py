@@ -38,15 +38,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_folder_holds_the_component_and_no_key_in_it(folder: Path) -> None:
-    names = {path.name for path in (folder / "components" / "cloakwork").iterdir()}
-    assert names >= {"sensor.py", "cloakwork_sensor.cpp", "cloakwork_sensor.h", "cloakwork.c", "cloakwork.h", "plan.h"}
-    assert {"state.0", "state.1", "nvs.csv", "cloakwork.yaml", "device.yaml"} <= {
-        path.name for path in folder.iterdir()
-    }
-    assert "device.json" not in {path.name for path in folder.iterdir()}
-
-
 def test_a_broker_with_encryption_needs_its_certificate(tmp_path: Path) -> None:
     site = parse_site(SITE)
     with pytest.raises(InputError, match="clear text"):

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -103,6 +102,9 @@ def test_each_provisioning_opens_a_generation_and_a_folder_is_never_written_over
     first = provision(plan, "hall", tmp_path / "a", broker=BrokerAddress(), keys=keys)
     second = provision(plan, "hall", tmp_path / "b", broker=BrokerAddress(), keys=keys)
     assert second.generation > first.generation
+    states = [unpack((made.folder / "state.0").read_bytes()) for made in (first, second)]
+    # the first device may have used the window that begins now
+    assert [state and state.blocked for state in states] == [0, plan.schedule.window_slots + 1]
     before = (tmp_path / "a" / "state.0").read_bytes()
     with pytest.raises(InputError, match="exists"):
         provision(plan, "hall", tmp_path / "a", broker=BrokerAddress(), keys=keys)
@@ -212,19 +214,6 @@ def test_a_device_for_audits_may_read_more_often_and_no_other(plan: Plan, keys: 
         with pytest.raises(InputError) as problem:
             provision(plan, "hall", tmp_path / "no", broker=BrokerAddress(), keys=keys, bench=bench, period=period)
         assert problem.value.values == {"period": period}
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ("192.168.1.1", {"host": "192.168.1.1", "port": 123}),
-        ("time.example:4123", {"host": "time.example", "port": 4123}),
-        ("[fd00::1]:123", {"host": "fd00::1", "port": 123}),
-    ],
-)
-def test_the_time_server_is_in_the_configuration(plan: Plan, tmp_path: Path, given: str, kept: dict[str, Any]) -> None:
-    made = provision(plan, "hall", tmp_path / "hall", broker=BrokerAddress(), keys=None, time_server=given)
-    assert told(made.folder)["time"] == kept
 
 
 @pytest.mark.parametrize("given", ["", "ntp://host", "host:", "host:port", "host:99999", "user@host", "host/path"])

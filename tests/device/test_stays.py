@@ -4,14 +4,11 @@ import csv
 import json
 import subprocess
 import sys
-from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cloakwork.auditing import Verdict, audit, device_claim
 from cloakwork.device import Target, provision
 from cloakwork.errors import InputError, SiteError
 from cloakwork.keys import Unveiling, load_keys
@@ -128,32 +125,6 @@ def test_offsets_are_the_same_on_a_board_and_on_a_computer(plan: Plan, keys: Pat
     offsets = stream.offsets(noise.slow, seqs, after=len(noise.table.levels))
     assert drawn == (noise.fallback + stream.noise(noise.table, seqs) + offsets).tolist()
     assert len(set(offsets.tolist())) > 20, "offsets that are renewed"
-
-
-def test_a_device_for_audits_has_fresh_noise_alone_and_an_audit_of_it_is_not_withheld(
-    site: Site, plan: Plan, keys: Path, tmp_path: Path
-) -> None:
-    broker = BrokerAddress()
-    made = provision(plan, "a", tmp_path / "a", broker=broker, keys=keys, resolution=0.01, bench=True)
-    apart = Fraction(2 * plan.sensor("a").sigma)
-    claim = device_claim(site, plan, "a", shift=float(apart))
-    other = (20 + apart).as_integer_ratio()
-    parts = [sent(made.folder, 1500, reading) for reading in ((20, 1), other)]
-    drawn = [iter([value for *_, value in messages]) for messages in parts]
-    done = audit(
-        lambda database, size, _: np.array(list(islice(drawn[database], size))),
-        epsilon=claim.epsilon,
-        delta=claim.delta,
-        reports=1500,
-        confidence=0.999,
-        rng=np.random.default_rng(0),
-    )
-    assert done.verdict is Verdict.NONE_FOUND
-    with (tmp_path / "sent.csv").open("w") as file:
-        rows = [("time", "sensor", "seq", "steps"), *((time, "a", seq, value) for seq, time, value in parts[0])]
-        csv.writer(file).writerows(rows)
-    unveiled = [int(value) for rows in Unveiling(tmp_path / "sent.csv", plan, load_keys(keys)) for value in rows.value]
-    assert set(unveiled) == {plan.noise("a").fallback}, "a key holder knows that it has no offset"
 
 
 def test_a_device_in_c_has_no_slow_offset_yet(plan: Plan, keys: Path, tmp_path: Path) -> None:

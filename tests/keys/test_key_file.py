@@ -187,24 +187,3 @@ def test_no_damage_at_all_breaks_the_reader(tmp_path: Path, junk: bytes, place: 
 
 
 DAMAGED = KeyRing("flat", {"s07": (Generation(1, PLAN, DeviceKind.READING, NOW, None, bytes(32)),)})
-
-
-def test_an_export_is_not_taken_for_the_keys_of_the_site(keys: Path, tmp_path: Path) -> None:
-    open_generation(keys, "s07", PLAN, "reading", NOW)
-    path = tmp_path / "s07.key.json"
-    save_keys(load_keys(keys).export("s07"), path)
-    with pytest.raises(KeyFileError) as problem:
-        open_generation(path, "s07", PLAN, "reading", NOW)
-    assert problem.value.values["sensor"] == "s07"
-    whole = json.loads(path.read_text())
-    for where, value, key in (
-        ("devices", {}, "devices"),
-        ("devices.s08", whole["devices"]["s07"], "devices"),
-        ("devices.s07.0.key", "ab", "key"),
-    ):
-        damaged = json.loads(json.dumps(whole))
-        change(where, value)(damaged)
-        path.write_text(json.dumps(damaged))
-        with pytest.raises(KeyFileError) as problem:
-            load_keys(path, exported=True)
-        assert problem.value.values["key"] == key

@@ -23,13 +23,6 @@ from tests.forking import python
 from tests.keys.conftest import NOW, PLAN
 
 
-def test_each_provisioning_has_a_key_of_its_own(keys: Path) -> None:
-    opened = [open_generation(keys, sensor, PLAN, "reading", NOW) for sensor in ("s07", "s07", "s08")]
-    assert len({known.key for known in opened}) == 3
-    assert {len(known.key) for known in opened} == {32}
-    assert load_keys(keys).devices == {"s07": tuple(opened[:2]), "s08": tuple(opened[2:])}
-
-
 def test_what_was_written_is_read_back(keys: Path) -> None:
     first = open_generation(keys, "s07", PLAN, "reading", NOW)
     second = open_generation(keys, "s08", PLAN, "bench", NOW + 120)
@@ -180,15 +173,6 @@ def test_revoking_marks_what_is_there_and_not_what_comes_after(keys: Path) -> No
     with pytest.raises(KeyFileError) as problem:
         revoke(keys, "s99", NOW)
     assert problem.value.values["sensor"] == "s99"
-
-
-def test_a_generation_is_in_use_until_another_of_its_kind_or_its_end(keys: Path) -> None:
-    for kind in ("reading", "bench", "reading"):
-        open_generation(keys, "s07", PLAN, kind, NOW)
-    ring = load_keys(keys)
-    assert [ring.in_use("s07", one) for one in ring.generations("s07")] == [False, True, True]
-    ring = revoke(keys, "s07", NOW)
-    assert not any(ring.in_use("s07", one) for one in ring.generations("s07"))
 
 
 def test_an_export_has_the_keys_of_one_sensor_and_nothing_of_another(keys: Path, tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from cloakwork.keys import (
     open_generation,
     revoke,
     save_keys,
-    unveil,
     wire_site,
 )
 from cloakwork.privacy import keyed_noise, noise_table
@@ -275,23 +274,6 @@ def test_keys_of_another_site_are_refused(party: Party) -> None:
     with pytest.raises(KeyFileError) as problem:
         Unveiling(party.file(), planned("hall"), party.ring)
     assert problem.value.values == {"site": "flat", "expected": "hall"}
-
-
-def test_a_row_that_changes_between_the_two_readings_is_left_out(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that someone is still writing to: its last row was not whole yet, and new ones come."""
-    rows = cloaked(party.opens("s2"), "s2", [1, 2, 3, 4])
-    torn = [*rows[:2], rows[2]._replace(value=rows[2].value + 1)]
-    monkeypatch.setattr(unveil, "BATCH", 1)
-    calls = []
-
-    def grow(done: int) -> None:
-        calls.append(done)
-        if len(calls) == 2:  # the first reading has come to its end
-            party.file(rows)
-
-    unveiling = Unveiling(party.file(torn), PLAN, party.ring, progress=grow)
-    assert [row.value for row in true_rows(unveiling)] == [1, 2]
-    assert unveiling.problems.counts == {"new or changed while the file was read": 2}
 
 
 def test_no_message_and_no_text_of_an_object_holds_a_true_reading(party: Party) -> None:

@@ -17,7 +17,7 @@ from cloakwork.physics import graph as graph_module
 from cloakwork.physics.network_kernel import POLES, RATIONAL, RESIDUES, NetworkKernel
 from cloakwork.privacy import Cloak
 
-STREETS = nx.to_scipy_sparse_array(nx.grid_2d_graph(12, 12))
+STREETS = nx.to_scipy_sparse_array(nx.grid_2d_graph(9, 9))
 HUBS = nx.to_scipy_sparse_array(nx.barabasi_albert_graph(200, 3, seed=1))
 
 

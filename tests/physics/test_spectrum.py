@@ -53,21 +53,6 @@ def test_bounds_are_not_vacuous() -> None:
     assert slope <= bounds["edge weights"] <= np.sqrt(2)
 
 
-def test_coherence_is_the_largest_cosine() -> None:
-    values = np.array([[1.0, 2.0, 0.0], [0.0, 2.0, -3.0]])
-    assert Matrix(values, Space.line(3)).describe().coherence == pytest.approx(np.sqrt(0.5))
-    assert Matrix(values[:, [1, 1, 2]], Space.line(3)).describe().coherence == pytest.approx(1.0)
-
-
-def test_condition_is_that_of_numpy_or_infinite() -> None:
-    values = np.random.default_rng(2).normal(size=(6, 4))
-    assert Matrix(values, Space.line(4)).describe().condition == pytest.approx(np.linalg.cond(values), rel=1e-9)
-    values[:, 3] = values[:, 0]
-    described = Matrix(values, Space.line(4)).describe()
-    assert described.condition == np.inf
-    assert described.rank == 3
-
-
 def test_weights_make_a_range_of_their_own() -> None:
     line = HeatLine(n=20, m=6, T=0.02)
     weights = np.linspace(1.0, 2.0, 6)

@@ -79,15 +79,6 @@ def test_every_door_is_tried_open_and_shut() -> None:
     assert min(*ways) < max(*ways)
 
 
-def test_a_shut_door_can_be_the_worst_case() -> None:
-    """Heat kept in by a shut door is steeper; the family must see it."""
-    rooms = Rooms.from_text("....+....", cell=0.5)
-    plan = FloorPlan(rooms, [(1.75, 0.25)], Steady(reach=1.0))
-    shut = plan.with_doors_shut([0]).joint_slope().value
-    assert Family(plan, Tolerance(doors=True)).joint_slope().value >= shut
-    assert shut != plan.joint_slope().value
-
-
 def test_diffusion_and_doors_are_tried_together() -> None:
     both = Family(FLAT, Tolerance(diffusion=0.2, doors=True))
     worst = FLAT.with_spread(0.8).with_doors_shut([0, 1, 2]).joint_slope().value
@@ -111,18 +102,13 @@ def test_impossible_tolerances_are_refused(wrong: dict[str, Any]) -> None:
     assert problem.value.values.keys() & {*wrong, "sensor"}
 
 
-def test_doors_of_a_model_without_doors_are_refused() -> None:
-    with pytest.raises(PhysicsError) as problem:
-        Family(LINE, Tolerance(doors=True)).joint_slope()
-    assert problem.value.doors is True
-
-
 def test_values_between_those_evaluated_are_covered() -> None:
     """A slope need not be monotone in the diffusion: the steepest may lie between two evaluated values."""
-    line = HeatLine(n=5, m=[0.9341581049437999], T=0.010029104671771406)
+    line = HeatLine(n=6, m=[0.03959287666420286], T=0.003852723037279587)
     declared = Family(line, Tolerance(diffusion=0.9)).joint_slope().value
     within = [line.with_spread(float(k)).joint_slope().value for k in np.geomspace(0.1, 1.9, 401)]
     assert max(within) <= declared
+    assert max(within) > 1.01 * max(within[::50]), "the values that are evaluated are not enough"
 
 
 def test_a_node_at_exactly_the_declared_distance_counts() -> None:

@@ -184,29 +184,6 @@ def test_errors_are_shown_in_full_and_never_ready(result: Any, kind: str) -> Non
     assert text in lines(report)
 
 
-def test_pixels_that_are_stuck_or_wild_are_named_and_not_ready() -> None:
-    rng = np.random.default_rng(5)
-
-    def pixels(stuck: int = 3, wild: int = 7) -> list[int]:
-        frame = rng.normal(84, 1.5, 64).round().astype(int)
-        frame[stuck], frame[wild] = 0, rng.integers(-400, 400)
-        return frame.tolist()  # type: ignore[no-any-return]
-
-    taken = Readings()
-    taken.take(noisy(), 300, 60_000, lambda _: None)
-    assert judge(device(), taken)["pixels"] is None
-    taken.take_pixels(pixels)
-    report = judge(device(), taken)
-    assert report["pixels"] == {"count": 64, "stuck": [3], "wild": [7]}
-    assert len(report["reasons"]) == 2
-    taken.ranges = None
-    taken.take_pixels(lambda: rng.normal(84, 1.5, 64).round().astype(int).tolist())
-    assert judge(device(), taken)["ready"]
-    for broken in (lambda: 1 // 0, lambda: [1] * int(rng.integers(2, 9)), list):
-        taken.take_pixels(broken)  # type: ignore[arg-type]
-        assert not judge(device(), taken)["ready"]
-
-
 MEASURE = """
 state = [12345]
 turn = [0]

@@ -55,8 +55,3 @@ def test_keyed_noise_has_the_exact_law_and_a_scale_20_percent_off_fails(ratio: f
     assert p_value(1.0) > 1e-3
     assert p_value(0.8) < 1e-12
     assert p_value(1.2) < 1e-12
-
-
-def test_a_configuration_for_noise_of_256_steps_fits_in_64_kib(tmp_path: Path) -> None:
-    make_folder(tmp_path, ratio=256.0)
-    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 64 * 1024

@@ -36,13 +36,3 @@ def test_without_ipv6_the_link_tries_the_next_address() -> None:
         assert (link.status(), link.reason()) == ("open", "")
         server.accept()[0].close()
         link.close()
-
-
-@pytest.mark.usefixtures("no_ipv6")
-def test_if_no_address_answers_the_link_is_closed_with_a_reason() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    link = Link("localhost", port, False, None)
-    link.start()
-    assert link.status() == "closed"
-    assert link.reason().startswith(f"cannot connect to localhost:{port}: ")

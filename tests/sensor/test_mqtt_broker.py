@@ -121,20 +121,6 @@ def test_a_message_of_qos_1_is_acknowledged_and_heard(broker: Broker) -> None:
         assert [other.next() for _ in payloads] == [(READING, payload, False) for payload in payloads]
 
 
-def test_a_retained_message_is_heard_after_subscribing(broker: Broker) -> None:
-    with Line(broker, client(broker)) as line:
-        line.until("connected")
-        line.link.publish(STATUS, b"kept", retain=True)
-        line.until("published")
-        number = line.link.subscribe(STATUS)
-        assert line.until("subscribed") == ("subscribed", number, 1)
-        assert line.until("message") == ("message", STATUS, b"kept", True)
-        line.link.publish(STATUS, b"new", retain=True)
-        assert line.until("message") == ("message", STATUS, b"new", False)
-    with Other(broker, "cloakwork/#") as other:
-        assert other.next() == (STATUS, b"new", True)
-
-
 @pytest.mark.parametrize("goodbye", [False, True])
 def test_the_will_is_published_when_the_link_is_cut_and_not_after_a_disconnect(broker: Broker, goodbye: bool) -> None:
     with Other(broker, "cloakwork/#") as other:
@@ -151,25 +137,6 @@ def test_the_will_is_published_when_the_link_is_cut_and_not_after_a_disconnect(b
             [(READING, b"after", False)] if goodbye else [(STATUS, b"offline", False), (READING, b"after", False)]
         )
         assert [other.next() for _ in expected] == expected
-
-
-def test_a_subscription_that_the_rules_forbid_is_granted_and_stays_silent(broker: Broker) -> None:
-    with Line(broker, client(broker)) as line, Line(broker, client(broker, "s08")) as neighbour:
-        line.until("connected")
-        neighbour.until("connected")
-        neighbour.link.subscribe("cloakwork/#")
-        neighbour.until("subscribed")
-        line.link.publish(READING, b"not for s08")
-        line.until("published")
-        neighbour.link.publish("cloakwork/v1/flat/s08/status", b"mine")
-        assert neighbour.until("message")[2] == b"mine"
-        assert [event for event in neighbour.seen if event[0] == "message"] == []
-
-
-@pytest.mark.parametrize(("user", "password"), [("s07", "wrong"), ("nobody", "a word"), (None, None)])
-def test_strangers_are_refused(broker: Broker, user: str | None, password: str | None) -> None:
-    with Line(broker, Mqtt("s07", user=user, password=password)) as line:
-        assert line.until("refused")[1] == 5
 
 
 def wait_until_written(broker: Broker, *parts: bytes) -> None:

@@ -79,33 +79,6 @@ def overspent(times: list[int], window: int, allowed: int) -> list[int]:
     return [late for early, late in zip(times, times[allowed:], strict=False) if late - early < window]
 
 
-@pytest.mark.parametrize("block", [1, 3])
-@pytest.mark.parametrize("seed", range(2))
-def test_torn_writes_and_damaged_copies_never_repeat_a_number_nor_overspend(block: int, seed: int) -> None:
-    rng = random.Random(seed)
-    device_config = config(schedule={"block": block})
-    flash, world = Flash(device_config, 2.5, rng), World()
-    numbers: list[int] = []
-    times: list[int] = []
-    faults = 0
-    for _ in range(400):
-        torn = False
-        flash.writes_left = rng.choice([0, 1, 2, 3, rng.randrange(40), rng.randrange(400)])
-        try:
-            device = Device(device_config, flash, world.ticks)  # type: ignore[arg-type]
-            work(device, world, rng, numbers, times)
-        except PowerCutError:
-            torn = True
-        world.now += rng.choice([0, 1, rng.randrange(2000)])
-        if not torn:
-            flash.damage_one_copy()
-        faults += 1
-    assert faults == 400
-    assert len(numbers) == len(set(numbers)) > 300
-    # ten slots of 100 ms hold at most four readings, and one may be 10 ms late
-    assert overspent(times, 10 * 100 - 10, 4) == []
-
-
 def work(device: Device, world: World, rng: random.Random, numbers: list[int], times: list[int]) -> None:
     for _ in range(rng.randrange(400)):
         world.now += rng.choice([1, 3, 50, 97, 100])

@@ -41,15 +41,3 @@ def test_the_budget_is_used_in_full_while_there_are_few_runs(gaps: list[int], wi
         room = sum(slot - window < one for one in used) < allowed
         assert slots.take(slot, 1) == room or len(slots.runs) == MAX_RUNS
         used += [slot] if slots.last == slot else []
-
-
-def test_a_regular_schedule_is_one_run_and_never_refused() -> None:
-    slots = Slots([], 60, 60)
-    assert all(slots.take(slot, 1) == 1 for slot in range(1000))
-    assert len(slots.runs) == 1
-    assert slots.used(999) == 60
-
-
-def test_without_a_limit_each_slot_is_used_once() -> None:
-    slots = Slots([], 10, 0)
-    assert [slots.take(slot, 1) for slot in (0, 1, 1, 2, 50)] == [1, 1, 0, 1, 1]

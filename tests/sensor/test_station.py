@@ -77,67 +77,6 @@ def test_nothing_leaves_between_measuring_and_the_moment_of_sending(tmp_path: Pa
     assert all(moment % 100 >= 40 or moment % 100 == 0 for moment in line.moments[:-1] if moment > 1000)
 
 
-def test_a_device_whose_storage_is_too_slow_for_its_slots_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_folder(tmp_path, together=False, schedule={"late_ms": 10, "window_slots": 4, "allowed": 4, "block": 1})
-    now, took = 0, 0
-
-    class Slow(Folder):
-        def write(self, name: str, data: bytes) -> None:
-            nonlocal now
-            now += took
-            super().write(name, data)
-
-    store, line, notes = Slow(str(tmp_path)), Recorder(), list[str]()
-    device = Device(read_config(store), store, lambda: now)
-    station = Station(device, Outbox(store, 64), line, lambda: (21, 1), unix=lambda: 0, note=notes.append)
-    states: list[str] = []
-    status = device.status
-
-    def noted(state: str, now: int) -> bytes:
-        states.append(state)
-        return status(state, now)
-
-    monkeypatch.setattr(device, "status", noted)
-    seen = []
-    for took, expected in ((0, "online"), (8, "skipping"), (0, "online")):  # noqa: B007 - Slow uses it
-        for _ in range(4_000):
-            now += 1
-            station.step()
-        seen.append((states[-1], expected, len(line.payloads)))
-    station.stop()
-    assert [state for state, _, _ in seen] == [expected for _, expected, _ in seen]
-    (_, _, before), (_, _, during), (_, _, after) = seen
-    assert before > 30
-    assert during - before <= 1
-    assert after - during > 20
-    assert sum("longer than late_ms" in note for note in notes) == 1
-
-
-def test_sensors_that_must_measure_together_wait_for_the_time(tmp_path: Path) -> None:
-    make_folder(tmp_path)
-    now, unix = 0, 0
-    notes: list[str] = []
-
-    store = Folder(str(tmp_path))
-    device = Device(read_config(store), store, lambda: now)
-    line = Recorder()
-    station = Station(device, Outbox(store, 64), line, lambda: (21, 1), unix=lambda: unix, note=notes.append)
-    for _ in range(3000):
-        now += 1
-        station.step()
-    assert not line.left
-    assert any("waits for the time" in note for note in notes)
-    assert not any("next reading" in note for note in notes)
-    for _ in range(3000):
-        now += 1
-        unix = 1_900_000_000_000 + now
-        station.step()
-    station.stop()
-    assert line.left
-
-
 def test_a_restored_state_is_noticed_from_newer_messages(tmp_path: Path) -> None:
     make_folder(tmp_path, schedule={"window_slots": 4, "allowed": 4})
     before = {name: (tmp_path / name).read_bytes() for name in ("state.0", "state.1")}

@@ -148,24 +148,6 @@ def test_files_that_differ_in_one_person_give_series_that_differ_by_at_most_the_
     assert np.abs(first.values - second.values).sum() <= most + 1e-9
 
 
-def test_counts_are_placed_at_their_times_and_gaps_are_zeros(tmp_path: Path) -> None:
-    rows = [(iso(k / 4), k % 7 - 2) for k in range(60) if k not in (5, 6)]
-    path = write(tmp_path / "a.csv", ("time", "n"), *reversed(rows))
-    counted = read_counts(path, "n", Bins(START, HOUR // 4, 60), contribution=3)
-    assert counted.values.tolist() == [[0 if k in (5, 6) else k % 7 - 2 for k in range(60)]]
-    assert (counted.contribution.total, counted.losses["bins without a row, counted as 0"]) == (3, 2)
-    assert counted.unit == "n"
-
-
-@pytest.mark.parametrize("row", [[], [("2026-11-05", 1)]])
-def test_a_period_without_any_row_is_counted_as_zeros(tmp_path: Path, row: list[tuple[object, ...]]) -> None:
-    """Whether it can be published would otherwise depend on the last event in it."""
-    path = write(tmp_path / "a.csv", ("time", "n"), *row)
-    for counted in (count_events(path, BINS), read_counts(path, "n", BINS)):
-        assert counted.values.tolist() == [by_hour()]
-        assert any("noise" in remark for remark in counted.remarks)
-
-
 @pytest.mark.parametrize(
     ("rows", "place"),
     [

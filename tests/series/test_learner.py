@@ -34,13 +34,6 @@ def small(**options: object) -> Learner:
     return Learner(experts, 50, **{"epsilon": 1.0, "delta": 1e-6} | options)  # type: ignore[arg-type]
 
 
-def test_losses_follow_from_the_release() -> None:
-    experts = ventilation()
-    effect = np.moveaxis(experts.table - experts.table[:, :, :1], 1, 2)
-    effect = effect - effect.mean(axis=2, keepdims=True)
-    assert np.abs(experts.steps @ experts.basis.T - effect).max() < 1e-4
-
-
 def test_no_visit_moves_the_release_by_more_than_the_reach_and_some_visit_does() -> None:
     experts = ventilation()
     moves = [
@@ -63,16 +56,6 @@ def test_the_noise_has_the_least_variance_that_hides_every_visit() -> None:
     fits = [program.bmat([[values, one[:, None]], [one[None, :], np.ones((1, 1))]]) >> 0 for one in changes]
     least = program.Problem(program.Minimize(program.trace(values)), fits).solve(solver=program.SCS, eps=1e-6)
     assert (hidden**2).sum() == pytest.approx(least, rel=0.01)
-
-
-def test_plays_are_hedge_on_the_noisy_totals() -> None:
-    plays = []
-    for _ in range(200):
-        learner = small(rate=0.7)
-        learner.learn(2)
-        totals = learner.totals
-        plays.append((learner.choose().number == 0) - special.softmax(-0.7 * totals)[0])
-    assert abs(np.mean(plays)) < 4 * np.std(plays) / math.sqrt(len(plays))
 
 
 def test_the_totals_are_the_losses_within_their_noise() -> None:

@@ -53,14 +53,3 @@ def test_the_root_of_running_sums_is_the_central_binomials(n: int) -> None:
     inverted = inverse(found, n)
     assert inverted[0] == pytest.approx(1.0)
     assert inverted[1:100] == pytest.approx([-float(exact[k]) / (2 * k - 1) for k in range(1, min(n, 100))], rel=1e-9)
-
-
-@pytest.mark.parametrize("rate", [0.5, 0.9, 0.999])
-def test_the_root_of_a_decay_is_the_binomials_times_powers(rate: float) -> None:
-    found = square_root(rate ** np.arange(100.0), 100)
-    assert found == pytest.approx([comb(2 * k, k) / 4**k * rate**k for k in range(100)], rel=1e-11)
-
-
-def test_what_gets_out_of_bounds_is_not_a_number() -> None:
-    """And so nobody takes it for one: the inverse of 1 + 5 z grows by 5 at each step."""
-    assert not np.isfinite(inverse(np.array([1.0, 5.0]), 500)).all()

@@ -11,8 +11,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import NDArray
 from scipy import linalg
 
-from cloakwork.errors import BudgetError, InputError, ReadingError
-from cloakwork.privacy import Budget, private_words, simulated_words
+from cloakwork.errors import BudgetError, ReadingError
+from cloakwork.privacy import private_words, simulated_words
 from cloakwork.series import (
     Coefficients,
     Decay,
@@ -22,7 +22,6 @@ from cloakwork.series import (
     RunningSum,
     Seasonal,
     Stream,
-    Trend,
     WindowSum,
 )
 from tests.forking import error_in_fork, needs_fork
@@ -125,12 +124,6 @@ def test_noise_is_fresh_for_each_push_and_each_stream(monkeypatch: pytest.Monkey
     assert len(set(values[0] + values[1])) > 35
 
 
-def test_streams_that_share_a_guarantee_count_all_their_draws_and_add_up_in_a_budget() -> None:
-    alone, together = (stream(RunningSum(), 50, together=number) for number in (1, 1000))
-    assert together.noise.draws == 1000 * alone.noise.draws
-    assert Budget().series(alone).epsilon(1e-6) == pytest.approx(1.0, rel=1e-6)
-
-
 def test_nothing_is_released_beyond_the_horizon() -> None:
     made = stream(RunningSum(), 5)
     made.extend([1, 2, 3])
@@ -189,21 +182,6 @@ def test_a_stream_that_was_interrupted_ends(monkeypatch: pytest.MonkeyPatch) -> 
     for again in (lambda: made.push(1), lambda: made.extend([1, 2, 3])):
         with pytest.raises(BudgetError, match="interrupted"):
             again()
-
-
-@pytest.mark.parametrize(
-    ("what", "horizon", "says"),
-    [
-        (RunningSum(), None, "horizon"),
-        (PowerDecay(1.0), None, "horizon"),
-        (Trend(5), 9, "looks 2 values ahead"),
-        (RunningSum(), 0, "horizon=0"),
-        ("running-sum", 5, "filter"),
-    ],
-)
-def test_filters_that_a_stream_cannot_serve_are_refused(what: Any, horizon: int | None, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        stream(what, horizon)
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,8 @@
 import pytest
 
 from cloakwork.errors import SiteError
-from cloakwork.physics import Metric, Space
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources
 from cloakwork.site import parse_site
-from cloakwork.site.build import choose_estimator
-from cloakwork.site.schema import SourcesSpec
 
 SITE = """name = "pipe"
 sensors = 10
@@ -43,14 +40,6 @@ def test_the_estimator_suits_the_stated_strengths(said: str, chosen: Estimator, 
     choice = parse_site(SITE.format(sources=said)).estimator()
     assert choice.estimator == chosen
     assert reason in choice.reason
-
-
-def test_too_many_places_along_paths_are_left_to_basis_pursuit() -> None:
-    chain = Space.path([(k, k + 1) for k in range(6_500)])
-    assert chain.metric is Metric.PATH
-    choice = choose_estimator(SourcesSpec(kind="pulse"), chain)
-    assert choice.estimator == BasisPursuit()
-    assert "6,501 places are too many" in choice.reason
 
 
 @pytest.mark.parametrize(

@@ -68,15 +68,6 @@ def test_a_file_that_is_no_plan_is_refused(content: bytes | None, reasons: str, 
     assert (caught.value.values["plan"], caught.value.values["rewrite"]) == (str(path), True)
 
 
-def test_a_folder_or_a_huge_file_is_no_plan(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="directory"):
-        load_plan(tmp_path)
-    with (tmp_path / "p.json").open("wb") as file:
-        file.truncate(50_000_001)
-    with pytest.raises(SiteError, match="50 MB"):
-        load_plan(tmp_path / "p.json")
-
-
 def other_table(values: dict[str, Any]) -> None:
     """The same table under another digest."""
     (table,) = values["tables"].values()

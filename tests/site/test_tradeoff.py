@@ -85,14 +85,6 @@ def test_a_comparison_that_is_interrupted_goes_on(tmp_path: Path) -> None:
         cw.tradeoff(parse_site(SITE), **wanted, kept=kept)
 
 
-def test_fewer_sensors_and_a_coarse_hardware_step_change_the_noise() -> None:
-    site = parse_site(SITE)
-    found = cw.tradeoff(site, sensors=[6, 12], resolution=[0.25], frames=24)
-    assert {(row.setting.sensors, len(row.sigmas)) for row in found.rows} == {(6, 6), (12, 12)}
-    coarse = next(row for row in found.rows if row.setting.sensors == 12)
-    assert coarse.sigmas.min() > site.cloak().sigmas.min()
-
-
 def test_the_figures_count_rooms_people_and_distances() -> None:
     """One moment by hand: two people in the left room, of whom one is found there and one in the right room."""
     site = parse_site(SITE)
