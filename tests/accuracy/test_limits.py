@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from cloakwork.accuracy import Method, bayes_risk, cramer_rao, limits
+from cloakwork.accuracy import bayes_risk, cramer_rao, limits
 from cloakwork.errors import InputError
 from cloakwork.physics import (
     Drift,
@@ -19,11 +19,9 @@ from cloakwork.physics import (
     HeatLine,
     HeatPlane,
     Matrix,
-    Metric,
     Physics,
     Pulse,
     Rooms,
-    Space,
     Steady,
 )
 
@@ -77,16 +75,6 @@ def test_shut_doors_and_cells_without_a_way_out_are_no_trouble() -> None:
     assert math.isfinite(found.typical_std)
     assert 0 < found.average_emd < found.extent
     assert found.extent < 10
-
-
-def test_a_layout_that_is_no_grid_is_compared_point_by_point() -> None:
-    triangle = Space(
-        np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 0.9]]),
-        np.array([[0, 1], [1, 2], [0, 2]]),
-        np.full(3, 2.0),
-        Metric.PATH,
-    )
-    assert limits(Matrix(np.eye(3), triangle), 1.0).method is Method.TWO_POINTS
 
 
 def test_each_sensor_may_have_its_own_noise(physics: Physics) -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from cloakwork.accuracy import Habits, simulated_day
-from cloakwork.errors import InputError
 from cloakwork.physics import Rooms, Space
 
 ROOMS = Rooms.from_walls((6, 4), cell=0.5, walls=[((3, 0), (3, 4))], doors=[((3, 1), (3, 2))])
@@ -53,10 +52,3 @@ def test_a_network_has_people_too_and_a_seed_gives_one_day() -> None:
     first, again = (simulated_day(ring, 2, seed=4, hours=1).places_at(times) for _ in range(2))
     assert (first == again).all()
     assert set(np.unique(first)) <= {-1, 0, 1, 2, 3}
-
-
-@pytest.mark.parametrize("habits", [{"sit": (0, 5)}, {"present": (7, 5)}, {"away": (1,)}])
-def test_a_time_that_makes_no_sense_is_refused(habits: dict[str, tuple[float, ...]]) -> None:
-    with pytest.raises(InputError) as caught:
-        Habits(**habits)  # type: ignore[arg-type]
-    assert set(caught.value.values) == set(habits)

@@ -117,15 +117,6 @@ def test_no_violation_is_never_called_a_proof() -> None:
     assert not re.search(r"\bverified\b|\bis safe\b|\bpassed\b", everything)
 
 
-def test_a_withheld_verdict_gives_no_bounds_and_says_what_was_seen() -> None:
-    found = report(replace(WITHHELD, profile=replace(WITHHELD.profile, reports=0)))
-    assert "on input 0, reports repeat" in " ".join(found.sections()["found"])
-    assert "says nothing about the claim" in found.summary
-    page = read(found.to_html())
-    assert not {"svg", "figure"} & set(page.tags)
-    assert "at least" not in page.seen + str(found)
-
-
 def test_the_page_needs_nothing_and_lets_nothing_in() -> None:
     audit = replace(seen(f"the output is {EVIL}", (320, 100)), events=(EVIL,))
     evil = report(audit, name=EVIL, inputs=(EVIL, EVIL), claim=(EVIL,), notes=(EVIL,), limits=(EVIL,))

@@ -10,7 +10,7 @@ from scipy.stats import laplace as exact
 from benchmarks.mechanisms import laplace
 from cloakwork.auditing import audit
 from cloakwork.auditing.betting import _LARGEST_STAKE, _PARTS, Book, _best_stakes, _payments
-from cloakwork.auditing.events import AuditedClaim, Cells, Event, ranges
+from cloakwork.auditing.events import AuditedClaim, Cells, Event
 from cloakwork.auditing.features import entry
 from cloakwork.auditing.portfolio import Bet
 from cloakwork.auditing.reports import Reader, ReportPair, Reports
@@ -87,17 +87,6 @@ def test_an_event_holds_what_it_says(inside: str, held: str, words: str) -> None
     event = Event(Cells(entry(0, 1), np.array([0.0, 1.0])), mask, 0, 0.5, 0.1, 1.0)
     assert str(np.array(values)[event.holds(reports(values))]) == str(np.array(held.split(), dtype=float))
     assert shown(event, values) == f"the output is {words}"
-
-
-@pytest.mark.parametrize("leak", [-np.inf, np.inf])
-def test_ranges_hold_what_was_counted_when_infinities_leak(leak: float) -> None:
-    rng = np.random.default_rng(3)
-    x, y = rng.normal(size=2000), rng.normal(size=2000)
-    x[:400] = leak
-    event, _ = ranges(entry(0, 1), pair(x, y), AuditedClaim(0.5, 0.0))
-    assert event is not None
-    assert event.holds(reports(x[:400])).all()
-    assert event.holds(reports(x)).mean() == pytest.approx(event.p, abs=0.05)
 
 
 def test_the_band_holds_the_true_curve_at_all_epsilons() -> None:

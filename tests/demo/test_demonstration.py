@@ -5,7 +5,7 @@ import re
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,6 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from cloakwork.collect.api import EventHub
-from cloakwork.collect.storage import Reading, ReadingStatus, Result
-from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.demo import Demonstration, Household, load_flat
 from cloakwork.physics import FloorPlan
 from cloakwork.site import parse_site
@@ -28,7 +25,6 @@ from tests.collect.page_kit import USUAL, marks, until
 from tests.demo.small import SMALL, small_flat
 
 PATIENCE = 600.0  # a busy machine compiles the solvers for minutes
-SLOW_S = 0.3
 
 
 @pytest.fixture(scope="module")
@@ -126,24 +122,3 @@ def test_a_stopped_show_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         assert len(list((folder / "devices" / "small").iterdir())) == 6
     assert list(tmp_path.iterdir()) == []
     assert [thread.name for thread in set(threading.enumerate()) - before if "cloakwork" in thread.name] == []
-
-
-def test_a_busy_machine_misses_no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store takes longer for each few readings than a frame waits for the rest by the fast clock."""
-    add, publish, sensors = ReadingTable.add, EventHub.publish_result, []
-
-    def slowly(table: ReadingTable, readings: Sequence[Reading]) -> list[ReadingStatus]:
-        time.sleep(SLOW_S)
-        return add(table, readings)
-
-    def noting(hub: EventHub, result: Result) -> None:
-        sensors.append(result.sensors)
-        publish(hub, result)
-
-    monkeypatch.setattr(ReadingTable, "add", slowly)
-    monkeypatch.setattr(EventHub, "publish_result", noting)
-    monkeypatch.setattr("cloakwork.collect.batch_writer.BATCH", 2)
-    with Demonstration((small_flat(), staying([(1.0, 1.0)]))) as show:
-        assert SLOW_S * show.clock.speed > show.watched.wait_ms / 1000
-        show.wait_for(4, PATIENCE)
-    assert set(sensors) == {6}

@@ -47,24 +47,6 @@ def test_readings_follow_with_the_lag_of_the_flat() -> None:
         assert left == pytest.approx(np.exp(-lags), rel=0.11), "people are looked at ten times in a lag"
 
 
-def test_a_small_step_stays_within_the_claim() -> None:
-    """Someone steps to the side, away from walls but also across the border of a cell."""
-    site, clock, cloak, way = plain_flat(), Hands(), plain_flat().cloak(), (0.014, 0.014)
-    x = np.random.default_rng(2).uniform((0.1, 0.1), (9.9, 7.9), size=(300, 2))
-    x = x[(np.abs(x[:, 0] - 6) > 0.3) & ((x[:, 0] < 6) | (np.abs(x[:, 1] - 4) > 0.3))]
-    x = np.concatenate([x, [(2.99, 1.99), (3.0, 2.0), (1.24, 1.1)]])
-    ways = np.abs(np.array(way)).sum() / cloak.alpha
-    for at in x:
-        both = [tuple(at.tolist()), tuple((at + way).tolist())]
-        frames = Movement(tuple((point,) for point in both), "a step", frame_ms=1000)
-        world = SimulatedFlat(site, frames, BEGAN, clock)
-        readings = []
-        for moment in (0, 1000):
-            clock.now = BEGAN + moment
-            readings.append(np.array([world.reading(row) for row in range(site.physics.sensors)]))
-        assert np.linalg.norm((readings[1] - readings[0]) / cloak.sigmas) <= ways * cloak.frame_mu
-
-
 def test_the_truth_is_of_the_time_that_is_asked_for() -> None:
     clock = Hands()
     world = SimulatedFlat(load_flat(), STEPS, BEGAN, clock)

@@ -17,10 +17,10 @@ import pytest
 from cloakwork.cli.collect import session_name
 from cloakwork.collect.storage import Reading, Role, open_store
 from tests.collect.api_kit import SITE
-from tests.deploy.installation import Site, prepare, running_site
+from tests.deploy.installation import Site, running_site
 from tests.deploy.proxy import running_proxy
 from tests.forking import cloakwork
-from tests.parts import needs, postgresql
+from tests.parts import postgresql
 from tests.ports import free_port
 from tests.postgres import Postgres, running_postgres
 from tests.waiting import PATIENCE, until
@@ -138,19 +138,3 @@ def test_a_dump_of_postgresql_can_be_restored(server: Postgres, tmp_path: Path) 
         with open_store(second) as restored:
             assert list(restored.readings.iterate("hall")) == ROWS
             assert restored.tokens.check(kept.secret) == kept.token
-
-
-def test_the_password_of_the_database_may_stand_in_the_file_that_prepare_makes(
-    server: Postgres, tmp_path: Path
-) -> None:
-    needs("openssl")
-    assert prepare(tmp_path, "localhost", "hall", "s1").returncode == 0
-    secrets = tmp_path / "installation" / "secrets"
-    password = (secrets / "database.password").read_text(encoding="utf-8").strip()
-    server.execute(f"ALTER ROLE cloakwork PASSWORD '{password}'")
-    server.password = password
-    with server.database() as url:
-        address = url.replace(f":{password}@", "@")
-        assert password not in address
-        with open_store(f"{address}?passfile={secrets / 'pgpass'}") as store:
-            store.check()

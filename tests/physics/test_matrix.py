@@ -30,16 +30,6 @@ def test_slopes_are_the_largest_over_neighbours(values: NDArray[np.float64]) -> 
     assert (model.sensor_slopes() >= steps.max(axis=1)).all()
 
 
-def test_slopes_do_not_depend_on_how_many_columns_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = np.random.default_rng(1).normal(size=(3, 40))
-    whole = Matrix(values, Space.line(40))
-    monkeypatch.setattr("cloakwork.physics.base.CHUNK", 10)
-    pieces = Matrix(values, Space.line(40))
-    assert pieces.joint_slope() == whole.joint_slope()
-    assert np.array_equal(pieces.sensor_slopes(), whole.sensor_slopes())
-    assert len(list(pieces.pair_columns())) == 13
-
-
 def test_over_a_plane_all_pairs_bound_every_move() -> None:
     rng = np.random.default_rng(2)
     places = rng.uniform(size=(7, 2))

@@ -34,13 +34,3 @@ def test_a_coarser_denominator_than_stated_is_refused_whatever_the_reading(
             assert refused
         else:
             assert not refused
-
-
-def test_a_device_starts_although_its_first_reading_fails_or_has_no_steps() -> None:
-    def broken() -> tuple[int, int]:
-        raise OSError
-
-    check_resolution({"resolution": [1, 4]}, broken)
-    check_resolution({"resolution": [1, 4]}, lambda: (21.5, 1.0))  # type: ignore[arg-type, return-value]
-    with pytest.raises(StateError, match="Set resolution"):
-        check_resolution({"resolution": None}, broken)

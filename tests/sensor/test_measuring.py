@@ -15,19 +15,6 @@ def test_what_is_no_fraction_of_whole_numbers_is_invalid(result: object) -> None
     assert attempt(lambda: (85, 4)) == ((85, 4), ONLINE)
 
 
-@pytest.mark.parametrize(("failures", "state"), [(3, ONLINE), (4, INVALID), (16, INVALID)])
-def test_four_failures_in_16_readings_are_reported_until_16_others_have_fewer(failures: int, state: str) -> None:
-    health = MeasuringHealth()
-    for turn in range(BLOCK):
-        health.add(INVALID if turn >= BLOCK - failures else ONLINE)
-    assert health.state == state
-    for _ in range(BLOCK - 1):
-        health.add(ONLINE)
-        assert health.state == state
-    health.add(ONLINE)
-    assert health.state == ONLINE
-
-
 def test_the_status_changes_at_most_once_in_16_readings() -> None:
     rng, health = random.Random(5), MeasuringHealth()
     states = []

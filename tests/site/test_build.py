@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cloakwork.errors import SiteError
@@ -57,15 +56,6 @@ def test_edges_may_be_a_file_with_or_without_a_header(tmp_path: Path, text: str)
     head = 'sensors = 3\n[physics]\nkind = "graph"\nedges = "edges.csv"\ntau = 0.5'
     space = site(head, tmp_path).physics.space
     assert space.distances(space.index("a")).tolist() == [0.0, 5.0, 6.0]
-
-
-def test_a_matrix_may_be_a_numpy_file_over_pairs(tmp_path: Path) -> None:
-    np.save(tmp_path / "m.npy", np.arange(6.0).reshape(2, 3))
-    (tmp_path / "pairs.csv").write_text("0,1,2.5\n1,2,0.5\n")
-    head = 'sensors = 2\n[physics]\nkind = "matrix"\nfile = "m.npy"\npairs = "pairs.csv"'
-    physics = site(head, tmp_path).physics
-    assert physics.space.distances(0).tolist() == [0.0, 2.5, 3.0]
-    assert physics.matrix.tolist() == [[0, 2, 4], [6, 8, 10]]
 
 
 GRAPH = 'sensors = 1\n[physics]\nkind = "graph"\ntau = 0.5\n'

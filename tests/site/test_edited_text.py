@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from cloakwork.errors import SiteError
-from cloakwork.site import edited, listed_sensors, parse_site
+from cloakwork.site import edited, parse_site
 
 EXAMPLE = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
 CHANGES: dict[tuple[str | int, ...], float] = {
@@ -31,16 +31,6 @@ def test_only_the_changed_lines_change() -> None:
     ]
     assert "# warmth fades to 1/e over this distance" in new
     assert parse_site(new).tolerance.gain == 0.02
-
-
-def test_sensors_are_listed_with_their_places_and_baselines() -> None:
-    site = parse_site(EXAMPLE)
-    assert site.physics.sensor_positions is not None
-    text = listed_sensors(EXAMPLE, list(zip(site.sensor_ids, site.physics.sensor_positions.tolist(), strict=True)))
-    new = parse_site(edited(text, {("sensor", 1, "baseline"): 19.5, ("sensor", 79, "baseline"): 22.0}))
-    assert new.sensor_ids == site.sensor_ids
-    assert new.physics.matrix.tolist() == site.physics.matrix.tolist()
-    assert [new.baselines[k] for k in (0, 1, 79)] == [21.0, 19.5, 22.0]
 
 
 def test_keys_in_a_drawing_or_in_brackets_are_no_keys() -> None:

@@ -145,16 +145,6 @@ def test_hardware_that_makes_no_sense_is_refused(stated: str, of_one: str, word:
         parse_site(changed(text, "baseline = 19.0", f"baseline = 19.0\n{of_one}"))
 
 
-@pytest.mark.parametrize(
-    ("window", "seconds"),
-    [('"1h"', 3600), ('"90 s"', 90), ('"2d"', 172800), ('"1w"', 604800), ('"500ms"', 0.5), ("12.5", 12.5), ("7", 7)],
-)
-def test_windows_have_units(window: str, seconds: float) -> None:
-    site = parse_site(changed(LINE, '"30min"', window))
-    assert site.spec.privacy.window == pytest.approx(seconds)
-    assert 500 * seconds < site.period_ms - site.schedule.clock_ms < 530 * seconds
-
-
 PLANE = changed(LINE, 'kind = "line"\nplaces = 30', 'kind = "plane"\nplaces = [6, 5]\nsize = [2.0, 1.0]')
 GRAPH = changed(
     LINE,

@@ -1,6 +1,5 @@
 """Which claim is still useful: simulated people, followed at many settings."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,16 +100,6 @@ def test_the_figures_count_rooms_people_and_distances() -> None:
     guess = zones.guess(1, cw.Habits())
     assert guess.where == "room 1"
     assert (guess.room, guess.count) == pytest.approx((9 / 19, 4 / 5.75))
-
-
-def test_the_error_of_a_mean_comes_from_blocks() -> None:
-    rng = np.random.default_rng(1)
-    estimates = [Estimate.of(rng.normal(size=240).tolist(), range(240), 240) for _ in range(200)]
-    assert np.mean([one.error for one in estimates]) == pytest.approx(1 / math.sqrt(240), rel=0.1)
-    held = np.repeat(rng.normal(size=(200, 12)), 20, axis=1)  # moments alike within a block: only blocks count
-    errors = [Estimate.of(row.tolist(), range(240), 240).error for row in held]
-    assert np.mean(errors) == pytest.approx(1 / math.sqrt(12), rel=0.1)
-    assert math.isnan(Estimate.of([], [], 10).value)
 
 
 def test_a_need_is_met_only_beyond_its_error() -> None:

@@ -79,13 +79,6 @@ def test_the_zones_of_a_floor_plan_are_its_rooms_in_reading_order() -> None:
     assert sum(len(zone.places) for zone in site.zones) + 3 == len(site.physics.space), "a door is in no room"
 
 
-def test_a_point_names_a_whole_room() -> None:
-    site = zoned(ROOMS, 'id = "study"\nlabel = "Grandma\'s room"\nroom = [3.0, 2.5]')
-    [zone] = site.zones
-    assert (zone.id, zone.label) == ("study", "Grandma's room")
-    assert zone.places.tolist() == parse_site(ROOMS).zones[1].places.tolist()
-
-
 def test_two_corners_are_a_rectangle_and_more_are_any_shape() -> None:
     two = zoned(PLANE, 'id = "a"\ncorners = [[1.0, 2.0], [0.0, 0.0]]', 'id = "b"\ncorners = [[1.0, 0], [3, 1.0]]')
     assert at(two, two.zones[0]) == [[x, y] for x in (0.5, 1.0) for y in (0.5, 1.0, 1.5, 2.0)]
