@@ -177,7 +177,7 @@ def measure(folder: Path, url: str, frames: Path, period: int, seconds: int = SE
         lag = time.monotonic() - ended
         _await_seen(seen, report["begin"] + (report["frames"] - 1) * period)
         delays = seen.delays(report["begin"], report["frames"], period)
-        left = len(store.frames.unsolved("hall", 10_000))
+        left = len(store.frames.waiting("hall", limit=10_000))
         afterwards = _catch_up(store)
         start_mb, end_mb = _memory(seen, report["begin"] / 1000, seconds)
         return Carried(
@@ -362,9 +362,9 @@ def _await_seen(seen: Seen, last: int) -> None:
 
 def _catch_up(store: Store) -> float:
     """Frames a second that are recovered from the backlog, once the load is over."""
-    before, begin = len(store.frames.unsolved("hall", 10_000)), time.monotonic()
+    before, begin = len(store.frames.waiting("hall", limit=10_000)), time.monotonic()
     left = before
     while left and time.monotonic() < begin + CATCH_UP_S:
         time.sleep(1)
-        left = len(store.frames.unsolved("hall", 10_000))
+        left = len(store.frames.waiting("hall", limit=10_000))
     return (before - left) / (time.monotonic() - begin)

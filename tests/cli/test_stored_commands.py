@@ -45,8 +45,7 @@ def filled(folder: Path, store: str) -> Case:
         opened.plans.begin(watched.name, ReadingScale.of(watched.plan, "°C"), rows[0].received)
         opened.readings.add(rows)
         times = [moment(watched, number) for number in range(10)]
-        found = opened.frames.values(watched.name, times)
-        opened.results.save(Solver(watched).solve([watched.frame(time, found[time]) for time in times]))
+        opened.results.save(Solver(watched).solve(watched.frames(opened, times)))
     return Case(watched, folder / "site.toml", store, rows)
 
 

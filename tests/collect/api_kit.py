@@ -20,7 +20,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.frame_results import pack_map
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.site_queue import RecoveryState
+from cloakwork.collect.site_worker import RecoveryState
 from cloakwork.collect.storage import RecoveredSource, Result, Role, Store, open_store
 from cloakwork.mqtt import BrokerState, MqttClient
 from cloakwork.site import freeze, parse_site

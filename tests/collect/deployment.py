@@ -147,9 +147,9 @@ class Deployment:
         return sorted(row[1:5] for row in self.frames(0, stop, *sensors))
 
     def left(self) -> int:
-        """Frames that have no result from all their sensors yet; 1000 stands for more."""
+        """Frames that wait for a result from all their readings; 1000 stands for more."""
         with open_store(self.url) as store:
-            return len(store.frames.unsolved("hall", limit=1000)) + len(store.frames.outgrown("hall", limit=1000))
+            return len(store.frames.waiting("hall", limit=1000))
 
 
 @contextmanager

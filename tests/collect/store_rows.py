@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cloakwork.collect.storage import DeviceReport, Reading, RecoveredSource, Result
+from cloakwork.collect.storage import DeviceReport, Reading, RecoveredSource, Result, Store
 
 SITE = "flat"
 START = 1_700_000_000_000
@@ -47,3 +47,8 @@ def result(frame: int = 0, sensors: int = 3, **changes: Any) -> Result:
 
 def report(sensor: str = "s1", *, used: int = 1, received: int = START, **changes: Any) -> DeviceReport:
     return DeviceReport(SITE, sensor, "online", used, 60, received)._replace(**changes)
+
+
+def waiting(store: Store, site: str = SITE) -> list[int]:
+    """The times of the frames that wait to be recovered, the earliest first."""
+    return sorted(frame.time for frame in store.frames.waiting(site, limit=10_000))

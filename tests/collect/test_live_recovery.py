@@ -12,9 +12,10 @@ import pytest
 
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.site_queue import SiteQueue
+from cloakwork.collect.site_worker import SiteWorker
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
+from cloakwork.collect.storage.result_table import ResultTable
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import Frame, ReadingScale
 from tests.collect.small_sites import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values
@@ -55,10 +56,10 @@ def test_frames_are_tried_again_until_an_unexpected_error_is_over(
 ) -> None:
     solve, errors = Solver.solve, iter(range(4))
 
-    def broken(self: Solver, frames: Sequence[Frame], **options: Any) -> list[Result]:
+    def broken(self: Solver, frames: Sequence[Frame]) -> list[Result]:
         if next(errors, None) is not None:
             raise RuntimeError
-        return solve(self, frames, **options)
+        return solve(self, frames)
 
     monkeypatch.setattr(Solver, "solve", broken)
     with running(sqlite_store, watched, check=0.05) as (live, told):
@@ -69,9 +70,8 @@ def test_frames_are_tried_again_until_an_unexpected_error_is_over(
 
 def test_missing_sensors_are_waited_for_and_then_done_without(watched: CollectedSite, sqlite_store: Store) -> None:
     with running(sqlite_store, watched) as (live, told):
-        with live._changed:  # noqa: SLF001 - nothing is taken meanwhile, however slow this machine is
-            give(sqlite_store, live, readings(watched, 0, without=["s02", "s11"]))
-            assert live.state("corridor").open == 1
+        give(sqlite_store, live, readings(watched, 0, without=["s02", "s11"]))
+        until(lambda: live.state("corridor").open == 1 or told)
         until(lambda: told)
     assert (told[0].sensors, told[0].expected) == (10, 12)
 
@@ -81,28 +81,24 @@ def test_a_frame_that_is_completed_late_is_recovered_once_more(watched: Collecte
     with running(sqlite_store, watched) as (live, told):
         give(sqlite_store, live, rows[:9])
         until(lambda: told)
-        give(sqlite_store, live, rows[9:11])
-        time.sleep(2 * WAIT)
-        assert len(told) == 1
-        give(sqlite_store, live, rows[11:])
+        give(sqlite_store, live, rows[9:])
         until(lambda: len(told) == 2)
         assert live.settle(LONG)
     assert [result.sensors for result in told] == [9, 12]
-    saved = sqlite_store.results.get("corridor", rows[0].time)
-    assert saved == told[1]
+    assert sqlite_store.results.get("corridor", rows[0].time) == told[1]
 
 
 def test_late_readings_of_a_frame_that_stays_incomplete_are_used_in_time(
     watched: CollectedSite, sqlite_store: Store
 ) -> None:
     rows = readings(watched, 0)
-    with running(sqlite_store, watched, check=0.3) as (live, told):
+    with running(sqlite_store, watched) as (live, told):
         give(sqlite_store, live, rows[:7])
         until(lambda: told)
         for start, end in ((7, 9), (9, 11)):
             give(sqlite_store, live, rows[start:end])
             until(lambda end=end: told[-1].sensors == end)  # type: ignore[misc]
-        until(lambda: sqlite_store.frames.outgrown("corridor") == [])
+        until(lambda: sqlite_store.frames.waiting("corridor") == [])
     assert list(dict.fromkeys(result.sensors for result in told)) == [7, 9, 11]
 
 
@@ -115,9 +111,9 @@ def test_frames_that_wait_from_before_a_new_plan_are_not_recovered_with_its_nois
         rows = readings(watched, number)
         sqlite_store.readings.add([row._replace(received=row.time + 1) for row in rows])
     with running(sqlite_store, watched):
-        until(lambda: not sqlite_store.frames.unsolved("corridor"))
+        until(lambda: not sqlite_store.frames.waiting("corridor"))
     found = sqlite_store.results.page("corridor", failed=True).items
-    assert {result.time: result.failed for result in found} == {moment(watched, 0): True, moment(watched, 1): False}
+    assert {result.time: result.failed for result in found} == {moment(watched, 1): False}
 
 
 def test_frames_left_before_a_restart_are_recovered(watched: CollectedSite, sqlite_store: Store) -> None:
@@ -129,36 +125,47 @@ def test_frames_left_before_a_restart_are_recovered(watched: CollectedSite, sqli
         assert not live.state("corridor").more
     live_ones = [result.time for result in told if not result.settled]
     assert live_ones == sorted(live_ones), "sources are followed in the order of time"
-    assert sqlite_store.frames.unsolved("corridor") == []
+    assert sqlite_store.frames.waiting("corridor") == []
     assert {result.time: result.sensors for result in told}[moment(watched, 4)] == 11
     with running(sqlite_store, watched) as (live, again):
         assert live.settle(LONG)
     assert again == []
 
 
-def test_more_than_the_backlog_holds_is_fetched_from_the_store(watched: CollectedSite, sqlite_store: Store) -> None:
-    with running(sqlite_store, watched, backlog=3) as (live, told):
-        for number in range(20):
-            give(sqlite_store, live, readings(watched, number))
-            assert live.state("corridor").waiting <= 3
-        until(lambda: len({result.time for result in told}) == 20)
-    assert sqlite_store.frames.unsolved("corridor") == []
-
-
-def test_frames_that_grew_are_not_taken_for_given_up_when_there_was_no_room_for_them(
-    watched: CollectedSite, sqlite_store: Store
+def test_more_frames_than_one_look_lists_are_recovered(
+    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("cloakwork.collect.site_worker.MAX_LISTED", 3)
     late = ["s03"]
+    for number in range(20):
+        sqlite_store.readings.add(readings(watched, number, without=late if number < 2 else []))
+    with running(sqlite_store, watched) as (_, told):
+        until(lambda: len({result.time for result in told}) == 20)
+        sqlite_store.readings.add([row for k in (0, 1) for row in readings(watched, k) if row.sensor in late])
+        until(lambda: not sqlite_store.frames.waiting("corridor"))
+    assert {sqlite_store.results.get("corridor", moment(watched, k)).sensors for k in (0, 1)} <= {11, 12}  # type: ignore[union-attr]
+
+
+def test_what_the_store_could_not_take_is_saved_later_and_computed_once(
+    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve, save, calls, refusals = Solver.solve, ResultTable.save, list[int](), iter(range(3))
+
+    def counted(self: Solver, frames: Sequence[Frame]) -> list[Result]:
+        calls.append(len(frames))
+        return solve(self, frames)
+
+    def full(self: ResultTable, *rest: Any, **options: Any) -> list[Result]:
+        if next(refusals, None) is not None:
+            raise StoreAwayError("the disk is full")
+        return save(self, *rest, **options)
+
+    monkeypatch.setattr(Solver, "solve", counted)
+    monkeypatch.setattr(ResultTable, "save", full)
     with running(sqlite_store, watched) as (live, told):
-        for number in (0, 1):
-            give(sqlite_store, live, readings(watched, number, without=late))
-        until(lambda: len(told) == 2)
-    sqlite_store.readings.add([row for number in (0, 1) for row in readings(watched, number) if row.sensor in late])
-    for number in range(2, 7):
-        sqlite_store.readings.add(readings(watched, number))
-    assert (len(sqlite_store.frames.unsolved("corridor")), len(sqlite_store.frames.outgrown("corridor"))) == (5, 2)
-    with running(sqlite_store, watched, backlog=5):
-        until(lambda: not sqlite_store.frames.unsolved("corridor") + sqlite_store.frames.outgrown("corridor"))
+        give(sqlite_store, live, readings(watched, 0))
+        until(lambda: told)
+    assert (calls, next(refusals, None)) == ([1], None)
 
 
 class Held:
@@ -175,18 +182,18 @@ class Held:
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Held:
-    found, solve, count = Held(), Solver.solve, SiteQueue.count
+    found, solve, count = Held(), Solver.solve, SiteWorker._count  # noqa: SLF001
 
-    def held_solve(self: Solver, frames: Sequence[Frame], **options: Any) -> list[Result]:
+    def held_solve(self: Solver, frames: Sequence[Frame]) -> list[Result]:
         found.calls.append((self.site.name, [frame.time for frame in frames]))
         assert found.go_on.acquire(timeout=LONG)
-        return solve(self, frames, **options)
+        return solve(self, frames)
 
-    def counted(self: SiteQueue, results: Sequence[Result], _: float, *rest: Any) -> None:
-        count(self, results, 0.1 * len(results), *rest)  # not as long as the test held it: batches depend on that
+    def counted(self: SiteWorker, results: Sequence[Result], frames: int, _: float, *rest: Any) -> None:
+        count(self, results, frames, 0.1 * frames, *rest)  # not as long as the test held it: batches depend on that
 
     monkeypatch.setattr(Solver, "solve", held_solve)
-    monkeypatch.setattr(SiteQueue, "count", counted)
+    monkeypatch.setattr(SiteWorker, "_count", counted)
     return found
 
 
@@ -209,7 +216,7 @@ def test_where_sources_are_not_followed_the_newest_win_when_frames_come_faster_t
     left = [when for call in calls[len(newest) :] for when in call]
     assert len(calls) - len(newest) < len(left), "the others are solved in batches"
     assert max(calls[len(newest)]) == max(left), "the newer ones first"
-    assert sqlite_store.frames.unsolved("many") == []
+    assert sqlite_store.frames.waiting("many") == []
 
 
 def test_each_site_has_its_turn(tmp_path: Path, sqlite_store: Store, held: Held) -> None:
@@ -254,7 +261,7 @@ def test_a_frame_that_fails_is_recorded_and_stops_nothing(
     bad = sqlite_store.results.get("corridor", moment(watched, 1))
     assert bad is not None
     assert bad.status.startswith("failed: the solver raised")
-    assert sqlite_store.frames.unsolved("corridor") == []
+    assert sqlite_store.frames.waiting("corridor") == []
 
 
 def test_a_listener_that_fails_stops_nothing(
@@ -286,7 +293,7 @@ def test_recovery_waits_for_a_store_that_is_away(
 
     with running(sqlite_store, watched) as (live, told):
         with monkeypatch.context() as patch:
-            for name in ("values", "unsolved", "outgrown"):
+            for name in ("values", "waiting"):
                 patch.setattr(sqlite_store.frames, name, away)
             patch.setattr(sqlite_store.results, "save", away)
             give(sqlite_store, live, readings(watched, 0))
@@ -314,38 +321,28 @@ def test_a_stop_is_clean_and_the_rest_waits_in_the_store(
         assert len(held.calls) == 2, "it ended after the frame at hand"
         number = len({result.time for result in told})
         assert number < 30
-        assert len(sqlite_store.frames.unsolved("corridor")) == 30 - number
+        assert len(sqlite_store.frames.waiting("corridor")) == 30 - number
         assert live.stop()
         held.go_on.release(100)
         live.start()
         until(lambda: len({result.time for result in told}) == 30)
-    assert sqlite_store.frames.unsolved("corridor") == []
+    assert sqlite_store.frames.waiting("corridor") == []
 
 
-def test_recent_frames_are_left_to_the_collector_that_receives_them(
+def test_a_frame_waits_for_the_readings_that_another_collector_receives(
     watched: CollectedSite, sqlite_store: Store
 ) -> None:
-    """At a restart, or with several collectors: the readings of a moment may still be on their way to another one."""
-    now = time.time_ns() // 1_000_000
-    period = watched.schedule.period_ms
-    when = now // period * period
-    rows = [row._replace(time=when) for row in readings(watched, 0)[:6]]
-    sqlite_store.readings.add(rows)
-    clock = [when + 100]
-    told: list[Result] = []
-    live = LiveRecovery(
-        sqlite_store, {watched.name: watched}, on_result=[told.append], wait=WAIT, clock=lambda: clock[0]
-    )
+    rows = readings(watched, 0)
+    sqlite_store.readings.add(rows[:6])
+    live = LiveRecovery(sqlite_store, {watched.name: watched}, on_result=[(told := list[Result]()).append], wait=LONG)
     live.start()
     try:
-        assert live.settle(LONG)
-        time.sleep(4 * WAIT)
-        assert told == []
-        clock[0] += 5_000
+        until(lambda: live.state("corridor").open == 1)
+        sqlite_store.readings.add(rows[6:])
         until(lambda: told)
     finally:
         assert live.stop()
-    assert told[0].sensors == 6
+    assert [result.sensors for result in told] == [12]
 
 
 def test_a_frame_that_cannot_be_recovered_waits_for_the_next_check_and_stops_no_other(
@@ -354,11 +351,11 @@ def test_a_frame_that_cannot_be_recovered_waits_for_the_next_check_and_stops_no_
     """A defect of ours, in whatever part: the thread lives on, and what comes later is recovered."""
     usual, tried = Solver.solve, []
 
-    def solve(self: Solver, frames: Sequence[Frame], **options: Any) -> list[Result]:
+    def solve(self: Solver, frames: Sequence[Frame]) -> list[Result]:
         if moment(watched, 0) in [frame.time for frame in frames]:
             tried.append(time.monotonic())
             raise AssertionError
-        return usual(self, frames, **options)
+        return usual(self, frames)
 
     monkeypatch.setattr(Solver, "solve", solve)
     sqlite_store.readings.add(readings(watched, 0))
@@ -375,6 +372,6 @@ def test_times_that_lie_ahead_do_not_hide_unsolved_frames(watched: CollectedSite
     ahead = time.time_ns() // 1_000_000 + 3_600_000
     sqlite_store.readings.add([one[0]._replace(seq=100 + k, time=ahead + k) for k in range(5)])
     sqlite_store.readings.add(one)
-    with running(sqlite_store, watched, backlog=5) as (_, told):
+    with running(sqlite_store, watched) as (_, told):
         until(lambda: told)
     assert [result.time for result in told] == [one[0].time]

@@ -22,7 +22,7 @@ def run(store: Store, numbers: Sequence[int], *, broken: bool) -> None:
         said[STUCK] -= round(4 * sigma / step) if broken else 0
         store.readings.add(readings(SITE, number, said))
     with running(store, SITE):
-        until(lambda: not store.frames.unsolved(SITE.name))
+        until(lambda: not store.frames.waiting(SITE.name))
 
 
 def test_a_fault_is_reported_once_set_aside_kept_over_a_restart_and_ends(sqlite_store: Store) -> None:

@@ -82,7 +82,7 @@ def test_results_are_what_the_library_computes_from_the_stored_reports(
             expected = presence(reports[:until, columns], flip, stay=stay, share=0.5)[k]
             assert zone.probability == pytest.approx(expected)
             assert zone.occupied == (expected >= 0.5)
-    assert sqlite_store.frames.outgrown("office") == []
+    assert sqlite_store.frames.waiting("office") == []
 
 
 def test_a_site_without_reports_of_its_plan_says_nothing(sqlite_store: Store, office: CollectedBits) -> None:

@@ -13,7 +13,7 @@ from cloakwork.cli.app import app
 from cloakwork.collect.attack import attack
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site, load_collected_sites
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.storage import FAILED, Reading, Result
+from cloakwork.collect.storage import Reading, Result
 from cloakwork.errors import PlanError, ReadingError, SiteError
 from cloakwork.readings import Frame, frame_recovery, iso_ms, partial_cloak
 from cloakwork.recovery import Recovery, recover
@@ -190,11 +190,10 @@ def test_frames_that_tell_nothing_are_not_worth_the_time(watched: CollectedSite)
     when = moment(watched, 0)
     said = values(watched)
     few = dict(list(said.items())[:5])
-    frames = [watched.frame(when, {"stranger": 4}), watched.frame(when + 1, few), watched.frame(when + 2, said)]
+    frames = [watched.frame(when + 1, few), watched.frame(when + 2, said)]
     results = Solver(watched).solve([*frames, watched.frame(moment(watched, 1), few)])
-    assert [result.failed for result in results] == [True, True, False, False]
-    assert results[0].status == f"{FAILED}: no reading is of a sensor of the site under its present plan"
-    assert "not a multiple of the period" in results[1].status
+    assert [result.failed for result in results] == [True, False, False]
+    assert "not a multiple of the period" in results[0].status
 
 
 def test_a_window_together_is_one_frame_with_the_noise_of_the_mean(watched: CollectedSite) -> None:

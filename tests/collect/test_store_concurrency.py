@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus, Role, Store, open_store, tables
 from cloakwork.collect.storage.database import Database
-from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result
+from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 from tests.forking import python
 from tests.waiting import PATIENCE
 
@@ -87,7 +87,7 @@ def test_two_processes_share_a_store(store_url: str) -> None:
             for sensor, seq, verdict in verdicts:
                 assert verdict == ("new" if stored[sensor, seq] == own else "alarm")
         assert len(store.readings.alarms(SITE, each=1000)) == 400
-        assert len(store.frames.unsolved(SITE, 1000)) == len({k // 7 for k in range(400)})
+        assert len(waiting(store)) == len({k // 7 for k in range(400)} - {0}), "a clock that is not set makes no frame"
 
 
 def test_everything_at_once_is_all_there(store_url: str) -> None:
@@ -100,7 +100,7 @@ def test_everything_at_once_is_all_there(store_url: str) -> None:
 
         def solve(store: Store) -> None:
             for _ in range(40):
-                times = store.frames.unsolved(SITE, 20) or store.frames.outgrown(SITE, 20)
+                times = waiting(store)[:20]
                 found = store.frames.values(SITE, times)
                 store.results.save([result(0, len(found[time]), time=time) for time in times if found[time]])
 
@@ -123,7 +123,7 @@ def test_everything_at_once_is_all_there(store_url: str) -> None:
         )
         assert len(list(one.readings.iterate(SITE))) == 600
         solve(one)
-        assert one.frames.unsolved(SITE) == two.frames.outgrown(SITE) == []
+        assert waiting(one) == []
         assert {found.sensors for found in two.results.page(SITE).items} == {10}
         assert sum(problem.count for problem in one.problems.counts(SITE)) == 160
         assert {token.label for token in one.tokens.list_all()} == {"1", "2"}
@@ -137,7 +137,7 @@ def test_a_late_reading_is_never_overlooked_by_the_solver(store_url: str) -> Non
             lambda: [one.results.save([result(frame, 2)]) for frame in range(60)],
             lambda: [two.readings.add([reading("s3", frame)]) for frame in range(60)],
         )
-        assert sorted(one.frames.outgrown(SITE)) == [moment(frame) for frame in range(60)]
+        assert waiting(one) == [moment(frame) for frame in range(60)]
 
 
 def test_a_transaction_that_postgresql_aborts_runs_again(postgres_url: str) -> None:
@@ -153,7 +153,7 @@ def test_a_transaction_that_postgresql_aborts_runs_again(postgres_url: str) -> N
             runs.append(first)
             for frame in (first, second):
                 change = sa.update(tables.frames).where(tables.frames.c.time == moment(frame))
-                connection.execute(change.values(solved=tables.frames.c.solved + 1))
+                connection.execute(change.values(recovered=tables.frames.c.recovered + 1))
                 if len(runs) <= 2 and frame == first:
                     meet.wait(PATIENCE)
 
@@ -162,7 +162,7 @@ def test_a_transaction_that_postgresql_aborts_runs_again(postgres_url: str) -> N
     at_once(lambda: lock(0, 1), lambda: lock(1, 0))
     assert len(runs) > 2, "the server aborted none"
     with database.reading() as connection:
-        assert connection.execute(sa.select(tables.frames.c.solved)).scalars().all() == [2, 2]
+        assert connection.execute(sa.select(tables.frames.c.recovered)).scalars().all() == [2, 2]
     database.close()
 
 

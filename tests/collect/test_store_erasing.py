@@ -17,7 +17,7 @@ from cloakwork.collect.storage import (
 )
 from cloakwork.collect.storage.database import Database
 from cloakwork.errors import InputError
-from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result
+from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 
 DAY = 86_400_000
 
@@ -26,7 +26,8 @@ def fill(store: Store) -> None:
     """Four frames of three sensors with results, and all that comes with them; two frames of another site."""
     store.readings.add([*frames(4), reading(site="hall"), reading(site="hall", frame=1)])
     store.readings.add([reading(sensor, frame, value=-1) for sensor in ("s1", "s2") for frame in range(4)])
-    store.results.save([*(result(k) for k in range(4)), result(0, 1, site="hall")])
+    store.results.save([result(k) for k in range(4)])
+    store.results.save([result(0, 1, site="hall")])
     store.reports.add([report(f"s{k}", received=START + k * 10_000) for k in (1, 2, 3)])
     store.reports.add([report(site="hall")])
     store.problems.add([ProblemCount(SITE, "s1", "late", 1, START), ProblemCount(SITE, "s2", "late", 1, START)])
@@ -39,7 +40,7 @@ def test_everything_of_a_site_can_be_erased(store: Store) -> None:
         (
             list(store.readings.iterate(SITE)),
             store.frames.times(SITE),
-            store.frames.unsolved(SITE),
+            waiting(store),
             store.reports.latest(SITE),
         )
     )
@@ -56,7 +57,7 @@ def test_a_period_can_be_erased(store: Store) -> None:
     assert store.erase(SITE, since=moment(1), until=moment(3)) == Erased(readings=6, results=2, reports=0)
     assert [frame.time for frame in store.frames.times(SITE)] == [moment(3), moment(0)]
     assert [one.time for one in store.results.page(SITE).items] == [moment(0), moment(3)]
-    assert store.frames.unsolved(SITE) == store.frames.outgrown(SITE) == []
+    assert waiting(store) == []
     assert store.erase(SITE, until=moment(1)) == Erased(3, 1, 0)
     assert store.erase(SITE, since=moment(3)) == Erased(3, 1, 3)
 
@@ -67,7 +68,7 @@ def test_results_that_used_an_erased_frame_go_and_are_computed_again(store: Stor
     store.results.save([result(k, labels=2, settled=True) for k in range(90)])
     assert store.erase(SITE, since=moment(20), until=moment(21)) == Erased(readings=3, results=71, reports=0)
     assert [one.time for one in store.results.page(SITE).items] == [moment(k) for k in [*range(10), *range(81, 90)]]
-    assert store.frames.unsolved(SITE) == [moment(k) for k in reversed([*range(10, 20), *range(21, 81)])]
+    assert waiting(store) == [moment(k) for k in [*range(10, 20), *range(21, 81)]]
     assert store.erase(SITE, since=moment(20), until=moment(21)) == Erased(0, 0, 0)
 
 
@@ -78,7 +79,7 @@ def test_a_sensor_is_erased_with_all_results_that_used_it(store: Store) -> None:
     assert store.erase(SITE, "s1") == Erased(readings=4, results=4, reports=1)
     assert {row.sensor for row in store.readings.iterate(SITE)} == {"s2", "s3"}
     assert [one.time for one in store.results.page(SITE).items] == [moment(9)]
-    assert store.frames.unsolved(SITE) == [moment(k) for k in (3, 2, 1, 0)]
+    assert waiting(store) == [moment(k) for k in range(4)]
     assert [one.sensor for one in store.reports.latest(SITE)] == ["s2", "s3"]
     assert {one.sensor for one in store.readings.alarms(SITE)} == {"s2"}
     assert [one.sensor for one in store.problems.counts(SITE)] == ["s2"]
@@ -88,16 +89,16 @@ def test_a_sensor_of_a_period_is_erased_alone(store: Store) -> None:
     fill(store)
     assert store.erase(SITE, "s1", moment(1), moment(2)) == Erased(1, 1, 0)
     assert store.frames.values(SITE, [moment(1)])[moment(1)] == {"s2": 10, "s3": 10}
-    assert store.frames.unsolved(SITE) == [moment(1)]
+    assert waiting(store) == [moment(1)]
 
 
 def test_a_result_that_was_being_computed_from_erased_readings_is_dropped(store: Store) -> None:
     store.readings.add(frames(1))
-    computed = result(0, len(store.frames.values(SITE, [START])[START]))
+    erasures, computed = store.erasures(SITE), result()
     store.erase(SITE, "s2")
-    assert len(store.results.save([computed])) == 0
+    assert len(store.results.save([computed], erasures=erasures)) == 0
     assert store.results.latest(SITE) is None
-    assert store.frames.unsolved(SITE) == [START]
+    assert waiting(store) == [START]
 
 
 def test_erased_readings_may_be_stored_again(store: Store) -> None:
@@ -105,7 +106,7 @@ def test_erased_readings_may_be_stored_again(store: Store) -> None:
     store.readings.add(rows)
     store.erase(SITE)
     assert store.readings.add(rows) == [ReadingStatus.NEW] * 3
-    assert store.frames.unsolved(SITE) == [START]
+    assert waiting(store) == [START]
 
 
 def test_more_than_one_step_is_erased(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,50 +190,33 @@ def test_a_file_shrinks_after_erasing_and_forgets(tmp_path: Path) -> None:
         assert not _is_in_files(b"unforgettable", tmp_path)
 
 
-def test_a_result_that_was_begun_before_an_erasure_is_not_kept(store: Store) -> None:
-    store.readings.add(frames(1, 5))
-    begun = store.frames.values(SITE, [moment(0)])
-    made = result(0, 5)  # from all five
-    store.readings.add([reading("s6", 0)])
-    store.erase(SITE, "s1")
-    assert len(store.results.save([made], made_from=begun)) == 0
-    assert store.frames.unsolved(SITE) == [moment(0)]
-    assert len(store.results.save([made], made_from=store.frames.values(SITE, [moment(0)]))) == 1
-
-
-def test_erasing_one_time_does_not_disturb_results_of_another(store: Store) -> None:
-    store.readings.add(frames(3))
-    begun = store.frames.values(SITE, [moment(k) for k in range(3)])
-    store.erase(SITE, until=moment(1))
-    store.erase(SITE, "s2", since=moment(2))
-    assert len(store.results.save([result(k) for k in range(3)], made_from=begun)) == 1
-    assert [one.time for one in store.results.page(SITE).items] == [moment(1)]
-
-
-def test_a_result_of_erased_readings_is_not_kept_when_others_have_come_in_their_place(store: Store) -> None:
+def test_nothing_that_was_begun_before_an_erasure_is_kept(store: Store) -> None:
+    """Whatever was erased: results also rest on earlier frames. Others of the site are recovered again."""
     rows = frames(2)
     store.readings.add(rows)
-    begun = store.frames.values(SITE, [moment(0), moment(1)])
-    store.erase(SITE)
+    erasures = store.erasures(SITE)
+    store.erase(SITE, until=moment(1))
     store.readings.add([row._replace(value=row.value + 1) for row in rows if row.time == moment(0)])
-    store.readings.add([row for row in rows if row.time == moment(1)])
-    assert len(store.results.save([result(0)], made_from=begun)) == 0
-    assert len(store.results.save([result(1)], made_from=begun)) == 1, "the same readings were sent again"
+    assert store.results.save([result(0), result(1)], erasures=erasures) == []
+    assert waiting(store) == [moment(0), moment(1)]
+    assert len(store.results.save([result(0), result(1)], erasures=store.erasures(SITE))) == 2
+    assert waiting(store) == []
 
 
-def test_a_reading_that_another_of_its_sensor_replaces_is_not_erased(store: Store) -> None:
-    store.readings.add(frames(1))
-    begun = store.frames.values(SITE, [moment(0)])
-    store.readings.add([reading("s1", 0, seq=9, value=77)])
-    assert len(store.results.save([result(0)], made_from=begun)) == 1
-    assert store.frames.outgrown(SITE) == []
+def test_retention_does_not_hold_up_the_results_of_today(store: Store) -> None:
+    now = time.time_ns() // 1_000_000
+    store.readings.add([reading(time=now - 3 * DAY), reading(seq=1, time=now)])
+    erasures = store.erasures(SITE)
+    assert store.erase_older(SITE, 2).readings == 1
+    kept = store.results.save([result(0, 1, time=when) for when in (now - 3 * DAY, now)], erasures=erasures)
+    assert [one.time for one in kept] == [now], "the other has no readings any more"
 
 
 def test_erasing_one_site_does_not_disturb_another(store: Store) -> None:
     store.readings.add([*frames(1), reading(site="hall")])
-    begun = store.frames.values(SITE, [moment(0)])
+    erasures = store.erasures(SITE)
     store.erase("hall")
-    assert len(store.results.save([result(0)], made_from=begun)) == 1
+    assert len(store.results.save([result(0)], erasures=erasures)) == 1
 
 
 def test_a_site_that_has_only_reports_is_known(store: Store) -> None:

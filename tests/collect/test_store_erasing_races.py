@@ -4,7 +4,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -12,8 +12,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.storage import Result, Store, collector_store, open_store, result_table, tables
-from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage import Result, Store, collector_store, open_store
 from tests.collect.store_rows import SITE, START, frames, moment, reading, result
 from tests.waiting import PATIENCE, until
 
@@ -79,23 +78,23 @@ def test_readings_that_arrive_in_erased_frames_are_never_lost_to_the_solver(stor
         assert failures == []
         store.readings.add(frames(20, first=0))
         assert {frame.time for frame in store.frames.times(SITE)} == {row.time for row in store.readings.iterate(SITE)}
-        solved = {one.time for one in store.results.page(SITE).items}
-        assert solved | set(store.frames.unsolved(SITE)) == {moment(k) for k in range(20)}
-        assert not solved & set(store.frames.unsolved(SITE))
+        counts = Counter(row.time for row in store.readings.iterate(SITE))
+        assert {frame.time: frame.readings for frame in store.frames.waiting(SITE)} == counts
 
 
 def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has_erased(store_url: str) -> None:
-    """Readings are erased, and others come in their place, while both make results; each says what it is made from."""
+    """Readings are erased, and others come in their place, while both make results."""
     stop = threading.Event()
 
     kept = [0, 0]
 
     def solve(number: int, store: Store, seconds: float) -> None:
         while not stop.is_set():
+            erasures = store.erasures(SITE)
             found = store.frames.values(SITE, [moment(k) for k in range(4)])
             made = [result(k, len(said), status=json.dumps(said)) for k, said in enumerate(found.values()) if said]
             time.sleep(seconds)
-            kept[number] += len(store.results.save(made, made_from=found))
+            kept[number] += len(store.results.save(made, erasures=erasures))
 
     with (
         open_store(store_url, wait_s=60) as one,
@@ -132,47 +131,25 @@ def wait_for_lock(url: str) -> None:
         until(lambda: server.execute(query).fetchone() != (0,), "nobody waits")
 
 
-def test_a_recreated_frame_loses_its_result_when_two_erase_it_at_once(
+def test_a_result_that_is_saved_while_its_readings_are_erased_waits_and_is_dropped(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The eraser has waited for a frame that another removed: it does not hold the one that came in its place."""
-    waited, saving, go = threading.Event(), threading.Event(), threading.Event()
-    count, put = collector_store._count_erasure, result_table._upsert  # noqa: SLF001
+    counted, go = threading.Event(), threading.Event()
+    count = collector_store._count_erasure  # noqa: SLF001
 
     def pause(connection: sa.Connection, site: str) -> None:
         count(connection, site)
-        waited.set()
+        counted.set()
         assert go.wait(PATIENCE)
 
-    def slow(connection: sa.Connection, rows: Sequence[Result]) -> None:
-        put(connection, rows)
-        saving.set()
-        wait_for_lock(postgres_url)  # the eraser goes on until it has to wait
-
     monkeypatch.setattr(collector_store, "_count_erasure", pause)
-    monkeypatch.setattr(result_table, "_upsert", slow)
-    with open_store(postgres_url) as store, open_store(postgres_url) as other:
+    with open_store(postgres_url) as store, open_store(postgres_url) as other, ThreadPoolExecutor(2) as pool:
         store.readings.add(frames(1))
-        eraser = threading.Thread(target=lambda: store.erase(SITE))
-        saver = threading.Thread(target=lambda: other.results.save([result(0)]))
-
-        def renew(connection: sa.Connection) -> None:
-            connection.execute(sa.delete(tables.frames))
-            connection.execute(sa.insert(tables.frames).values(site=SITE, time=START, solved=0, late=0))
-            eraser.start()
-            wait_for_lock(postgres_url)  # it waits for the row that is removed here
-
-        database = Database(postgres_url, wait_s=60)
-        database.write(renew)
-        database.close()
-        assert waited.wait(PATIENCE)
-        saver.start()
-        assert saving.wait(PATIENCE)
+        erasures = other.erasures(SITE)
+        erased = pool.submit(store.erase, SITE)
+        assert counted.wait(PATIENCE)
+        saved = pool.submit(other.results.save, [result(0)], erasures=erasures)
+        wait_for_lock(postgres_url)
         go.set()
-        saver.join()
-        eraser.join()
-        assert (list(store.readings.iterate(SITE)), store.frames.times(SITE), store.results.get(SITE, START)) == (
-            [],
-            [],
-            None,
-        )
+        assert (erased.result().readings, saved.result()) == (3, [])
+        assert (store.frames.times(SITE), store.results.get(SITE, START)) == ([], None)

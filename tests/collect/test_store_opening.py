@@ -134,7 +134,7 @@ def test_many_processes_may_open_a_new_store_at_once(store_url: str) -> None:
     said = [process.communicate(timeout=PATIENCE)[1].decode() for process in running]
     assert [process.returncode for process in running] == [0] * 4, said
     with open_store(store_url) as store:
-        assert store.frames.unsolved(SITE) == []
+        assert store.frames.waiting(SITE) == []
 
 
 def test_two_that_open_a_new_file_at_once_both_succeed(tmp_path: Path) -> None:

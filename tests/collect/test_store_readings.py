@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloakwork.collect.storage import Alarm, FrameTime, Page, Reading, ReadingStatus, Store
+from cloakwork.collect.storage import Alarm, FrameTime, Page, Reading, ReadingStatus, Store, WaitingFrame
 from cloakwork.errors import InputError
 from tests.collect.store_rows import SITE, START, frames, moment, reading
 
@@ -44,7 +44,7 @@ def test_a_number_with_two_messages_raises_one_alarm_and_keeps_the_first(store: 
     assert store.readings.add([second._replace(value=8, received=0), first]) == [ALARM, AGAIN]
     assert list(store.readings.iterate(SITE)) == [first]
     assert store.readings.alarms(SITE) == [Alarm("s1", 4, second.received)]
-    assert store.frames.unsolved(SITE) == [first.time]
+    assert store.frames.waiting(SITE) == [WaitingFrame(first.time, 1, 0)]
 
 
 def test_messages_of_one_call_are_judged_in_their_order(store: Store) -> None:
@@ -194,8 +194,7 @@ def test_a_limit_out_of_range_is_refused(sqlite_store: Store, limit: int) -> Non
         lambda: store.readings.alarms(SITE, each=limit),
         lambda: store.results.page(SITE, limit=limit),
         lambda: store.reports.history(SITE, limit=limit),
-        lambda: store.frames.unsolved(SITE, limit),
-        lambda: store.frames.outgrown(SITE, limit),
+        lambda: store.frames.waiting(SITE, limit=limit),
         lambda: store.frames.times(SITE, limit=limit),
     ]
     for call in calls:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakwork.collect.storage import DeviceReport, Page, ProblemCount, RecoveredSource, Result, Store
+from cloakwork.collect.storage import DeviceReport, Page, ProblemCount, RecoveredSource, Result, Store, WaitingFrame
 from cloakwork.errors import InputError
-from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result
+from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 
 
 def test_a_result_comes_back_as_it_was(store: Store) -> None:
@@ -125,108 +125,66 @@ def test_a_cursor_that_no_page_of_results_returned_is_refused(sqlite_store: Stor
         assert refusal.value.after == after
 
 
-def test_a_time_is_unsolved_until_it_has_a_result(store: Store) -> None:
-    store.readings.add([*frames(4), reading(site="hall")])
-    assert store.frames.unsolved(SITE) == [moment(k) for k in (3, 2, 1, 0)]
-    assert store.frames.unsolved(SITE, 2, newest_first=False) == [moment(0), moment(1)]
-    store.results.save([result(3), result(1)])
-    assert store.frames.unsolved(SITE) == [moment(2), moment(0)]
-    store.readings.add(frames(1, first=3))
-    assert store.frames.unsolved(SITE) == [moment(2), moment(0)]
-    assert store.frames.unsolved("hall") == [START]
-    assert store.frames.outgrown(SITE) == []
+def test_a_frame_waits_until_it_has_a_result_from_all_its_readings(store: Store) -> None:
+    store.readings.add([*frames(4, 2), reading(site="hall")])
+    assert [tuple(frame) for frame in store.frames.waiting(SITE, limit=2)] == [(moment(3), 2, 0), (moment(2), 2, 0)]
+    store.results.save([result(3, 2), result(1, 2)])
+    assert waiting(store) == [moment(0), moment(2)]
+    store.readings.add([reading("s1", 3)])
+    assert waiting(store) == [moment(0), moment(2)], "it was there before"
+    store.readings.add([reading("s3", 3)])
+    assert store.frames.waiting(SITE)[0] == WaitingFrame(moment(3), 3, 2)
+    store.results.save([result(3, 3)])
+    assert waiting(store) == [moment(0), moment(2)]
+    assert waiting(store, "hall") == [START]
 
 
-def test_a_late_reading_makes_its_result_outgrown_until_it_is_solved_again(store: Store) -> None:
-    store.readings.add(frames(2, 2))
-    store.results.save([result(0, 2), result(1, 2)])
-    store.readings.add([reading("s1", 0)])
-    assert store.frames.outgrown(SITE) == []
-    store.readings.add([reading("s3", 0)])
-    store.readings.add([reading("s4", 0), reading("s3", 1)])
-    assert store.frames.outgrown(SITE) == [moment(1), moment(0)]
-    assert store.frames.outgrown(SITE, 1, newest_first=False) == [moment(0)]
-    assert store.frames.unsolved(SITE) == []
-    store.results.save([result(0, 4)])
-    assert store.frames.outgrown(SITE) == [moment(1)]
-
-
-def test_a_reading_that_comes_while_its_frame_is_solved_is_not_overlooked(store: Store) -> None:
+def test_a_reading_that_comes_while_its_frame_is_recovered_is_not_overlooked(store: Store) -> None:
     store.readings.add(frames(1, 2))
-    seen = len(store.frames.values(SITE, [START])[START])
+    [frame] = store.frames.waiting(SITE)
     store.readings.add([reading("s3", 0)])
-    store.results.save([result(0, seen)])
-    assert store.frames.outgrown(SITE) == [START]
+    store.results.save([result(0, 3)], {frame.time: frame.readings})
+    assert waiting(store) == [START]
 
 
-def test_a_result_that_leaves_a_sensor_out_again_is_not_asked_for_forever(store: Store) -> None:
-    store.readings.add(frames(1, 3))
-    store.results.save([result(0, 2)])
-    tries = 0
-    while store.frames.outgrown(SITE) == [START]:
-        store.results.save([result(0, 2)])
-        tries += 1
-    assert 2 <= tries <= 10
-    store.readings.add([reading("s4", 0)])
-    assert store.frames.outgrown(SITE) == [START]
+def test_a_frame_that_needs_no_result_is_marked(store: Store) -> None:
+    store.readings.add(frames(2))
+    store.frames.mark(SITE, {moment(0): 3, moment(5): 3})
+    assert waiting(store) == [moment(1)]
 
 
-def test_a_result_from_fewer_sensors_than_the_one_that_is_there_is_dropped(store: Store) -> None:
-    store.readings.add(frames(1, 3))
-    store.results.save([result(0, 3, status="from all")])
-    assert len(store.results.save([result(0, 2, status="slower, from fewer")])) == 0
-    assert store.results.latest(SITE) == result(0, 3, status="from all")
-    assert store.frames.outgrown(SITE) == []
+def test_a_frame_ahead_waits_for_its_time_unless_enough_sensors_share_it(store: Store) -> None:
+    store.readings.add([*frames(1, 1), *frames(1, 2, first=5), *frames(1, 3, first=9)])
+    assert [frame.time for frame in store.frames.waiting(SITE, moment(0), 3)] == [moment(9), moment(0)]
+    assert [frame.time for frame in store.frames.waiting(SITE, moment(5), 3)] == [moment(9), moment(5), moment(0)]
 
 
-def test_results_from_ever_fewer_sensors_are_not_asked_for_forever(store: Store) -> None:
-    """The site has lost sensors since; a late reading asks for a result that can never be as good as the old one."""
-    store.readings.add(frames(1, 3))
-    store.results.save([result(0, 3, status="from all")])
-    store.readings.add([reading("s4", 0)])
-    tries = 0
-    while store.frames.outgrown(SITE) == [START]:
-        assert len(store.results.save([result(0, 2)])) == 0
-        tries += 1
-        assert tries <= 10
-    assert tries >= 2
-    assert store.results.latest(SITE) == result(0, 3, status="from all")
-    assert store.frames.unsolved(SITE) == []
-    store.readings.add([reading("s5", 0)])
-    assert store.frames.outgrown(SITE) == [START]
-    assert len(store.results.save([result(0, 5)])) == 1
-
-
-def test_of_two_solvers_neither_hides_that_more_came(store: Store) -> None:
-    """Both looked at the frame before its last reading came."""
-    store.readings.add(frames(1, 2))
-    store.readings.add([reading("s3", 0)])
-    store.results.save([result(0, 2)])
-    store.results.save([result(0, 2)])
-    assert store.frames.outgrown(SITE) == [START]
-    store.results.save([result(0, 3)])
-    assert store.frames.outgrown(SITE) == []
+def test_no_result_takes_the_place_of_a_better_one(store: Store) -> None:
+    store.readings.add(frames(1))
+    ranks = [
+        result(status="failed: why"),
+        result(status="alone"),
+        result(status="followed", labels=1),
+        result(status="settled", labels=1, settled=True),
+    ]
+    for number, better in enumerate(ranks):
+        assert store.results.save([better]) == [better]
+        for worse in ranks[:number]:
+            assert store.results.save([worse]) == []
+        assert store.results.get(SITE, START) == better
+    assert waiting(store) == []
 
 
 def test_a_result_without_its_readings_is_dropped(store: Store) -> None:
-    assert len(store.results.save([result(0)])) == 0
-    store.readings.add(frames(1, 2))
-    assert len(store.results.save([result(0, 3), result(5)])) == 0
-    assert store.results.latest(SITE) is None
-    assert store.frames.unsolved(SITE) == [START]
-    assert len(store.results.save([result(0, 2), result(5)])) == 1
-
-
-def test_results_of_several_sites_are_saved_together(store: Store) -> None:
-    store.readings.add([reading(), reading(site="hall")])
-    assert len(store.results.save([result(sensors=1, site="hall"), result(sensors=1)])) == 2
-    assert store.frames.unsolved("hall") == store.frames.unsolved(SITE) == []
+    assert store.results.save([result(0)]) == []
+    store.readings.add(frames(1))
+    assert store.results.save([result(0), result(5)]) == [result(0)]
 
 
 def test_many_results_are_saved_in_one_go(store: Store) -> None:
     store.readings.add(frames(1100, 1))
     assert len(store.results.save([result(k, 1) for k in range(1100)])) == 1100
-    assert store.frames.unsolved(SITE) == []
+    assert waiting(store) == []
 
 
 def test_the_latest_report_of_each_sensor_is_kept(store: Store) -> None:

@@ -12,7 +12,7 @@ from cloakwork.collect.intake import Intake
 from cloakwork.collect.storage import DeviceReport, Reading, Result, Store
 from cloakwork.sensor.measuring import BLOCK
 from cloakwork.sensor.wire import topic, write_reading, write_status
-from tests.collect.small_sites import FLAT, MANY, flat_site, moment, running, values
+from tests.collect.small_sites import FLAT, MANY, flat_site, moment, readings, running, values
 from tests.waiting import until
 
 SITE = flat_site(FLAT + "speed = 0\n", 30.0)
@@ -32,7 +32,7 @@ def collector(store: Store, clock: list[int]) -> Iterator[Intake]:
         )
         intake.start()
         yield intake
-        until(lambda: not store.frames.unsolved(SITE.name))
+        until(lambda: not store.frames.waiting(SITE.name))
         intake.stop()
 
 
@@ -58,7 +58,7 @@ def test_constants_of_a_device_that_cannot_measure_do_not_move_the_map(sqlite_st
         results = [send(intake, sqlite_store, clock, number, "" if number else state) for number in range(3)]
     assert [result.set_aside for result in results] == [tuple(sorted(BROKEN))] * 3
     assert [result.sensors for result in results] == [12] * 3
-    assert sqlite_store.frames.outgrown(SITE.name) == []
+    assert sqlite_store.frames.waiting(SITE.name) == []
     [source] = results[-1].sources
     assert max(abs(a - b) for a, b in zip(source.at, AT, strict=True)) <= 0.5
 
@@ -72,7 +72,8 @@ def test_a_report_covers_the_sixteen_readings_before_it_and_a_restart_keeps_to_i
     unable = unable_sensors(sqlite_store, SITE.name, times, PERIOD)
     assert [time for time in times if unable[time] == {"s03"}] == times[20 - BLOCK : 40 - BLOCK]
     assert all(unable[time] <= {"s03"} for time in times)
-    frames = SITE.frames(sqlite_store, dict.fromkeys(times, TOLD))
+    sqlite_store.readings.add([row for number in range(60) for row in readings(SITE, number, TOLD)])
+    frames = SITE.frames(sqlite_store, times)
     assert [frame.aside for frame in frames] == [(2,) if unable[time] else () for time in times]
     assert all(a.time < b.time for a, b in pairwise(frames))
 

@@ -169,5 +169,4 @@ class AttackCache:
     def _frames(self, site: CollectedSite, times: Sequence[int]) -> Iterator[Frame]:
         """The stored frames of these times; not all are in memory at once."""
         for start in range(0, len(times), FRAMES_AT_ONCE):
-            values = site.stored_values(self._store, times[start : start + FRAMES_AT_ONCE])
-            yield from site.frames(self._store, values)
+            yield from site.frames(self._store, times[start : start + FRAMES_AT_ONCE])

@@ -11,7 +11,6 @@ from typing import cast
 import numpy as np
 
 from cloakwork.collect.message_problems import CANNOT_MEASURE, BudgetRules
-from cloakwork.collect.open_frames import enough_agree
 from cloakwork.collect.storage import Store, plan_of
 from cloakwork.errors import InputError, PlanError, SiteError
 from cloakwork.privacy import Cloak
@@ -84,6 +83,11 @@ class Collected(ABC):
         return self.plan.schedule
 
     @property
+    def shared(self) -> int:
+        """The sensors that must agree on an odd time before it counts: half, and never one alone among others."""
+        return min(len(self.ids), max(2, -(-len(self.ids) // 2)))
+
+    @property
     def wait_ms(self) -> int:
         """Default time that a frame waits for its remaining sensors: about half a period."""
         return max(SHORTEST_WAIT_MS, min(self.schedule.period_ms // 2, LONGEST_WAIT_MS))
@@ -115,24 +119,20 @@ class Collected(ABC):
         """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
         return _frame(time, values, self.index)
 
-    def frames(self, store: Store, values: Mapping[int, Mapping[str, int]]) -> list[Frame]:
-        """Build the frames of some times that have readings, in the order of time.
+    def frames(self, store: Store, times: Sequence[int]) -> list[Frame]:
+        """Read the frames of some times, in order; those without a reading of the site under its plan are left out.
 
-        Readings of devices that cannot measure are set aside, and those made under another plan left out.
+        Readings of devices that cannot measure are set aside.
         """
-        stored: Mapping[int, Mapping[str, int]] = {time: values[time] for time in values if values[time]}
-        if _plan_filter(store, self.name, self.plan.id) is not None:
-            stored = self.stored_values(store, list(stored))
-        return _frames(store, self.name, stored, self.index, self.schedule.period_ms)
+        found = _frames(store, self.name, self.stored_values(store, times), self.index, self.schedule.period_ms)
+        return [frame for frame in found if frame.reported]
 
     def unusable(self, frame: Frame) -> str:
         """The reason why recovering a frame is not worthwhile; empty if it is."""
         period = self.schedule.period_ms
-        if not frame.reported:
-            return "no reading is of a sensor of the site under its present plan"
         if not frame.present.any():
             return "all devices that reported cannot measure"
-        if frame.time % period and not enough_agree(frame.reported, len(frame.present)):
+        if frame.time % period and frame.reported < self.shared:
             return f"stamped {frame.time}, not a multiple of the period of {period} ms, and few sensors share that time"
         return ""
 

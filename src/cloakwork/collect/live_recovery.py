@@ -1,4 +1,4 @@
-"""Live recovery: a thread that turns frames into results as they become ready.
+"""Live recovery: one thread that turns frames into results as they become ready, sites in turn.
 
 One thread is enough: the compiled loops release the interpreter, so intake hardly waits. Linear algebra is limited to
 one thread as well. With several, it spins on processors that others need: on a busy machine the rest of the process
@@ -15,11 +15,11 @@ from contextlib import suppress
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
-from cloakwork.collect.site_queue import RecoveryState, SiteQueue
+from cloakwork.collect.site_worker import RecoveryState, SiteWorker
 from cloakwork.collect.storage import Reading, Result, Store, unix_ms
 from cloakwork.errors import StoreError
 
-BACKLOG = 1000  # frames of a site that may wait here; the others wait in the store
+LOOK_S = 1.0  # between two looks at the store without a reason: other collectors store readings, too
 CHECK_S = 60.0
 LONGEST_BATCH, SHORTEST_BATCH = 1.0, 0.1  # seconds
 FIRST_RETRY, LAST_RETRY = 0.1, 5.0
@@ -29,17 +29,12 @@ log = logging.getLogger(__name__)
 
 
 class LiveRecovery:
-    """Recovers the frames of some sites as their readings are stored.
+    """Recovers the frames of some sites as their readings are stored; of several collectors on a store, one does.
 
     The recovering thread calls `on_result` with each saved result that did not fail. A frame waits `wait` seconds for
-    its remaining sensors (by default `wait_ms` of its site), and at most `backlog` frames of a site wait here: the rest
-    is fetched from the store, which is queried every `check` seconds. `clock` is in Unix milliseconds, `steady` in
-    seconds of a clock that never jumps; both run `speed` times faster than real time.
-
-    Where sources are followed, frames are taken in the order of time; if more than `backlog` wait, the newest of them,
-    and the others come later, recovered alone. Elsewhere the newest frame is recovered first and continues from the
-    one before; if there is none, a batch of older ones is, small enough not to hold up the next. Sites take turns.
-    `prepared` is set once the solvers are compiled.
+    its remaining sensors (by default `wait_ms` of its site). Frames that an error keeps from being recovered are tried
+    again after `check` seconds. `clock` is in Unix milliseconds, `steady` in seconds of a clock that never jumps; both
+    run `speed` times faster than real time. `prepared` is set once the solvers are compiled.
     """
 
     def __init__(
@@ -49,7 +44,6 @@ class LiveRecovery:
         *,
         on_result: Sequence[Callable[[Result], None]] = (),
         wait: float | None = None,
-        backlog: int = BACKLOG,
         check: float = CHECK_S,
         clock: Callable[[], int] = unix_ms,
         steady: Callable[[], float] = time.monotonic,
@@ -58,14 +52,16 @@ class LiveRecovery:
         self._store = store
         self._listeners = on_result
         self._check_s = check
-        self._clock, self._steady, self._speed = clock, steady, speed
-        self._queues = {
-            name: SiteQueue(site, site.wait_ms / 1000 if wait is None else wait, backlog, clock, store)
+        self._steady, self._speed = steady, speed
+        self._workers = {
+            name: SiteWorker(site, store, wait=site.wait_ms / 1000 if wait is None else wait, clock=clock)
             for name, site in sites.items()
         }
         shortest = min((site.schedule.period_ms for site in sites.values()), default=1000) / 1000 / speed
         self._budget = min(LONGEST_BATCH, max(SHORTEST_BATCH, shortest / 4))
         self._changed = threading.Condition()
+        self._woken: set[str] = set()
+        self._look_at, self._leads = 0.0, False
         self._stopping = threading.Event()
         self._idle = threading.Event()
         self._reason = ""
@@ -74,26 +70,21 @@ class LiveRecovery:
         self._thread: threading.Thread | None = None
 
     def on_new(self, readings: Sequence[Reading]) -> None:
-        """Register readings that have just been stored; quick, thread-safe."""
-        now, wall = self._steady(), self._clock()
+        """Look for the frames of readings that have just been stored; quick, thread-safe."""
         with self._changed:
-            for reading in readings:
-                queue = self._queues.get(reading.site)
-                sensor = None if queue is None else queue.site.index.get(reading.sensor)
-                if queue is not None and sensor is not None:
-                    queue.frames.add(reading.time, sensor, now, (reading.time - wall) / 1000)
+            self._woken |= {reading.site for reading in readings}
             self._idle.clear()
             self._changed.notify_all()
 
     def start(self) -> None:
-        """Start recovering, including frames that the store lists from before."""
+        """Start recovering, including frames that wait in the store from before."""
         if self._thread is None:
             self._stopping.clear()
             self._thread = threading.Thread(target=self._work, daemon=True, name="cloakwork live")
             self._thread.start()
 
     def stop(self, timeout: float | None = 30.0) -> bool:
-        """Stop after the current frame or batch; the store lists the rest. Returns False on timeout."""
+        """Stop after the current frame or batch; the rest waits in the store. Returns False on timeout."""
         self._stopping.set()
         with self._changed:
             self._changed.notify_all()
@@ -109,83 +100,72 @@ class LiveRecovery:
         return self._idle.wait(timeout)
 
     def state(self, site: str) -> RecoveryState:
-        with self._changed:
-            reason = self._reason if self.prepared.is_set() else PREPARING
-            return self._queues[site].state(self._steady(), self._clock(), reason)
+        reason = self._reason if self.prepared.is_set() else PREPARING
+        return self._workers[site].state(self._steady(), reason)
 
     def _work(self) -> None:
         with suppress(OSError, AttributeError):  # where the system can: intake goes before recovery
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         with threadpool_limits(1, user_api="blas"):
-            self._take_turns()
+            for worker in self._workers.values():
+                if not self._stopping.is_set():
+                    self._prepare(worker)
+            self.prepared.set()
+            try:
+                self._take_turns()
+            finally:
+                self._store.end_lead()
 
     def _take_turns(self) -> None:
-        for queue in self._queues.values():
-            if not self._stopping.is_set():
-                self._prepare(queue)
-        self.prepared.set()
         while not self._stopping.is_set():
-            busy = False
-            for queue in self._queues.values():
-                if not self._stopping.is_set():
-                    busy |= self._turn(queue)
+            try:
+                busy = self._take_turn()
+                if self._reason:
+                    log.info("the store is back: recovering again")
+                    self._reason, self._retry = "", FIRST_RETRY
+            except StoreError as problem:
+                busy = True
+                self._wait_for_store(problem)
             if not busy:
                 self._sleep()
 
-    def _prepare(self, queue: SiteQueue) -> None:
+    def _prepare(self, worker: SiteWorker) -> None:
+        name = worker.site.name
         try:
-            took = queue.solver.prepare()
-            log.info("%s: ready to recover with %s after %.1f s", queue.site.name, queue.site.estimator_name, took)
+            took = worker.solver.prepare()
+            log.info("%s: ready to recover with %s after %.1f s", name, worker.site.estimator_name, took)
         except Exception:
-            log.exception("%s: the model could not be prepared", queue.site.name)
-        queue.prepared = True
+            log.exception("%s: the model could not be prepared", name)
+        worker.prepared = True
 
-    def _turn(self, queue: SiteQueue) -> bool:
-        """Recover some frames of a site; returns False if there is nothing to do."""
-        times: list[int] = []
-        more = False
-        try:
-            if queue.check_at > 0.0:  # until then, the store may list earlier frames
-                with self._changed:
-                    times = queue.take(self._steady(), self._budget)
-            if times:
-                self._recover(queue, times)
-            elif queue.backlog.overflowed or self._steady() >= queue.check_at:
-                queue.find_missed(self._store, self._steady(), self._clock(), self._check_s)
-                more = len(queue.backlog) > 0
-                self._store_is_back()
-        except StoreError as problem:
-            more = True
-            queue.backlog.add(dict.fromkeys(times, True))
-            self._wait_for_store(problem)
-        except Exception:
-            log.exception("%s: gave up on %d frames", queue.site.name, len(times))
-            queue.retry(times, self._steady() + self._check_s)
-        return bool(times) or more
-
-    def _recover(self, queue: SiteQueue, times: list[int]) -> None:
-        began = time.perf_counter()
-        values = self._store.frames.values(queue.site.name, times)
-        frames = queue.site.frames(self._store, values)
-        if not frames:  # erased meanwhile
-            return
-        last = self._store.results.page(queue.site.name, until=frames[0].time, limit=1, newest_first=True).items
-        before = last[0] if last else None
-        solved = queue.solver.solve(frames, keep=frames[-1].time > queue.newest, before=before)
-        results = list({result.time: result for result in solved}.values())  # in a long batch, some have settled
-        made_from = {result.time: queue.solver.used(result.time) for result in results if result.settled} | values
-        stored = self._store.results
-        kept = {result.time for result in stored.save(results, made_from=made_from)}
-        # True for those that have no other result either: they are recovered again
-        dropped = {one.time: stored.get(one.site, one.time) is None for one in results if one.time not in kept}
-        self._store_is_back()
-        with self._changed:
-            new = [result for result in results if result.time in values]
-            queue.count(new, time.perf_counter() - began, self._steady(), dropped)
-            queue.backlog.add({when: True for when, again in dropped.items() if again})
-        for result in results:
-            if result.time not in dropped and not result.failed:
-                self._notify(result)
+    def _take_turn(self) -> bool:
+        """Give each site that needs one a turn; returns whether frames still wait."""
+        if time.monotonic() >= self._look_at:
+            self._leads = False
+            self._leads = self._store.lead()
+            self._look_at = time.monotonic() + LOOK_S
+            with self._changed:
+                self._woken |= set(self._workers)
+            for worker in () if self._leads else self._workers.values():
+                worker.watch()
+        busy = False
+        for name, worker in self._workers.items():
+            with self._changed:
+                is_woken = name in self._woken
+                self._woken.discard(name)
+            if self._stopping.is_set() or not self._leads or not (is_woken or worker.next_due <= self._steady()):
+                continue
+            try:
+                for result in worker.turn(self._steady(), self._budget):
+                    self._notify(result)
+            except StoreError:
+                self._look_at = 0.0
+                raise
+            except Exception:
+                log.exception("%s: recovery failed; it starts again from the store", name)
+                worker.give_up(self._steady() + self._check_s)
+            busy |= worker.next_due <= self._steady()
+        return busy
 
     def _notify(self, result: Result) -> None:
         for call in self._listeners:
@@ -201,18 +181,12 @@ class LiveRecovery:
         self._stopping.wait(self._retry)
         self._retry = min(2 * self._retry, LAST_RETRY)
 
-    def _store_is_back(self) -> None:
-        if self._reason:
-            log.info("the store is back: recovering again")
-            self._reason, self._retry = "", FIRST_RETRY
-
     def _sleep(self) -> None:
-        """Wait for a reading, for a frame to become due, or for the next query to the store."""
+        """Wait for a reading, for a frame to become due, or for the next look at the store."""
         with self._changed:
-            now = self._steady()
-            due = [when for queue in self._queues.values() if (when := queue.frames.next_due()) is not None]
-            if not due and not self._reason:
+            if not self._woken and all(worker.is_idle for worker in self._workers.values()):
                 self._idle.set()
-            pause = min([*due, *(queue.check_at for queue in self._queues.values()), now + self._check_s]) - now
-            if pause > 0 and not self._stopping.is_set():
-                self._changed.wait(pause / self._speed)
+            due = min((worker.next_due for worker in self._workers.values()), default=float("inf"))
+            pause = min((due - self._steady()) / self._speed, self._look_at - time.monotonic())
+            if pause > 0 and not self._woken and not self._stopping.is_set():
+                self._changed.wait(pause)

@@ -26,15 +26,18 @@ class PresenceSolver:
     def __init__(self, site: CollectedBits, store: Store, *, clock: Callable[[], int] = unix_ms) -> None:
         self.site = site
         self._store, self._clock = store, clock
-        self._used: dict[int, Mapping[str, int]] = {}
+
+    def reset(self) -> None:
+        """There is nothing to forget: presence is computed from the store."""
 
     def prepare(self) -> float:
         """There is nothing to prepare: presence takes no model."""
         return 0.0
 
-    def solve(self, frames: Sequence[Frame], *, keep: bool = True, before: Result | None = None) -> list[Result]:  # noqa: ARG002 - as other solvers
+    def solve(self, frames: Sequence[Frame]) -> list[Result]:
         """Return a result for every frame, and those of earlier ones that settled, in the order of time."""
         results: dict[tuple[int, bool], Result] = {}
+        before = self._store.results.last(self.site.name, min((frame.time for frame in frames), default=0))
         for frame in frames:
             began = time.perf_counter()
             if reason := self.site.unusable(frame):
@@ -49,17 +52,12 @@ class PresenceSolver:
                 results[when, True] = self._settled(recent[when], recent, frame.time, began)
         return [results[key] for key in sorted(results)]
 
-    def used(self, when: int) -> Mapping[str, int]:
-        """The reports that a settled result has at its own time, by sensor; asked once."""
-        return self._used.pop(when, {})
-
     def _recent(self, frame: Frame) -> dict[int, Frame]:
         """The stored frames of the slots up to this one, by time."""
         period = self.site.schedule.period_ms
         since, slots = max(1, frame.time - BEFORE * period), BEFORE + 1
         stored = self._store.frames.times(self.site.name, since, frame.time, slots, every=period)
-        values = self.site.stored_values(self._store, [one.time for one in stored])
-        return {one.time: one for one in [*self.site.frames(self._store, values), frame]}
+        return {one.time: one for one in [*self.site.frames(self._store, [one.time for one in stored]), frame]}
 
     def _live(self, frame: Frame, recent: Mapping[int, Frame], before: Result | None, began: float) -> Result:
         last = {} if before is None else {state.id: state for state in before.zones or ()}
@@ -75,7 +73,6 @@ class PresenceSolver:
             ZoneState(zone, chance, chance, chance >= LIKELY)
             for zone, chance in self._chances(recent, frame.time, until).items()
         )
-        self._used[frame.time] = {self.site.ids[row]: int(frame.steps[row]) for row in np.flatnonzero(frame.present)}
         return self._result(frame, 1000 * (time.perf_counter() - began), zones=zones, settled=True)
 
     def _chances(self, recent: Mapping[int, Frame], at: int, until: int) -> dict[str, float]:

@@ -24,7 +24,7 @@ from cloakwork.collect.api.api_settings import ApiSettings
 from cloakwork.collect.api.result_models import result_body
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.physics_watch import fault_text
-from cloakwork.collect.site_queue import RecoveryState
+from cloakwork.collect.site_worker import RecoveryState
 from cloakwork.collect.storage import DeviceReport, FoundFault, ProblemCount, Result, Store
 from cloakwork.errors import ApiError, StoreError
 

@@ -15,7 +15,7 @@ from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.message_problems import CLAIM_BREAKING, BudgetRules, Reason
 from cloakwork.collect.physics_watch import fault_text
-from cloakwork.collect.site_queue import RecoveryState
+from cloakwork.collect.site_worker import RecoveryState
 from cloakwork.collect.storage import Alarm, DeviceReport, ProblemCount, Role
 from cloakwork.recovery import FaultKind
 

@@ -113,8 +113,8 @@ def _solver(watched: CollectedSite) -> Solver:
 
 def _alone(context: ApiContext, watched: CollectedSite, time: int) -> Result | None:
     """The result of a frame recovered alone; None if the time has no readings."""
-    frames = watched.frames(context.store, context.store.frames.values(watched.name, [time]))
-    return _solver(watched).solve(frames, keep=False)[0] if frames else None
+    frames = watched.frames(context.store, [time])
+    return _solver(watched).alone(frames[0]) if frames else None
 
 
 def _results_body(page: Page[Result]) -> ResultsBody:

@@ -18,6 +18,7 @@ from cloakwork.collect.storage.records import (
     Result,
     Role,
     Token,
+    WaitingFrame,
     ZoneState,
     unix_ms,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "Role",
     "Store",
     "Token",
+    "WaitingFrame",
     "ZoneState",
     "open_store",
     "plan_of",

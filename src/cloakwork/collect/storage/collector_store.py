@@ -79,24 +79,25 @@ class Store:
     def erase(self, site: str, sensor: str | None = None, since: int | None = None, until: int | None = None) -> Erased:
         """Erase the readings of a site, or of one sensor, in a period, and the results of their frames.
 
-        Results that used an erased reading go too; if readings of other sensors remain, the time is unsolved again. So
+        Results that used an erased reading go too; if readings of other sensors remain, the frame waits again. So
         are the frames around it through which sources were followed: `SETTLED_WITH` before and `FOLLOWED_FROM` after.
         Reports, alarms and problems go by when they were received; the tests of the physics begin anew. Works in small
         transactions, so that writers wait for milliseconds only; readings that arrive meanwhile may stay.
         """
-        erased = self._erase(site, sensor, since, until)
+        erased = self._erase(site, sensor, since, until, counted=True)
         self.checks.forget(site)
         around = 0
         if erased.readings:
             around = self._database.write(lambda connection: _erase_around(connection, site, since, until))
         return replace(erased, results=erased.results + around, in_files=not self._database.shrink())
 
-    def _erase(self, site: str, sensor: str | None, since: int | None, until: int | None) -> Erased:
+    def _erase(self, site: str, sensor: str | None, since: int | None, until: int | None, *, counted: bool) -> Erased:
         table = tables.readings.c
         chosen = _chosen(tables.readings, table.time, site, sensor, since, until)
         query = sa.select(table.sensor, table.seq, table.time).where(*chosen)
         query = query.order_by(table.time, table.sensor, table.seq).limit(STEP)
-        steps = _repeat(lambda: self._database.write(lambda connection: _erase_readings(connection, site, query)))
+        write = self._database.write
+        steps = _repeat(lambda: write(lambda connection: _erase_readings(connection, site, query, counted)))
         reports = 0
         for other, clock in (
             (tables.reports, tables.reports.c.received),
@@ -119,8 +120,16 @@ class Store:
         """
         if not days > 0:
             raise InputError(f"days={days}: a store keeps more than 0 days; `erase` removes everything.", days=days)
-        erased = self._erase(site, None, None, self._now() - round(days * DAY_MS))
+        erased = self._erase(site, None, None, self._now() - round(days * DAY_MS), counted=False)
         return replace(erased, in_files=not self._database.shrink())
+
+    def lead(self) -> bool:
+        """Return whether this collector recovers the frames: of several on one PostgreSQL server, one does."""
+        return self._database.lead()
+
+    def end_lead(self) -> None:
+        """Leave the frames to another collector."""
+        self._database.end_lead()
 
     def erasures(self, site: str) -> int:
         """Count the erasures at a site; ask before reading what a result is computed from."""
@@ -193,13 +202,14 @@ def _repeat(step: Callable[[], _Step]) -> list[_Step]:
         time.sleep(min(time.monotonic() - start, LONGEST_PAUSE_S))
 
 
-def _erase_readings(connection: sa.Connection, site: str, query: sa.Select[Any]) -> _Step:
+def _erase_readings(connection: sa.Connection, site: str, query: sa.Select[Any], counted: bool) -> _Step:
     selected = connection.execute(query).all()
     if not selected:
         return _Step(0, 0)
     times = sorted({row.time for row in selected})
+    if counted:  # before the frames, as saving results does, so that two transactions never wait for each other
+        _count_erasure(connection, site)
     lock_frames(connection, site, times)
-    _count_erasure(connection, site)
     table = tables.readings.c
     keys = [(site, row.sensor, row.seq) for row in selected]
     readings = queries.delete(connection, tables.readings, keys, key=(table.site, table.sensor, table.seq))
@@ -208,8 +218,9 @@ def _erase_readings(connection: sa.Connection, site: str, query: sa.Select[Any])
     left = set(connection.execute(remaining).scalars())
     empty = [time for time in times if time not in left]
     connection.execute(_at_times(sa.delete(tables.frames), tables.frames, connection, site, empty))
-    unsolved = sa.update(tables.frames).values(solved=0, late=0)
-    connection.execute(_at_times(unsolved, tables.frames, connection, site, left))
+    number = sa.select(sa.func.count()).where(table.site == site, table.time == tables.frames.c.time)
+    waits = sa.update(tables.frames).values(readings=number.scalar_subquery(), recovered=0)
+    connection.execute(_at_times(waits, tables.frames, connection, site, left))
     # results last: by now we hold every frame, even one that was recreated while we waited for its predecessor
     results = connection.execute(_at_times(sa.delete(tables.results), tables.results, connection, site, times)).rowcount
     return _Step(len(selected), readings, results)
@@ -217,6 +228,7 @@ def _erase_readings(connection: sa.Connection, site: str, query: sa.Select[Any])
 
 def _erase_around(connection: sa.Connection, site: str, since: int | None, until: int | None) -> int:
     """Erase the results that were settled with an erased period, or that continue its tracks; returns their number."""
+    _count_erasure(connection, site)
     table = tables.results.c
     followed = sa.select(table.time).where(table.site == site, table.labels.is_not(None))
     times: list[int] = []
@@ -227,8 +239,8 @@ def _erase_around(connection: sa.Connection, site: str, since: int | None, until
         after = followed.where(table.time >= until).order_by(table.time).limit(FOLLOWED_FROM)
         times += connection.execute(after).scalars()
     lock_frames(connection, site, sorted(times))
-    unsolved = sa.update(tables.frames).values(solved=0, late=0)
-    connection.execute(_at_times(unsolved, tables.frames, connection, site, times))
+    waits = sa.update(tables.frames).values(recovered=0)
+    connection.execute(_at_times(waits, tables.frames, connection, site, times))
     return connection.execute(_at_times(sa.delete(tables.results), tables.results, connection, site, times)).rowcount
 
 

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from cloakwork.errors import StoreAwayError, StoreError
 Value = TypeVar("Value")
 ATTEMPTS = 5  # at a transaction that PostgreSQL aborts because two waited for each other
 SHORT_WAIT_MS = 100
+LEADER = 0x6C656164  # any number of our own: PostgreSQL lets one connection hold it
 FIRST_ANALYSIS = 1000  # rows
 LOG_PAUSES_S = (0.0, 0.1, 0.3, 0.6)  # before each attempt to empty the log
 VACUUM_PAGES = 500  # returned to the disk in one transaction
@@ -50,6 +51,7 @@ class Database:
         # SQLite lets one connection write at a time; threads queue here, because SQLite itself polls
         self._write_lock = threading.Lock()
         self._closed = False
+        self._lead: sa.Connection | None = None
         self._added, self._analyze_at = 0, FIRST_ANALYSIS
         if self.path is not None:
             self._engine = sqlite_engine(parsed, self.name, wait_s)
@@ -83,6 +85,38 @@ class Database:
                     if not is_conflict(problem):
                         raise
             return self._write(work)
+
+    def lead(self) -> bool:
+        """Take or keep PostgreSQL's lock for the one that recovers; SQLite has one collector, which always does.
+
+        The lock belongs to a connection: the server gives it to another collector once this one is gone. One thread may
+        use it.
+        """
+        if self.path is not None:
+            return True
+        self._refuse_closed()
+        try:
+            with translated_errors(self.name, self.wait_s):
+                if self._lead is None:
+                    connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+                    if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({LEADER})").scalar_one():
+                        connection.close()
+                        return False
+                    self._lead = connection
+                    log.info("this collector recovers the frames")
+                self._lead.exec_driver_sql("SELECT 1")
+        except StoreError:
+            self.end_lead()
+            raise
+        return True
+
+    def end_lead(self) -> None:
+        """Give the lock back."""
+        if self._lead is not None:
+            with suppress(exc.SQLAlchemyError):
+                self._lead.invalidate()  # closes it, and with it ends the lock
+                self._lead.close()
+            self._lead = None
 
     def size(self, tables: Iterable[str]) -> int:
         """Bytes on the disk: of the whole SQLite file, or of these tables."""

@@ -1,13 +1,14 @@
 """Stored readings, each kept once, however often it arrives; and frames: the readings of one time."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.database import Database
-from cloakwork.collect.storage.records import Alarm, FrameTime, Page, Reading, ReadingStatus
+from cloakwork.collect.storage.records import Alarm, FrameTime, Page, Reading, ReadingStatus, WaitingFrame
 from cloakwork.errors import StoreAwayError
 
 Key = tuple[str, str, int]
@@ -17,9 +18,6 @@ TRIES = 10
 _TABLE = tables.readings.c
 _KEY = (_TABLE.site, _TABLE.sensor, _TABLE.seq)
 _ORDER = (_TABLE.time, _TABLE.sensor, _TABLE.seq)
-# literals: with a parameter, neither database would use the small partial index
-_UNSOLVED = tables.frames.c.solved == sa.literal_column("0")
-_OUTGROWN = tables.frames.c.late > sa.literal_column("0")
 
 
 class ReadingTable:
@@ -175,50 +173,38 @@ class FrameTable:
         query = query.order_by(*queries.ordered((frames.time,), newest_first=newest_first))
         return [FrameTime(*row) for row in self._database.rows(query.limit(queries.check_limit(limit)))]
 
-    def unsolved(self, site: str, limit: int = 100, *, newest_first: bool = True) -> list[int]:
-        """Return times that have readings but no result."""
-        return self._list(site, _UNSOLVED, limit, newest_first)
-
-    def outgrown(self, site: str, limit: int = 100, *, newest_first: bool = True) -> list[int]:
-        """Return times whose result is from fewer sensors than have readings by now, because some arrived late.
-
-        A time is listed until a result from all of them is saved, or several results have left some out.
-        """
-        return self._list(site, _OUTGROWN, limit, newest_first)
-
-    def _list(self, site: str, which: sa.ColumnElement[bool], limit: int, newest_first: bool) -> list[int]:
+    def waiting(self, site: str, now: int | None = None, shared: int = 1, limit: int = 1000) -> list[WaitingFrame]:
+        """Return the newest frames to recover: those up to `now`, and later ones with `shared` readings at least."""
         frames = tables.frames.c
-        query = sa.select(frames.time).where(frames.site == site, which)
-        query = query.order_by(*queries.ordered((frames.time,), newest_first=newest_first))
-        return [row.time for row in self._database.rows(query.limit(queries.check_limit(limit)))]
+        query = sa.select(frames.time, frames.readings, frames.recovered)
+        query = query.where(frames.site == site, tables.WAITING, frames.time > 0)
+        if now is not None:
+            query = query.where((frames.time <= now) | (frames.readings >= shared))
+        query = query.order_by(frames.time.desc()).limit(queries.check_limit(limit))
+        return [WaitingFrame(*row) for row in self._database.rows(query)]
+
+    def mark(self, site: str, recovered: Mapping[int, int]) -> None:
+        """Record that the frames of these times, of so many readings, need no result."""
+        self._database.write(lambda connection: mark_frames(connection, site, recovered))
 
 
-class FrameProgress(NamedTuple):
-    """Number of sensors in a frame's result, and how often results left late ones out."""
-
-    solved: int
-    late: int
-
-
-def lock_frames(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int, FrameProgress]:
-    """Keep others from adding readings to these times until the transaction ends; returns the progress of each.
+def lock_frames(connection: sa.Connection, site: str, times: Sequence[int]) -> set[int]:
+    """Keep others from adding readings to these times until the transaction ends; returns those that have readings.
 
     Locks in the order of time, as adding readings does, so that two transactions never wait for each other.
     """
     table = tables.frames.c
-    query = sa.select(table.time, table.solved, table.late)
-    query = query.where(table.site == site, queries.among(connection, table.time, times)).order_by(table.time)
-    return {row.time: FrameProgress(row.solved, row.late) for row in connection.execute(query.with_for_update())}
+    query = sa.select(table.time).where(table.site == site, queries.among(connection, table.time, times))
+    return set(connection.execute(query.order_by(table.time).with_for_update()).scalars())
 
 
-def held_readings(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int, set[tuple[str, int]]]:
-    """Return all readings of each time, as (sensor, value)."""
-    table = tables.readings.c
-    held: dict[int, set[tuple[str, int]]] = {time: set() for time in times}
-    query = sa.select(table.time, table.sensor, table.value).where(table.site == site)
-    for time, sensor, value in connection.execute(query.where(queries.among(connection, table.time, held))):
-        held[time].add((sensor, value))
-    return held
+def mark_frames(connection: sa.Connection, site: str, recovered: Mapping[int, int]) -> None:
+    """Record from how many readings the frames of these times were recovered."""
+    table = tables.frames
+    change = sa.update(table).where(table.c.site == site, table.c.time == sa.bindparam("frame"))
+    rows = [{"frame": time, "count": recovered[time]} for time in sorted(recovered)]
+    if rows:
+        connection.execute(change.values(recovered=sa.bindparam("count")), rows)
 
 
 def _add(connection: sa.Connection, rows: Sequence[Reading]) -> list[ReadingStatus]:
@@ -226,7 +212,7 @@ def _add(connection: sa.Connection, rows: Sequence[Reading]) -> list[ReadingStat
     for row in rows:
         first.setdefault(row[:3], row)
     new, stored = _insert(connection, first)
-    _mark_frames(connection, {(first[key].site, first[key].time) for key in new})
+    _count_readings(connection, Counter((first[key].site, first[key].time) for key in new))
     statuses = []
     alarms: dict[Key, Reading] = {}
     for row in rows:
@@ -263,20 +249,22 @@ def _insert(connection: sa.Connection, first: dict[Key, Reading]) -> tuple[set[K
     raise StoreAwayError("readings are being erased as quickly as they arrive: try again.")
 
 
-def _mark_frames(connection: sa.Connection, times: set[tuple[str, int]]) -> None:
-    """Record that these times have readings, and that their results, if any, lack some.
+def _count_readings(connection: sa.Connection, counts: Mapping[tuple[str, int], int]) -> None:
+    """Record that these times have so many more readings, so their frames wait to be recovered.
 
-    The row of a frame stays locked until the transaction ends. Saving a result and erasing take the same lock before
-    they look at the readings, so they never overlook one that is being stored.
+    The row of a frame stays locked until the transaction ends. Erasing takes the same lock before it looks at the
+    readings, so it never overlooks one that is being stored.
     """
-    if not times:
+    if not counts:
         return
     statement = queries.insert(connection, tables.frames)
     frames = tables.frames.c
     statement = statement.on_conflict_do_update(
-        index_elements=[frames.site, frames.time], set_={"late": 1}, where=(frames.solved > 0) & (frames.late == 0)
+        index_elements=[frames.site, frames.time], set_={"readings": frames.readings + statement.excluded.readings}
     )
-    rows = [{"site": site, "time": time, "solved": 0, "late": 0} for site, time in sorted(times)]
+    rows = [
+        {"site": site, "time": time, "readings": counts[site, time], "recovered": 0} for site, time in sorted(counts)
+    ]
     connection.execute(statement, rows)
 
 

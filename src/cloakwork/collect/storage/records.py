@@ -107,6 +107,14 @@ class FrameTime(NamedTuple):
     sensors: int
 
 
+class WaitingFrame(NamedTuple):
+    """A frame to recover: the number of its readings, and how many of them its last result was made from."""
+
+    time: int
+    readings: int
+    recovered: int
+
+
 class Role(StrEnum):
     """A token's role: a device writes its own sensor, an analyst reads, an operator may do everything."""
 

@@ -9,11 +9,9 @@ from pydantic import TypeAdapter
 
 from cloakwork.collect.storage import queries, tables
 from cloakwork.collect.storage.database import Database
-from cloakwork.collect.storage.reading_table import FrameProgress, held_readings, lock_frames
+from cloakwork.collect.storage.reading_table import lock_frames, mark_frames
 from cloakwork.collect.storage.records import FAILED, Page, Result
 
-MadeFrom = Mapping[int, Mapping[str, int]]
-TRIES = 5
 _TABLE = tables.results.c
 _RESULT = TypeAdapter(Result)
 _LEFT_OUT: dict[str, object] = {"sources": (), "tracks": (), "zones": None, "map": None}  # unless a query asks for them
@@ -22,15 +20,11 @@ log = logging.getLogger(__name__)
 
 
 class _Rank(NamedTuple):
-    """The rank of a result among those of its frame: the largest is the best."""
+    """What makes a result better than another of its frame."""
 
     good: bool
     settled: bool
     followed: bool
-    sensors: int
-
-
-NO_RANK = _Rank(good=False, settled=False, followed=False, sensors=0)
 
 
 class ResultTable:
@@ -39,26 +33,22 @@ class ResultTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, results: Sequence[Result], *, made_from: MadeFrom | None = None) -> list[Result]:
-        """Store results; returns those that were kept.
+    def save(
+        self, results: Sequence[Result], frames: Mapping[int, int] | None = None, *, erasures: int | None = None
+    ) -> list[Result]:
+        """Store results of one site; returns those that were kept. Marks `frames` as recovered from so many readings.
 
-        The first result of a site and time stands, so that several collectors agree. Only a better one replaces it: one
-        that did not fail, then one that is settled, then one whose sources were followed, then one from more sensors.
-        `made_from` is what `FrameTable.values` returned for their times, for results of one site. A result is dropped
-        if some of those readings were erased while it was computed (without `made_from`: if it is from more sensors
-        than its time has in the store).
+        By default a result's frame has as many readings as the result has sensors. Of two results of a time the later
+        stays, but none takes the place of a better one: one that did not fail, is settled, or was followed. A result of
+        a time without readings is dropped. Nothing is stored if readings of the site were erased since the count
+        `erasures`: the results may be made from them.
         """
-        latest = {(result.site, result.time): result for result in results}
-        by_site: dict[str, list[Result]] = {}
-        for key in sorted(latest):
-            by_site.setdefault(key[0], []).append(latest[key])
-        if not by_site:
+        latest = {result.time: result for result in results}
+        if not latest:
             return []
-        return self._database.write(
-            lambda connection: [
-                kept for site, rows in by_site.items() for kept in _save(connection, site, rows, made_from)
-            ]
-        )
+        recovered = {time: result.sensors for time, result in latest.items()} if frames is None else frames
+        rows = [latest[time] for time in sorted(latest)]
+        return self._database.write(lambda connection: _save(connection, rows, recovered, erasures))
 
     def page(
         self,
@@ -110,10 +100,11 @@ class ResultTable:
         query = sa.select(*_columns(maps=True)).where(_TABLE.site == site, *queries.within(_TABLE.time, None, until))
         return self._first(query.where(_NOT_FAILED).order_by(_TABLE.time.desc()).limit(1))
 
-    def last_followed(self, site: str, until: int | None = None) -> Result | None:
-        """Return the newest result (before `until`) whose sources were followed, without its map."""
+    def last(self, site: str, until: int | None = None, *, followed: bool = False) -> Result | None:
+        """Return the newest result (before `until`) that did not fail, or was even followed, without its map."""
         query = sa.select(*_columns(maps=False)).where(_TABLE.site == site, *queries.within(_TABLE.time, None, until))
-        return self._first(query.where(_TABLE.labels.is_not(None)).order_by(_TABLE.time.desc()).limit(1))
+        query = query.where(_TABLE.labels.is_not(None) if followed else _NOT_FAILED)
+        return self._first(query.order_by(_TABLE.time.desc()).limit(1))
 
     def get(self, site: str, time: int) -> Result | None:
         """Return the result of one time, with its map."""
@@ -123,45 +114,45 @@ class ResultTable:
         return next((_from_row(row) for row in self._database.rows(query)), None)
 
 
-def _save(connection: sa.Connection, site: str, results: Sequence[Result], made_from: MadeFrom | None) -> list[Result]:
-    """Store the results of one site whose readings are still there.
+def _save(
+    connection: sa.Connection, results: Sequence[Result], recovered: Mapping[int, int], erasures: int | None
+) -> list[Result]:
+    """Store the results of one site, unless their readings may have been erased.
 
-    Their frames are locked: whoever erases their readings has done so, or waits for us and then erases the results too.
+    The count of erasures stays locked: whoever erases readings has counted that, or waits for us and then erases the
+    results too.
     """
-    times = [result.time for result in results]
-    before = lock_frames(connection, site, times)
-    held = held_readings(connection, site, times)
-    sensors = {time: len({sensor for sensor, _ in readings}) for time, readings in held.items()}
-
-    def is_valid(result: Result) -> bool:
-        if made_from is None:
-            return result.sensors <= sensors[result.time]
-        return made_from[result.time].items() <= held[result.time]
-
-    valid = [result for result in results if result.time in before and is_valid(result)]
+    site, times = results[0].site, [result.time for result in results]
+    if erasures is not None and lock_erasures(connection, site) != erasures:
+        log.info("%s: dropped %d results: readings were erased meanwhile", site, len(results))
+        return []
+    held = lock_frames(connection, site, sorted({*times, *recovered}))
     stored = _stored_ranks(connection, site, times)
-    kept = [result for result in valid if _rank(result) > stored.get(result.time, NO_RANK)]
-    if len(kept) < len(results):
-        dropped = len(results) - len(kept)
-        log.info("%s: dropped %d results: their readings were erased, or there are better ones", site, dropped)
+    kept = [one for one in results if one.time in held and not _is_worse(_rank(one), stored.get(one.time))]
     if kept:
         _upsert(connection, kept)
-    if valid:
-        marks = [_mark(result, sensors[result.time], before[result.time]) for result in valid]
-        table = tables.frames
-        change = sa.update(table).where(table.c.site == site, table.c.time == sa.bindparam("frame"))
-        connection.execute(change.values(solved=sa.bindparam("sensors"), late=sa.bindparam("missed")), marks)
+    mark_frames(connection, site, recovered)
     return kept
 
 
+def lock_erasures(connection: sa.Connection, site: str) -> int:
+    """Return how often readings of a site were erased, and let no one erase any until the transaction ends."""
+    table = tables.erasures.c
+    connection.execute(queries.insert(connection, tables.erasures).values(site=site, count=0).on_conflict_do_nothing())
+    return int(connection.execute(sa.select(table.count).where(table.site == site).with_for_update()).scalar_one())
+
+
 def _rank(result: Any) -> _Rank:
-    """A result, or its row, replaces another of a lower rank."""
-    good = not result.status.startswith(FAILED)
-    return _Rank(good, bool(result.settled), result.labels is not None, result.sensors)
+    """What a result, or its row, has that another may lack."""
+    return _Rank(not result.status.startswith(FAILED), bool(result.settled), result.labels is not None)
+
+
+def _is_worse(new: _Rank, stored: _Rank | None) -> bool:
+    return stored is not None and any(ours < theirs for ours, theirs in zip(new, stored, strict=True))
 
 
 def _stored_ranks(connection: sa.Connection, site: str, times: Sequence[int]) -> dict[int, _Rank]:
-    query = sa.select(_TABLE.time, _TABLE.status, _TABLE.settled, _TABLE.labels, _TABLE.sensors)
+    query = sa.select(_TABLE.time, _TABLE.status, _TABLE.settled, _TABLE.labels)
     query = query.where(_TABLE.site == site, queries.among(connection, _TABLE.time, times))
     return {row.time: _rank(row) for row in connection.execute(query)}
 
@@ -171,21 +162,6 @@ def _upsert(connection: sa.Connection, results: Sequence[Result]) -> None:
     columns = {column.name: column for column in statement.excluded if not column.primary_key}
     statement = statement.on_conflict_do_update(index_elements=[_TABLE.site, _TABLE.time], set_=columns)
     connection.execute(statement, [vars(result) for result in results])
-
-
-def _mark(result: Result, sensors: int, before: FrameProgress) -> dict[str, int]:
-    """The new progress of a frame that has readings of so many sensors.
-
-    More may have arrived while the result was computed; then the frame is listed again. But not forever: a result may
-    leave out a sensor that the site no longer has, or be from fewer than the stored one, which stays.
-    """
-    if sensors <= result.sensors:
-        late = 0
-    elif result.sensors > before.solved:
-        late = 1
-    else:
-        late = before.late + 1 if 0 < before.late < TRIES else 0
-    return {"frame": result.time, "sensors": max(result.sensors, before.solved), "missed": late}
 
 
 def _columns(*, maps: bool) -> list[sa.ColumnElement[Any]]:

@@ -93,9 +93,9 @@ _REPORT = ("state text", "used int", "allowed int", "received int")
 version = _table("cloakwork_version", "version int", rowid=True)
 readings = _table("readings", *_SENSOR, "seq int key", "time int", "value int", "received int")
 alarms = _table("alarms", *_SENSOR, "seq int key", "received int")
-# One row for each time that has readings. `solved`: sensors of its result, 0 without one. `late`: 0 unless more sensors
-# have readings than the result is from, else 1 plus the number of results since then that still left them out.
-frames = _table("frames", "site text key", "time int key", "solved int", "late int")
+# One row for each time that has readings, and how many. It waits to be recovered while `recovered`, the readings that
+# its last result was made from, are fewer.
+frames = _table("frames", "site text key", "time int key", "readings int", "recovered int")
 # How often readings of a site were erased: anything computed before the last time may depend on erased ones.
 erasures = _table("erasures", "site text key", "count int")
 # `map` comes last, so that SQLite reads the others without it.
@@ -122,16 +122,15 @@ tokens = _table(
 _frames, _readings = frames.c, readings.c
 sa.Index("readings_by_time", _readings.site, _readings.time, _readings.sensor, _readings.seq)
 sa.Index("readings_of_sensor", _readings.site, _readings.sensor, _readings.time)
-for _name, _some in (("frames_unsolved", _frames.solved == 0), ("frames_outgrown", _frames.late > 0)):
-    sa.Index(_name, _frames.site, _frames.time, sqlite_where=_some, postgresql_where=_some)
+WAITING = _frames.recovered < _frames.readings
+sa.Index("frames_waiting", _frames.site, _frames.time, sqlite_where=WAITING, postgresql_where=WAITING)
 # Expected sizes for SQLite's planner: without statistics it assumes few readings per site, and reads them all.
 _STATISTICS = {
     ("readings", "readings"): "1000000 1000000 20000 1",
     ("readings", "readings_by_time"): "1000000 1000000 50 1 1",
     ("readings", "readings_of_sensor"): "1000000 1000000 20000 1",
     ("frames", "frames"): "20000 20000 1",
-    ("frames", "frames_unsolved"): "100 100 1",
-    ("frames", "frames_outgrown"): "100 100 1",
+    ("frames", "frames_waiting"): "100 100 1",
     ("results", "sqlite_autoindex_results_1"): "20000 20000 1",
 }
 
