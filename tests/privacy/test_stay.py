@@ -14,7 +14,7 @@ from cloakwork.privacy import Information, OffsetWalk, Profile, SlowNoise, large
 from cloakwork.privacy.long_stay import RENEWED, WHOLE
 from cloakwork.privacy.noise_floor import NoiseFloor
 from cloakwork.recovery import Problem
-from cloakwork.sensor import PARTS, renewed, whole_steps
+from cloakwork.sensor import OFFSET_PARTS, renewed, whole_steps
 from tests.options import grouped
 
 ROW = Matrix(np.array([[1.0, 0.4, 0.1, 0.0], [0.1, 0.5, 1.0, 0.3], [0.0, 0.2, 0.6, 1.0]]), Space.line(4))
@@ -110,7 +110,7 @@ def test_shifted_draws_shift_an_offset_exactly_and_only_during_the_stay() -> Non
             assert abs(extra - (ideal[k] - fade * ideal[k - 1])) <= RENEWED
             offset, moved = renewed(offset, draw, carry), renewed(moved, draw + extra, carry)
             assert moved == offset + shift[k]
-            assert abs(whole_steps(moved) - whole_steps(offset) - ideal[k] / PARTS) <= WHOLE
+            assert abs(whole_steps(moved) - whole_steps(offset) - ideal[k] / OFFSET_PARTS) <= WHOLE
 
 
 def test_a_walk_has_the_stated_variance_and_correlation_from_its_first_frame_on() -> None:

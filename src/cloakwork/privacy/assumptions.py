@@ -1,10 +1,10 @@
 """What the guarantee of a cloak assumes about the model, the clocks and the baseline."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cloakwork._checks import instance_of
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import AT_ONCE, Drift, Nuisance, Timing, Tolerance
+from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Timing, Tolerance
 
 
 @dataclass(frozen=True)
@@ -35,3 +35,11 @@ class Assumptions:
         instance_of("timing", self.timing, Timing, "an object such as Timing(spread=0.3, speed=1.5)")
         if not isinstance(self.drift, Drift | Nuisance | None):
             raise CalibrationError(f"drift={self.drift!r}: give an object such as Drift(room=1.0).", drift=self.drift)
+
+    def family(self, physics: Physics, readings: int) -> Family:
+        """Return the models that the guarantee covers.
+
+        Several frames may see one pulse at different times after its emission, so they cover all later times.
+        """
+        later = self.tolerance.later or (physics.pulse and readings > 1)
+        return Family(physics, replace(self.tolerance, later=later), self.timing)

@@ -12,11 +12,12 @@ from cloakwork.errors import CalibrationError
 from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Tolerance
 from cloakwork.privacy.claim import Scope
 from cloakwork.privacy.design import BLIND, Search, few_ratios
-from cloakwork.privacy.noise_floor import Charge, NoiseFloor, per_sensor
+from cloakwork.privacy.hardware import per_sensor
+from cloakwork.privacy.noise_floor import Charge, NoiseFloor
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.tiled_design import searched
 from cloakwork.privacy.variance import mean_variance
-from cloakwork.sensor import PARTS
+from cloakwork.sensor import OFFSET_PARTS
 
 RESOLUTION_COST = 0.01
 _DIVISION = 1 + 2.0**-19  # covers the margin that `Allowance.cost` adds to a step
@@ -124,7 +125,7 @@ class Allowance:
     def ratio(self) -> float:
         """Noise in steps if steps follow it: rounding costs 1 %, unless the tables end before."""
         usual = (1 + RESOLUTION_COST) / RESOLUTION_COST * self._root / self.mu
-        return min(usual * self.finer, DEVICE_TABLES.ratio / (1.001 if self.finer == 1 else 2 * PARTS))
+        return min(usual * self.finer, DEVICE_TABLES.ratio / (1.001 if self.finer == 1 else 2 * OFFSET_PARTS))
 
     def frame_mu(self, sigma: FloatArray, *, rounded: float = 1.0) -> float:
         """The mu of a frame with this noise, rounded up; what rounding adds counts `rounded` times."""

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, final
 
@@ -19,7 +18,7 @@ from cloakwork._checks import (
     scalar_or_array,
 )
 from cloakwork.errors import CalibrationError, ReadingError
-from cloakwork.physics import Family, Nuisance, Physics
+from cloakwork.physics import Nuisance, Physics
 from cloakwork.privacy.assumptions import Assumptions
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
 from cloakwork.privacy.claim import Claim, Scope
@@ -27,11 +26,10 @@ from cloakwork.privacy.design import Design, DesignReport, report, stated_design
 from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.guarantee import Explanation, Guarantee
-from cloakwork.privacy.hardware import Hardware
+from cloakwork.privacy.hardware import Hardware, warn_if_rounded
 from cloakwork.privacy.laplace import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
-from cloakwork.privacy.long_stay import OffsetWalk, Stay, fresh_stay_mu, stated_slow_noise, stay_mus
-from cloakwork.privacy.noise_floor import per_sensor, stated_noise_floor, usual_steps, warn_if_rounded
+from cloakwork.privacy.long_stay import OffsetWalk, Stay, fresh_stay_mu, slow_noise, stay_mus
 from cloakwork.privacy.noise_table import DEVICE_TABLES, table_ratio
 from cloakwork.privacy.sampler import WordSource, frames_in_steps, noise_of_frames, private_words, simulated_words
 
@@ -112,44 +110,32 @@ class Cloak(Immutable):
         self.claim = claim = Claim(epsilon, delta, alpha, readings_per_window, scope)  # type: ignore[arg-type]
         self.epsilon, self.delta, self.alpha = float(epsilon), float(delta), float(alpha)
         self.scope, self.readings_per_window = claim.scope, claim.readings
-        assumed, sensors = assumptions or Assumptions(), hardware or Hardware()
-        instance_of(
-            "assumptions", assumed, Assumptions, "an object such as Assumptions(tolerance=Tolerance(gain=0.05))"
-        )
-        instance_of("hardware", sensors, Hardware, "an object such as Hardware(resolution=0.0625)")
-        declared = assumed.tolerance
-        if physics.pulse and self.readings_per_window > 1:
-            declared = replace(declared, later=True)
-        self.family = Family(physics, declared, assumed.timing)
+        hardware, assumed = hardware or Hardware(), assumptions or Assumptions()
+        instance_of("hardware", hardware, Hardware, "an object such as Hardware(resolution=0.0625)")
+        example = "an object such as Assumptions(tolerance=Tolerance(gain=0.05))"
+        self.family = instance_of("assumptions", assumed, Assumptions, example).family(physics, claim.readings)
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
         self.design = stated_design(design, sigma)
-        self._resolution = (
-            None
-            if sensors.resolution is None
-            else read_only(per_sensor("resolution", sensors.resolution, physics.sensors))
-        )
-        self._own = stated_noise_floor(sensors.noise_floor, self._resolution, physics.sensors)
-        beside = {"noise_floor": self._own is not None, "a stay": stay is not None}
-        doubt = self.family.doubt
+        steps, doubt = hardware.on(physics.sensors), self.family.doubt
+        beside = {"noise_floor": steps.floor is not None, "a stay": stay is not None}
         self.distribution.refuse_unknown(claim, beside | {"a network too large for its matrix": doubt > 0})
-        mu = self.distribution.frame_mu(claim, physics.sensors, doubt)
-        chosen = self._chosen_step(sensors.step)
+        mu, finer = self.distribution.frame_mu(claim, physics.sensors, doubt), 1.0
         if stay is not None:
             instance_of("stay", stay, Stay, "the claim for sources that stay as a Stay")
-        finer = 1.0 if stay is None else math.sqrt(max(1.0, stay.readings / self.readings_per_window))
-        window = (self.family, self.alpha, self.scope, mu, self.readings_per_window, self.sensitivity)
-        self.allowance = Allowance(*window, self._resolution, chosen, self._own, finer, assumed.drift)
+            finer = math.sqrt(max(1.0, stay.readings / claim.readings))
+        window = (self.family, self.alpha, self.scope, mu, claim.readings, self.sensitivity)
+        self.allowance = Allowance(*window, steps.resolution, steps.sent, steps.floor, finer, assumed.drift)
         levels = self._levels(sigma)
         self.sigmas, self.roundings, self._bound = read_only(levels.sigma), read_only(levels.rounding), levels.bound
-        self.steps = self.roundings if chosen is None else chosen
+        self.steps = self.roundings if steps.sent is None else steps.sent
         self.frame_mu = self.allowance.frame_mu(self.sigmas)
         self.allowance.refuse_too_little(self.sigmas, self.epsilon, self.delta)
         ratios, which = np.unique(self.sigmas / self.steps, return_inverse=True)
         self.ratios = read_only(np.array([table_ratio(ratio) for ratio in ratios])[which])
         self._refuse_too_fine()
         self.stay = stay
-        self.slow = None if stay is None else stated_slow_noise(self.allowance, self.sigmas, self.steps, stay)
+        self.slow = None if stay is None else slow_noise(self.allowance, self.sigmas, self.steps, stay)
         self._ledger = Ledger(
             self.readings_per_window,
             remedy="Make the cloak with a larger readings_per_window, which adds noise, or make a new cloak for the "
@@ -165,12 +151,14 @@ class Cloak(Immutable):
     @property
     def resolution(self) -> Any:
         """Step in which the hardware reads: a float, or one per sensor if they differ; None if it is not stated."""
-        return None if self._resolution is None else scalar_or_array(self._resolution)
+        stated = self.allowance.resolution
+        return None if stated is None else scalar_or_array(stated)
 
     @property
     def noise_floor(self) -> Any:
         """Noise that sensors have before their hardware rounds: a float, or one per sensor; None if not stated."""
-        return None if self._own is None else scalar_or_array(self._own.own)
+        stated = self.allowance.own
+        return None if stated is None else scalar_or_array(stated.own)
 
     @property
     def rests_on_noise_floor(self) -> bool:
@@ -187,7 +175,8 @@ class Cloak(Immutable):
     @property
     def total_sigmas(self) -> FloatArray:
         """Standard deviation of all noise in what each sensor sends, its stated noise floor included, shape (m,)."""
-        return self.sigmas if self._own is None else self._own.total(self.sigmas)
+        stated = self.allowance.own
+        return self.sigmas if stated is None else stated.total(self.sigmas)
 
     @property
     def claimed_sigmas(self) -> FloatArray:
@@ -206,7 +195,9 @@ class Cloak(Immutable):
 
     def stay_worth(self, readings: int) -> float:
         """How many readings with fresh noise alone tell as much of a source that stays for so many, at most."""
-        return readings if self.slow is None else self.slow.worth(self.claimed_sigmas, self.steps, readings)
+        if self.slow is None:
+            return readings
+        return min(readings, self.slow.information(self.claimed_sigmas, self.steps).of(readings))
 
     @property
     def observers(self) -> int:
@@ -274,7 +265,7 @@ class Cloak(Immutable):
             )
         steps = frames_in_steps(readings, self.steps)
         self._ledger.spend(steps.size // self.physics.sensors)
-        if self._resolution is None and not exact:
+        if self.allowance.resolution is None and not exact:
             warn_if_rounded(np.asarray(readings, dtype=np.float64), float(self.steps.min()))
         return self._noised(steps, private_words)
 
@@ -317,12 +308,6 @@ class Cloak(Immutable):
                 f"and tables go up to {DEVICE_TABLES.ratio:,.0f}. Give a coarser step, or a coarser resolution.",
                 step=float(self.steps[largest]),
             )
-
-    def _chosen_step(self, step: ArrayLike | None) -> FloatArray | None:
-        """The step of each sensor, or None if it follows the noise."""
-        if step is not None:
-            return read_only(per_sensor("step", step, self.physics.sensors))
-        return None if self._resolution is None else read_only(usual_steps(self._resolution, self._own))
 
     def _levels(self, sigma: ArrayLike | None) -> NoiseLevels:
         if sigma is not None:

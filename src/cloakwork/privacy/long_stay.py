@@ -5,7 +5,6 @@ Averaging many readings removes the fresh noise and leaves the offset.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,22 +19,23 @@ from cloakwork.privacy.claim import Scope, allowed_mu
 from cloakwork.privacy.gaussian import check_claim
 from cloakwork.privacy.noise_table import DEVICE_TABLES, SERVER_TABLES, NoiseTable, noise_table, table_ratio
 from cloakwork.privacy.sampler import WordSource, noise_of_frames
-from cloakwork.sensor import CARRY_BITS, LARGEST_RENEWAL, PARTS, renewed, whole_steps
+from cloakwork.sensor import CARRY_BITS, LARGEST_RENEWAL, OFFSET_PARTS, renewed, whole_steps
 
 MARGIN = 1e-3  # of the information of a stay, for which offsets outside it count as known
 FARTHEST = 9  # times the readings of a stay: how far outside offsets may be known, and how long its warmth may linger
-WHOLE = 1 + 1 / (2 * PARTS)  # steps by which whole steps of an offset may move more or less than the offset
+WHOLE = 1 + 1 / (2 * OFFSET_PARTS)  # steps by which whole steps of an offset may move more or less than the offset
 RENEWED = 2.0  # parts of a step by which roundings may shift a draw
 _CARRIES = np.unique(np.rint((1 - np.geomspace(2e-4, 0.9, 48)) * 2**CARRY_BITS)).astype(int)
 _PER_STAY = 512  # renewals, at least, if there are that many readings
 _SPENT = (0.01, 0.03, 0.1, 0.3)  # shares of the fresh noise that may go into covering the steps of the hardware
 _ENDS = 5  # a stay that begins between two renewals tells up to a quarter of what its first block does
 _ROUNDED = 1 + 2.0**-20
+_SHARES = (math.log(1e-9), math.log(1e6))  # of the variance of an offset in that of fresh noise
 
 
 @dataclass(frozen=True)
 class Stay:
-    """A claim for a source that stays where it is for up to `readings` consecutive frames.
+    """A second claim, for a source that stays where it is for up to `readings` consecutive frames.
 
     Parameters
     ----------
@@ -101,29 +101,26 @@ class SlowNoise:
         return float(self.carry / 2**CARRY_BITS)
 
     def deviations(self, steps: FloatArray) -> FloatArray:
-        """The standard deviation of each sensor's offset, in the unit of the readings, shape (m,)."""
-        return np.asarray(steps * self.ratios / (PARTS * math.sqrt(1 - self.fade**2)))
+        """Return the standard deviation of each sensor's offset, in the unit of the readings, shape (m,)."""
+        return np.asarray(steps * self.ratios / (OFFSET_PARTS * math.sqrt(1 - self.fade**2)))
 
-    def worth(self, noise: FloatArray, steps: FloatArray, readings: int) -> float:
-        """How many readings with fresh noise alone tell as much of a source that stays for so many, at most.
-
-        `noise` (m,) is the standard deviation of each sensor's fresh noise.
-        """
-        share = float((self.deviations(steps) / noise).min()) ** 2
-        return min(readings, Information(share, self.fade, self.renew).of(readings))
+    def information(self, sigma: FloatArray, steps: FloatArray) -> "Information":
+        """Return what readings with this fresh noise (m,) tell of a stay, by the sensor that tells most."""
+        share = float((self.deviations(steps) / sigma).min()) ** 2
+        return Information(share, self.fade, self.renew)
 
     def nuisance(self, steps: FloatArray, period: float) -> Nuisance:
-        """The offsets as recovery takes them: one of each sensor, which fades over time."""
+        """Return the offsets as recovery takes them: one of each sensor, which fades over time."""
         deviations = self.deviations(steps)
         over = -self.renew * period / math.log(self.fade)
         return Nuisance(np.eye(len(steps)), deviations, np.full(len(steps), over))
 
     def tables(self) -> list[NoiseTable]:
-        """The table of each sensor's draws."""
+        """Return the table of each sensor's draws."""
         return [noise_table(ratio) for ratio in self.ratios.tolist()]
 
     def start_table(self, sensor: int) -> NoiseTable:
-        """The table of the first offset of a sensor, which has the law of all later ones."""
+        """Return the table of the first offset of a sensor, which has the distribution of all later ones."""
         ratio = float(self.ratios[sensor]) / math.sqrt(1 - self.fade**2)
         return noise_table(table_ratio(ratio), size=SERVER_TABLES)
 
@@ -139,7 +136,7 @@ class OffsetWalk:
         self._frame = 0
 
     def steps(self, frames: int) -> IntArray:
-        """The offsets of the next frames in whole steps, shape (frames, m)."""
+        """Return the offsets of the next frames in whole steps, shape (frames, m)."""
         out = np.empty((frames, len(self._offsets)), dtype=np.int64)
         for row in out:
             if self._frame % self._slow.renew == 0:
@@ -182,7 +179,7 @@ class Information:
         return 1 / root, 2 * beside / (middle + root)
 
     def of(self, readings: int) -> float:
-        """The most that any stay of at most so many frames tells, with all frames before and after it at hand."""
+        """Return the most that any stay of at most so many frames tells, with all frames around it at hand."""
         g, fall = self._kernel
         size = self.renew
         first, last = np.meshgrid(np.arange(size + 1.0), np.arange(size + 1.0))
@@ -196,22 +193,18 @@ class Information:
         return float(told.max()) * (1 + 1e-9) + 1e-13 * readings
 
     def known_outside(self, readings: int) -> tuple[float, float]:
-        """The same if the offsets are known from some renewals before and after on, and how many frames that leaves.
+        """Return the same if offsets some renewals before and after are known, and how many frames that leaves.
 
-        These are the frames in which a hidden stay changes the offset that explains what was sent, so that rounding
-        may change there too.
+        In these frames a hidden stay changes the offset that explains what was sent, so rounding may change too.
         """
         g, fall = self._kernel
         told = self.of(readings)
         most = 2 * g * (self.renew / (1 - fall)) ** 2
-        blocks = max(1, math.ceil(math.log(MARGIN * told / most) / (2 * math.log(fall)))) if MARGIN * told < most else 1
+        blocks = max(1, math.ceil(math.log(min(1.0, MARGIN * told / most)) / (2 * math.log(fall))))
         return told + most * fall ** (2 * blocks), float(readings + 2 * self.renew * blocks)
 
     def renewals(self, frames: float) -> float:
-        """The most renewals that a hidden stay changes, if it changes the offset in so many frames.
-
-        One more than there are blocks: the first renewal after them leads back to the offset without the stay.
-        """
+        """Return the most renewals that a hidden stay changes: the one after its blocks leads back."""
         return frames / self.renew + 1
 
 
@@ -254,9 +247,8 @@ class StayCost:
         return tuple(costs)
 
     def mu(self, slow: SlowNoise, readings: int) -> float:
-        """The mu of a stay of up to so many frames, rounded up."""
-        share = float((slow.deviations(self.steps) / self.sigma).min()) ** 2
-        return self._mu(Information(share, slow.fade, slow.renew), slow.ratios, readings)
+        """Return the mu of a stay of up to so many frames, rounded up."""
+        return self._mu(slow.information(self.sigma, self.steps), slow.ratios, readings)
 
     def _mu(self, information: Information, ratios: FloatArray, readings: int) -> float:
         """The mu of the stay, of the rounding in each frame, and of that in each renewal, added up."""
@@ -271,7 +263,7 @@ class StayCost:
     def _ratios(self, information: Information) -> FloatArray:
         """The deviations of the draws that give offsets this share of the fresh noise."""
         kept = information.share * (1 - information.fade**2)
-        return np.asarray(PARTS * self.sigma / self.steps * math.sqrt(kept))
+        return np.asarray(OFFSET_PARTS * self.sigma / self.steps * math.sqrt(kept))
 
     @cached_property
     def _moved(self) -> float:
@@ -282,18 +274,18 @@ class StayCost:
         """The mu of the rounding in one frame."""
         return self._joint((self.rounding + WHOLE * self.steps) * _ROUNDED / self.sigma)
 
-    def least(self, stay: Stay, allowed: float) -> SlowNoise | None:
-        """The slow noise of the least variance with which a stay has at most the `allowed` mu; None if none does."""
-        often = min(stay.readings / _PER_STAY, (allowed / self._moved) ** 2 / _ENDS, LARGEST_RENEWAL)
+    def least(self, readings: int, allowed: float) -> SlowNoise | None:
+        """Return the slow noise of the least variance with which a stay has at most `allowed`; None if none does."""
+        often = min(readings / _PER_STAY, (allowed / self._moved) ** 2 / _ENDS, LARGEST_RENEWAL)
         renew = 2 ** max(0, math.floor(math.log2(often)))
-        best: tuple[float, int] | None = None
-        for carry in _CARRIES.tolist():
-            share = self._least_share(carry / 2**CARRY_BITS, renew, stay.readings, allowed * (1 - 1e-6))
-            if share is not None and (best is None or share < best[0]):
-                best = share, carry
-        if best is None:
+        found = [
+            (share, carry)
+            for carry in _CARRIES.tolist()
+            if (share := self._least_share(carry / 2**CARRY_BITS, renew, readings, allowed * (1 - 1e-6))) is not None
+        ]
+        if not found:
             return None
-        share, carry = best
+        share, carry = min(found, key=lambda pair: pair[0])
         draws = self._ratios(Information(share, carry / 2**CARRY_BITS, renew))
         if draws.max() > DEVICE_TABLES.ratio:
             return None  # another bound may need smaller offsets
@@ -306,87 +298,78 @@ class StayCost:
                 return 1.0
             return math.log(self._mu(information, self._ratios(information), readings) / allowed)
 
-        low, high = math.log(1e-9), math.log(1e6)
-        if excess(high) > 0:
+        if excess(_SHARES[1]) > 0:
             return None
-        if excess(low) <= 0:
-            return math.exp(low)
-        return math.exp(_first_below(excess, low, high))
+        if excess(_SHARES[0]) <= 0:
+            return math.exp(_SHARES[0])
+        found = float(optimize.brentq(excess, *_SHARES, xtol=1e-7))
+        return math.exp(found if excess(found) <= 0 else found + 2e-7)
 
 
 def lingering(allowance: Allowance) -> int:
-    """For how long after a stay rounding may still hide less of its warmth, in times of the stay."""
+    """Return for how long after a stay rounding may still hide less of its warmth, in times of the stay."""
     return FARTHEST if allowance.family.tolerance.memory else 0
 
 
 def fresh_stay_mu(allowance: Allowance, sigma: FloatArray, readings: int) -> float:
-    """The mu of a stay of up to so many frames against fresh noise alone, with all frames around it at hand."""
+    """Return the mu of a stay of up to so many frames against fresh noise alone, with all frames around it at hand."""
     return allowance.frame_mu(sigma, rounded=math.sqrt(1 + lingering(allowance))) * math.sqrt(readings)
 
 
 def stay_mus(
     allowance: Allowance, sigma: FloatArray, steps: FloatArray, slow: SlowNoise | None, readings: int
 ) -> list[float]:
-    """Bounds on the mu of a stay of up to so many frames: the first without a noise floor; infinite without offsets."""
+    """Return bounds on the mu of a stay: the first without a noise floor; infinite without offsets."""
     if slow is None:
         return [math.inf]
     return [cost.mu(slow, readings) for cost in StayCost.each(allowance, sigma, steps)]
 
 
-def _least(costs: tuple[StayCost, ...], stay: Stay, allowed: float) -> SlowNoise:
-    """The least slow noise by any of the bounds."""
-    found = [slow for cost in costs if (slow := cost.least(stay, allowed)) is not None]
+def slow_noise(allowance: Allowance, sigma: FloatArray, steps: FloatArray, stay: Stay) -> SlowNoise:
+    """Return the offsets that a stay needs beside fresh noise, or its own if they are enough."""
+    family, n = allowance.family, stay.readings
+    if family.physics.pulse:
+        raise CalibrationError("stay: a pulse fades, so its readings do not stay the same. Leave stay out.", stay=stay)
+    if n < allowance.number:
+        raise CalibrationError(
+            f"a stay of {n} frames is shorter than a window of {allowance.number}. Give a longer stay; the "
+            "claim for a window covers shorter ones.",
+            readings=n,
+            window=allowance.number,
+        )
+    draws = (
+        2 * (FARTHEST + 2 + lingering(allowance)) * n * (allowance.sensors if allowance.scope is Scope.NETWORK else 1)
+    )
+    allowed = allowed_mu(stay.epsilon, stay.delta, draws=draws + 4 * LARGEST_RENEWAL, doubt=family.doubt)
+    costs = StayCost.each(allowance, sigma, steps)
+    if stay.offsets is not None:
+        mu = min(cost.mu(stay.offsets, n) for cost in costs)
+        if mu <= allowed:
+            return stay.offsets
+        raise CalibrationError(
+            f"these offsets give mu={mu:.6g} for a stay of {n:,} frames, and epsilon={stay.epsilon:g}, "
+            f"delta={stay.delta:g} allow {allowed:.6g}: leave offsets out.",
+            mu=mu,
+            allowed=allowed,
+        )
+    found = [slow for cost in costs if (slow := cost.least(n, allowed)) is not None]
     if found:
-        return min(found, key=lambda slow: float(np.log(slow.deviations(costs[0].steps)).sum()))
-    steps = min(cost.rounded for cost in costs) * math.sqrt(stay.readings)
-    finer = math.ceil(2 * steps / allowed)
+        return min(found, key=lambda slow: float(np.log(slow.deviations(steps)).sum()))
+    roundings = min(cost.rounded for cost in costs) * math.sqrt(n)
+    finer = math.ceil(2 * roundings / allowed)
     remedy = (
-        f"The steps of hardware and sending, in the worst case, alone give mu={steps:.3g}. Give a resolution at least "
-        f"{finer} times finer, a noise_floor of half a step or more if the sensors have it, or leave stay out."
+        f"The steps of hardware and sending, in the worst case, alone give mu={roundings:.3g}. Give a resolution at "
+        f"least {finer} times finer, a noise_floor of half a step or more if the sensors have it, or leave stay out."
         if finer > 1
         else "Its ends alone tell more, or its offsets are too large for the noise tables. Give a larger epsilon or a "
         "shorter stay."
     )
     raise CalibrationError(
-        f"no offset hides a stay of {stay.readings:,} frames at epsilon={stay.epsilon:g}, "
-        f"delta={stay.delta:g}, which allow mu={allowed:.3g}. {remedy}",
-        readings=stay.readings,
+        f"no offset hides a stay of {n:,} frames at epsilon={stay.epsilon:g}, delta={stay.delta:g}, which allow "
+        f"mu={allowed:.3g}. {remedy}",
+        readings=n,
         epsilon=stay.epsilon,
         delta=stay.delta,
-        steps=steps,
+        steps=roundings,
         allowed=allowed,
     )
-
-
-def _first_below(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function becomes negative, rounded to the negative side."""
-    found = float(optimize.brentq(excess, low, high, xtol=1e-7))
-    return found if excess(found) <= 0 else found + 2e-7
-
-
-def stated_slow_noise(allowance: Allowance, sigma: FloatArray, steps: FloatArray, stay: Stay) -> SlowNoise:
-    """The slow noise that a stay needs, or its own; refused if it is not enough, or the claim has no meaning."""
-    family = allowance.family
-    if family.physics.pulse:
-        raise CalibrationError("stay: a pulse fades, so its readings do not stay the same. Leave stay out.", stay=stay)
-    if stay.readings < allowance.number:
-        raise CalibrationError(
-            f"a stay of {stay.readings} frames is shorter than a window of {allowance.number}. Give a longer stay; the "
-            "claim for a window covers shorter ones.",
-            readings=stay.readings,
-            window=allowance.number,
-        )
-    frames = (FARTHEST + 2 + lingering(allowance)) * stay.readings
-    draws = 2 * frames * (allowance.sensors if allowance.scope is Scope.NETWORK else 1)
-    allowed = allowed_mu(stay.epsilon, stay.delta, draws=draws + 4 * LARGEST_RENEWAL, doubt=family.doubt)
-    costs = StayCost.each(allowance, sigma, steps)
-    slow = _least(costs, stay, allowed) if stay.offsets is None else stay.offsets
-    mu = min(stay_mus(allowance, sigma, steps, slow, stay.readings))
-    if mu > allowed:
-        raise CalibrationError(
-            f"these offsets give mu={mu:.6g} for a stay of {stay.readings:,} frames, and epsilon={stay.epsilon:g}, "
-            f"delta={stay.delta:g} allow {allowed:.6g}: leave offsets out.",
-            mu=mu,
-            allowed=allowed,
-        )
-    return slow

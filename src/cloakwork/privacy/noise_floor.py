@@ -1,23 +1,16 @@
 """The noise floor: how much of a sensor's noise hides moves when hardware rounds a reading that is noisy already."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cloakwork._checks import FloatArray, read_only
-from cloakwork.errors import CalibrationError, HardwareStepWarning
+from cloakwork._checks import FloatArray
 
-PARTS = 64  # a step of the hardware is sent in so many steps, so that means of up to 64 values stay exact
-FINE_PARTS = 1024  # with a noise floor, where the step of sending is all that costs
-LEAST = 0.2  # of a step; with a smaller noise floor a reading counts as rounded without any
-MOST = 1e4  # steps; more is a mistake in the unit
-_FINE = 1024  # grids finer than a step by this factor are not looked for
-_ON_GRID = 2.0**-20  # of the grid: readings this near to it count as on it
+MIN_FLOOR = 0.2  # of a step; with a smaller noise floor a reading counts as rounded without any
 _PARTS = 128  # noise floor is rounded down to this part of a step
 _SPLITS = (0.5, 0.625, 0.75, 1.0, 1.5)  # steps of the noise floor to use up for the hardware's; the rest is left over
 _TIMES = np.concatenate([0.05 * 1.15 ** np.arange(30), 3.3 * 1.4 ** np.arange(20)])  # variances, in squared steps
@@ -59,7 +52,7 @@ class NoiseFloor:
     @property
     def helps(self) -> NDArray[np.bool_]:
         """Which sensors have enough of a noise floor to count."""
-        return np.asarray(self.own >= LEAST * self.resolution)
+        return np.asarray(self.own >= MIN_FLOOR * self.resolution)
 
     def total(self, sigma: FloatArray) -> FloatArray:
         """The noise in what each sensor sends."""
@@ -96,26 +89,6 @@ class NoiseFloor:
             noise[rows] = np.minimum(moves, sigma[rows])
             charge[rows] = (rounding[rows] - hardware) * noise[rows] / np.minimum(later, sigma[rows])
         return Charge(noise, charge)
-
-
-def stated_noise_floor(noise_floor: ArrayLike, resolution: FloatArray | None, sensors: int) -> NoiseFloor | None:
-    """The noise floor as a caller states it, one for all sensors or one for each; None if it is 0."""
-    own = per_sensor("noise_floor", noise_floor, sensors, zero=True)
-    if not own.any():
-        return None
-    if resolution is None:
-        raise CalibrationError(
-            "noise_floor without resolution: the noise floor covers the step of the hardware, so state that step too, "
-            "for example resolution=0.0625.",
-            noise_floor=noise_floor,
-        )
-    if (own > MOST * resolution).any():
-        raise CalibrationError(
-            f"noise_floor={float(own.max()):g} is more than {MOST:,.0f} steps of the hardware. Check its unit: it is "
-            "that of the readings, like resolution.",
-            noise_floor=noise_floor,
-        )
-    return NoiseFloor(read_only(own), resolution)
 
 
 def _effective(own: float, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -200,42 +173,3 @@ def quantile_speed(own: float, variance: float) -> float:
         return math.inf
     beyond = 1 + steepest / (_TILTS[-1] - 0.5 / total) / least
     return max(float(((above + between) / (below - between)).max()), float(beyond)) * (1 + 1e-12)
-
-
-def look_rounded(values: FloatArray, step: float) -> bool:
-    """Whether all readings sit on a grid of a power of ten or of two that is not very fine, zeros included."""
-    finest = step / _FINE
-    grids = [values / base ** math.floor(math.log(finest, base)) for base in (10.0, 2.0)]
-    return any(bool((np.abs(counts - np.rint(counts)) <= _ON_GRID).all()) for counts in grids)
-
-
-def warn_if_rounded(values: FloatArray, step: float) -> None:
-    """Warn the caller of a release of readings that look rounded by hardware."""
-    if look_rounded(values, step):
-        warnings.warn(
-            HardwareStepWarning(
-                "all readings are round numbers, like those of hardware that reads in steps, and the noise of this "
-                "cloak does not cover such steps. Make the cloak with the step of the hardware, for example "
-                "Hardware(resolution=0.0625), or state that the readings are exact: release(readings, exact=True)."
-            ),
-            stacklevel=3,
-        )
-
-
-def usual_steps(resolution: FloatArray, own: NoiseFloor | None) -> FloatArray:
-    """The step in which each sensor sends by default, given that of its hardware."""
-    return np.asarray(resolution / (PARTS if own is None else np.where(own.helps, FINE_PARTS, PARTS)))
-
-
-def per_sensor(name: str, values: ArrayLike, m: int, *, zero: bool = False) -> FloatArray:
-    """One number for all sensors, or one for each, as an array of shape (m,); 0 only if `zero`."""
-    try:
-        array = np.array(np.broadcast_to(np.asarray(values, dtype=np.float64), (m,)))
-    except (TypeError, ValueError):
-        raise CalibrationError(
-            f"{name}: give one number, or one for each of the {m} sensors.", name=name, sensors=m
-        ) from None
-    if not (np.isfinite(array).all() and (array > 0).all() | (zero and (array >= 0).all())):
-        least = "of 0 or more" if zero else "above 0"
-        raise CalibrationError(f"{name} holds a value that is not a finite number {least}.", name=name)
-    return array

@@ -7,7 +7,7 @@ import sys
 from cloakwork.sensor.errors import RandomError, TableError
 from cloakwork.sensor.table import WORD_BYTES, look_up
 
-PARTS = 256  # an offset counts in so many parts of a step
+OFFSET_PARTS = 256  # an offset counts in so many parts of a step
 CARRY_BITS = 16
 LARGEST_RENEWAL = 64  # readings from one renewal of an offset to the next, at most
 _LOWER = (1 << 64) - 1
@@ -71,7 +71,7 @@ def renewed(offset: "Number", drawn: "Number", carry: int) -> "Number":
 
 def whole_steps(offset: "Number") -> "Number":
     """An offset in whole steps."""
-    return (offset + PARTS // 2) // PARTS
+    return (offset + OFFSET_PARTS // 2) // OFFSET_PARTS
 
 
 def check_table(file: "BufferedReader", levels: list[list[int]], digest: str) -> None:
