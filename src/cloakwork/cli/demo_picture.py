@@ -1,6 +1,5 @@
 """One picture of the demonstration: a morning in the flat, and what an analyst learns of it from noisy readings."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,12 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from cloakwork._checks import FloatArray, duration, rounded_up
-from cloakwork.accuracy import bayes_risk
 from cloakwork.cli.draw import INK, cross, floor, save, vicinity
 from cloakwork.cli.output import say, table
 from cloakwork.demo import FURNITURE, Household, Position, SimulatedFlat, open_path, sensors_of
 from cloakwork.physics import FloorPlan
-from cloakwork.privacy import Cloak
+from cloakwork.privacy import exposures
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
 from cloakwork.site import Site, clock_ms
 
@@ -119,18 +117,16 @@ def _explain(morning: Morning) -> None:
         "people are not hidden."
     )
     spans = {"ten minutes": 600, "an hour": 3_600, "eight hours": 28_800, "a day": 86_400}
+    kept = {name: morning.site.schedule.most(clock_ms(span)) for name, span in spans.items()}
     found = ", ".join(
-        f"{_right(cloak, morning.site.schedule.most(clock_ms(span)))} % from {name}" for name, span in spans.items()
+        f"{rounded_up(100 * each.right_place, 2)} % from {each.time}"
+        for each in exposures(cloak, kept)
+        if each.right_place is not None
     )
     say(
         f"Someone who stays is found. If one person sits in one place, the best guess names the right one of "
         f"{morning.flat.places:,} cells of {100 * morning.flat.rooms.cell:.0f} cm in up to {found}."
     )
-
-
-def _right(cloak: Cloak, readings: int) -> str:
-    worth = math.ceil(cloak.stay_worth(readings))
-    return rounded_up(100 * bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=worth).right_place, 2)
 
 
 def _draw(path: Path, morning: Morning) -> None:

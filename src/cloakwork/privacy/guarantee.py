@@ -31,7 +31,8 @@ FOUND = 0.999  # once a source is found this often, no longer time is simulated
 class Figure:
     """A figure that a person reads.
 
-    `name` is its key in JSON and `label` its name in a table. `shown` is the number as text, a bound rounded outward.
+    `name` is its key in JSON and `label` its name in a table. `shown` is the number as text, a bound rounded outward,
+    and `sentence` says it in full; None where another sentence does.
     """
 
     name: str
@@ -39,7 +40,11 @@ class Figure:
     value: Any
     shown: str
     unit: str = ""
-    sentence: str = ""
+    sentence: str | None = ""
+
+    def __post_init__(self) -> None:
+        if self.sentence == "":
+            object.__setattr__(self, "sentence", f"{self.label}: {self.text}.")
 
     @property
     def text(self) -> str:
@@ -132,16 +137,12 @@ class Guarantee:
             f"What happens over longer times, at the same delta: {_epsilons(flip, over)}.",
             "Anything that the times of reports tell: report at fixed times, never on change.",
         )
-        truth = Figure(
-            "truth",
-            "Reports that are true, at least",
-            flip.truth,
-            rounded_down(100 * flip.truth, 4),
-            "%",
-            f"A report is the true value in {rounded_down(100 * flip.truth, 4)} % of cases, a guess without looking in "
-            f"{100 / flip.values:.4g} %.",
+        truth = rounded_down(100 * flip.truth, 4)
+        sentence = (
+            f"A report is the true value in {truth} % of cases, a guess without looking in {100 / flip.values:.4g} %."
         )
-        return cls(tuple(_flip_window(flip)), (), open_, over, (truth,))
+        cost = Figure("truth", "Reports that are true, at least", flip.truth, truth, "%", sentence)
+        return cls(tuple(_flip_window(flip)), (), open_, over, (cost,))
 
     def __getitem__(self, name: str) -> Figure:
         for figure in (*self.hidden, *self.cost, *self.drivers):
@@ -155,7 +156,10 @@ class Guarantee:
 
     def explain(self) -> Explanation:
         """Return the guarantee in sentences."""
-        hidden, cost, drivers = (_sentences(figures) for figures in (self.hidden, self.cost, self.drivers))
+        hidden, cost, drivers = (
+            tuple(figure.sentence for figure in figures if figure.sentence is not None)
+            for figures in (self.hidden, self.cost, self.drivers)
+        )
         return Explanation((*hidden, *self.assumptions), self.not_hidden, cost, drivers)
 
 
@@ -164,8 +168,9 @@ def exposures(cloak: "Cloak", spans: Mapping[str, int], *, named: bool = True) -
 
     Unless `named`, the chance of naming the right place and the mean distance are left out: these are simulated.
     """
-    physics, sigmas = cloak.physics, cloak.claimed_sigmas
+    physics, sigmas, stay = cloak.physics, cloak.claimed_sigmas, cloak.stay
     several = physics.places > 1
+    located = several and (physics.explicit or physics.space.places.shape[1] > 0)
     named = named and several and physics.explicit and cloak.noise is NoiseLaw.GAUSSIAN
     right, mean = (0.0, 0.0) if named else (None, None)
     for time, readings in spans.items():
@@ -173,20 +178,16 @@ def exposures(cloak: "Cloak", spans: Mapping[str, int], *, named: bool = True) -
         if right is not None:
             risk = None if right >= FOUND else bayes_risk(physics, sigmas, readings=math.ceil(worth))
             right, mean = (risk.right_place, risk.mean_distance) if risk else (1.0, 0.0)
-        located = several and (physics.explicit or physics.space.places.shape[1] > 0)
         within = readings == cloak.readings_per_window
         together = cloak.compose(readings * cloak.observers)
+        staying = Profile(0.0) if stay is None else Profile(cloak.stay_mu(readings), cloak.family.doubt)
         yield Exposure(
             time,
             readings,
             epsilon=cloak.epsilon if within else cloak.compose(readings).epsilon(cloak.delta),
             best_test_accuracy=together.best_test_accuracy,
             together=None if cloak.scope is Scope.NETWORK else together.epsilon(cloak.delta),
-            stay=None
-            if cloak.stay is None
-            else Profile(cloak.stay_mu(readings), cloak.family.doubt)
-            .compose(cloak.observers)
-            .epsilon(cloak.stay.delta),
+            stay=None if stay is None else staying.compose(cloak.observers).epsilon(stay.delta),
             right_place=right,
             mean_distance=mean,
             std=typical_std(physics, sigmas / math.sqrt(worth)) if located else None,
@@ -205,29 +206,22 @@ def _windows(mechanism: "Cloak | Flip") -> dict[str, int]:
     return {name: number * mechanism.readings_per_window for name, number in WINDOWS.items()}
 
 
-def _sentences(figures: Sequence[Figure]) -> tuple[str, ...]:
-    return tuple(figure.sentence for figure in figures if figure.sentence)
-
-
 def _epsilons(mechanism: "Cloak | Flip", over: Sequence[Exposure]) -> str:
     longer = [span for span in over if span.readings > mechanism.readings_per_window]
     return ", ".join(f"{span.time} together have epsilon {rounded_up(span.epsilon, 3)}" for span in longer)
 
 
 def _claim(prefix: str, what: str, epsilon: float, delta: float, right: float) -> Iterator[Figure]:
-    """Yield epsilon, its factor, delta and the best test of a guarantee."""
-    factor = math.exp(min(epsilon, 700))
-    plus = f", plus {delta:g}" if delta else ""
-    event = f"any event that they look for is at most e^{epsilon:g} = {rounded_up(factor, 3)} times as likely in one "
-    yield Figure(f"{prefix}epsilon", f"epsilon of {what}", epsilon, f"{epsilon:g}")
-    sentence = f"{event[0].upper()}{event[1:]}case as in the other{plus}."
-    yield Figure(
-        f"{prefix}factor", "An event is more likely by up to", factor, rounded_up(factor, 3), "times", sentence
+    """Yield epsilon, delta and the best test of a guarantee."""
+    factor, plus = rounded_up(math.exp(min(epsilon, 700)), 3), f", plus {delta:g}" if delta else ""
+    event = (
+        f"Any event that they look for is at most e^{epsilon:g} = {factor} times as likely in one case as in the other"
     )
-    yield Figure(f"{prefix}delta", f"delta of {what}", delta, f"{delta:g}")
+    yield Figure(f"{prefix}epsilon", f"epsilon of {what}", epsilon, f"{epsilon:g}", "", f"{event}{plus}.")
+    yield Figure(f"{prefix}delta", f"delta of {what}", delta, f"{delta:g}", "", None)
     shown = rounded_up(100 * right, 3)
-    sentence = f"The best test between the two is right in at most {shown} % of cases; a coin is right in 50 %."
-    yield Figure(f"{prefix}best_test_accuracy", "The best test is right in at most", right, shown, "%", sentence)
+    test = f"The best test between the two is right in at most {shown} % of cases; a coin is right in 50 %."
+    yield Figure(f"{prefix}best_test_accuracy", "The best test is right in at most", right, shown, "%", test)
 
 
 def _observer(scope: Scope) -> str:
@@ -235,49 +229,34 @@ def _observer(scope: Scope) -> str:
 
 
 def _window(cloak: "Cloak") -> Iterator[Figure]:
-    k, unit = cloak.readings_per_window, cloak.physics.length_unit
+    k, alpha, unit = cloak.readings_per_window, cloak.alpha, cloak.physics.length_unit
     seen = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
-    yield Figure(
-        "alpha",
-        "Moves are hidden up to",
-        cloak.alpha,
-        f"{cloak.alpha:g}",
-        unit,
-        f"Whether a unit source moved by up to {f'{cloak.alpha:g} {unit}'.rstrip()}, from an observer who sees {seen} "
-        f"from {_observer(cloak.scope)} and nothing else.",
+    sentence = (
+        f"Whether a unit source moved by up to {f'{alpha:g} {unit}'.rstrip()}, from an observer who sees {seen} from "
+        f"{_observer(cloak.scope)} and nothing else. This is weight times distance: a source of weight 0.1 is hidden "
+        f"within {10 * alpha:g}, a source of weight 2 only within {alpha / 2:g}."
     )
-    yield Figure("readings_per_window", "Frames that the guarantee covers together", k, f"{k:,}")
+    yield Figure("alpha", "Moves are hidden up to", alpha, f"{alpha:g}", unit, sentence)
+    yield Figure("readings_per_window", "Frames that the guarantee covers together", k, f"{k:,}", "", None)
     yield from _claim("", "a window", cloak.epsilon, cloak.delta, cloak.profile.best_test_accuracy)
-    yield Figure(
-        "heavier",
-        "A source of weight 2 is hidden up to",
-        cloak.alpha / 2,
-        f"{cloak.alpha / 2:g}",
-        unit,
-        f"The guarantee is on weight times distance: a source of weight 0.1 is hidden within {10 * cloak.alpha:g}, a "
-        f"source of weight 2 only within {cloak.alpha / 2:g}.",
-    )
 
 
 def _stay(cloak: "Cloak") -> Iterator[Figure]:
     stay = cloak.stay
     if stay is None:
         return
-    right = float(special.ndtr(cloak.stay_mu(stay.readings) / 2))
     seen = "," if cloak.scope is Scope.NETWORK else f" of {_observer(cloak.scope)}"
     follow = "its readings follow it at once"
     if after := lingering(cloak.allowance):
         follow = f"its warmth no longer changes how readings round {after * stay.readings:,} frames after it has left"
-    yield Figure(
-        "stay_readings",
-        "Frames of the longest stay that is hidden",
-        stay.readings,
-        f"{stay.readings:,}",
-        "",
+    sentence = (
         f"Where a unit source stays, within {cloak.alpha:g}, if it stays there for up to {stay.readings:,} consecutive "
         f"frames, from an observer who keeps all frames{seen} also those before and after. The other sources may move; "
-        f"this one does not, and {follow}. A stay may begin and end at any frame. Several stays add up.",
+        f"this one does not, and {follow}. A stay may begin and end at any frame. Several stays add up."
     )
+    label = "Frames of the longest stay that is hidden"
+    yield Figure("stay_readings", label, stay.readings, f"{stay.readings:,}", "", sentence)
+    right = float(special.ndtr(cloak.stay_mu(stay.readings) / 2))
     yield from _claim("stay_", "a stay", stay.epsilon, stay.delta, right)
 
 
@@ -285,16 +264,13 @@ def _flip_window(flip: "Flip") -> Iterator[Figure]:
     n = flip.readings_per_window
     readings = "the one reading of a window" if n == 1 else f"all {n} readings of a window"
     sensors = "one sensor" if flip.sensors == 1 else f"up to {flip.sensors} sensors"
-    yield Figure(
-        "sensors",
-        "Sensors that one person may change in a reading",
-        flip.sensors,
-        f"{flip.sensors:,}",
-        "",
+    sentence = (
         f"Everything that {sensors} saw during a window, from an observer who has {readings}. That covers whether "
-        "anyone was there at all.",
+        "anyone was there at all."
     )
-    yield Figure("readings_per_window", "Readings that the guarantee covers together", n, f"{n:,}")
+    label = "Sensors that one person may change in a reading"
+    yield Figure("sensors", label, flip.sensors, f"{flip.sensors:,}", "", sentence)
+    yield Figure("readings_per_window", "Readings that the guarantee covers together", n, f"{n:,}", "", None)
     yield from _claim("", "a window", flip.epsilon, flip.delta, flip.best_test_accuracy(n))
 
 
@@ -395,33 +371,24 @@ def _not_hidden(cloak: "Cloak", over: Sequence[Exposure]) -> Iterator[str]:
 
 
 def _cost(cloak: "Cloak") -> Iterator[Figure]:
-    noise, k = spread_of(cloak.sigmas), cloak.readings_per_window
-    depending = ", depending on the sensor" if " to " in noise else ""
-    sentence = f"Each reading carries {cloak.noise.title()} noise with a standard deviation of {noise}{depending}."
-    yield Figure("sigma", "Standard deviation of the noise", cloak.sigmas.tolist(), noise, "", sentence)
-    shown = rounded_up(cloak.sensitivity)
-    sentence = f"A hidden move shifts the readings by at most {shown}."
-    yield Figure(
-        "sensitivity", "Shift of the readings by a hidden move, at most", cloak.sensitivity, shown, "", sentence
-    )
+    spread, k = spread_of(cloak.sigmas), cloak.readings_per_window
+    sentence = f"{cloak.noise.title()} noise with a standard deviation of {spread}."
+    yield Figure("sigma", "Standard deviation of the noise", cloak.sigmas.tolist(), spread, "", sentence)
+    shift = cloak.sensitivity
+    yield Figure("sensitivity", "Shift of the readings by a hidden move, at most", shift, rounded_up(shift))
     steps = cloak.resolution_cost
     yield _share("resolution_cost", "Cost of the steps of hardware and sending", steps, _steps(cloak))
     if cloak.slow is not None:
         share = float((cloak.slow.deviations(cloak.steps) / cloak.sigmas).max()) ** 2
-        sentence = (
-            f"Slow offsets hide stays: they give one reading {1 + share:.3g} times the variance, and the mean of a "
-            f"window {1 + share * k:.3g} times. Recovery knows how they change, and learns them."
-        )
-        label = "Variance of a reading with its slow offset"
-        yield Figure("offset_variance", label, 1 + share, f"{1 + share:.3g}", "times", sentence)
+        for name, label, times in (("", "a reading", 1), ("mean_", "the mean of a window", k)):
+            more = 1 + share * times
+            yield Figure(f"{name}offset_variance", f"Slow offsets: variance of {label}", more, f"{more:.3g}", "times")
     if timing := cloak.timing_cost:
-        sentence = (
-            "Sources can move while the sensors measure one after another. This takes "
-            f"{100 * timing:.0f} % more noise than measuring at the same instant would, at equal noise."
-        )
-        yield _share("timing_cost", "Cost of measuring one after another", timing, sentence)
+        yield _share("timing_cost", "More noise because sources move while sensors measure in turn", timing)
     if k > 1:
-        yield _frames(k, cloak.noise)
+        gaussian = cloak.noise is NoiseLaw.GAUSSIAN
+        more, label = math.sqrt(k) if gaussian else k, "Noise of covering a window over that of one frame"
+        yield Figure("window_cost", label if gaussian else f"{label}, at most", more, rounded_up(more, 3), "times")
     if cloak.design is Design.LEAST_ERROR:
         yield _designed(cloak)
         return
@@ -441,7 +408,7 @@ def rule_of_thumb(cloak: "Cloak") -> float:
     return cloak.alpha / (mu * cloak.distribution.efficiency)
 
 
-def _share(name: str, label: str, value: float, sentence: str) -> Figure:
+def _share(name: str, label: str, value: float, sentence: str = "") -> Figure:
     return Figure(name, label, value, percent(value).removesuffix(" %"), "%", sentence)
 
 
@@ -462,17 +429,6 @@ def _steps(cloak: "Cloak") -> str:
         f"Hardware that reads in steps of {hardware}, and sending readings in steps of {sent}, take {more}."
         f"{remedy if cloak.resolution_cost > LARGE_COST and cloak.noise is NoiseLaw.GAUSSIAN else ''}"
     )
-
-
-def _frames(k: int, noise: NoiseLaw) -> Figure:
-    """The cost of covering several frames."""
-    label = "Noise of covering all frames of a window, over that of one"
-    if noise is NoiseLaw.GAUSSIAN:
-        shown = rounded_up(math.sqrt(k), 3)
-        sentence = f"Covering {k} frames takes {shown} times the noise of covering one."
-        return Figure("window_cost", label, math.sqrt(k), shown, "times", sentence)
-    sentence = f"Covering {k} frames takes up to about {k} times the noise of covering one: Laplace noise adds up so."
-    return Figure("window_cost", label, k, f"{k:,}", "times", sentence)
 
 
 def _designed(cloak: "Cloak") -> Figure:
@@ -520,10 +476,8 @@ def _drivers(cloak: "Cloak", names: Sequence[str]) -> Iterator[Figure]:
     if not cloak.physics.explicit and cloak.physics.near is None:
         loose = cloak.physics.looseness()
         if math.isfinite(loose):
-            shown = rounded_up(loose, 3)
-            sentence = f"The noise is at most {shown} times what the steepest pair of neighbours would need."
             label = "Noise over what the steepest pair of neighbours needs, at most"
-            yield Figure("looseness", label, loose, shown, "times", sentence)
+            yield Figure("looseness", label, loose, rounded_up(loose, 3), "times")
 
 
 def _without(cloak: "Cloak", weights: FloatArray, top: Any) -> str:
