@@ -78,12 +78,12 @@ class Flat:
         """The first `until` alarms, each with the number of its frame."""
         noise = self.sigmas * np.random.default_rng([seed, 7]).standard_normal(true.shape)
         tracker = Tracker(self.plan, sigma=self.sigmas, motion=self.site.motion, max_sources=4, seed=seed)
-        detector = FaultDetector(tracker, period=self.period, per_year=per_year)
+        detector = FaultDetector(tracker.observer, period=self.period, per_year=per_year)
         alarms: list[tuple[int, Fault]] = []
         known: set[Fault] = set()
         for number, readings in enumerate(true + noise):
-            tracker.step(readings, self.period * number)
-            active = set(detector.step(readings))
+            now = tracker.step(readings, self.period * number, ignored=detector.sensors)
+            active = set(detector.step(readings, now.draws))
             alarms += [(number, fault) for fault in active - known]
             known = active
             if len(alarms) >= until:

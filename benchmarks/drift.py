@@ -24,8 +24,8 @@ from cloakwork.physics import Drift, FloorPlan, Heat
 from cloakwork.privacy import Cloak
 from cloakwork.readings import site_tracker
 from cloakwork.recovery import FrameEstimate, Tracker
-from cloakwork.recovery.drifting_offsets import KalmanStep
-from cloakwork.recovery.path_steps import predict
+from cloakwork.recovery.tracking.drifting_offsets import KalmanStep
+from cloakwork.recovery.tracking.path_kernels import predict
 from cloakwork.site import Site, parse_site
 from scripts.plain_flat import plain_flat, plain_flat_text
 
@@ -174,25 +174,25 @@ def particles(tracker: Tracker, readings: FloatArray, period: float, seed: int) 
     Each particle has a path of each person, and the exact Gaussian law of the offsets given these paths.
     """
     rng, slots = np.random.default_rng(seed), tracker.sampler.slots
-    absent = tracker.sampler.absent
+    absent = tracker.sampler.belief.absent
     steps = np.empty((absent + 1, absent + 1), dtype=np.float32)
-    predict(tracker.moves.over(period).step, np.eye(absent + 1, dtype=np.float32), steps)
+    predict(tracker.moves.over(period), np.eye(absent + 1, dtype=np.float32), steps)
     moves = np.cumsum(steps, axis=1, dtype=np.float64)
     moves = (moves / moves[:, -1:] + np.arange(absent + 1)[:, None]).ravel()  # sorted: row s ends at s + 1
     noise, offsets = tracker.problem.effective_sigma, ASSUMED.on(tracker.problem.physics)
     columns = np.vstack([*2 * [tracker.observer.columns], np.zeros(len(noise))]) / noise
-    law, step = np.cumsum(tracker.moves.first, dtype=np.float64), KalmanStep.first(len(offsets.over), len(noise))
+    law, step = np.cumsum(tracker.moves.first, dtype=np.float64), KalmanStep.stationary(len(offsets.over), len(noise))
     first = np.minimum(np.searchsorted(law / law[-1], rng.random((PARTICLES, slots))), absent - 1)
     states = np.where(np.arange(slots) < rng.integers(0, slots + 1, (PARTICLES, 1)), first, absent)
     mean, odds = np.zeros((PARTICLES, len(offsets.over))), []
     for frame, row in enumerate(readings):
-        step = step.then(offsets, period if frame else 0.0, 1 / noise)
+        step = step.following(offsets, period if frame else 0.0, 1 / noise)
         if frame:
             aims = (states + rng.random(states.shape)).ravel()
             states = np.searchsorted(moves, aims).reshape(states.shape) - states * (absent + 1)
             states = np.clip(states, 0, absent)
         mean = mean * step.fade
-        rest = row / noise - columns[states].sum(axis=1) - mean @ step.seen.T
+        rest = row / noise - columns[states].sum(axis=1) - mean @ step.effect.T
         scores = -((rest @ step.precision) * rest).sum(axis=1) / 2
         weights = np.cumsum(np.exp(scores - scores.max()))
         drawn = np.searchsorted(weights / weights[-1], (np.arange(PARTICLES) + rng.random()) / PARTICLES)
@@ -210,9 +210,10 @@ def _followed(
     learnt = []
     for row, moment in zip(readings, times.tolist(), strict=True):
         views["live"].append(tracker.step(row, moment))
-        views["settled"] += tracker.settled
+        views["settled"] += views["live"][-1].final
         last = tracker.sampler.frames[-1]
-        learnt.append(last.offsets.mean(axis=0) / np.where(last.scale, last.scale, math.inf))
+        scale = last.observation.scale
+        learnt.append(last.offsets.mean(axis=0) / np.where(scale, scale, math.inf))
     return views, learnt
 
 

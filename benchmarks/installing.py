@@ -53,7 +53,7 @@ def followed(site: Site, cloak: Cloak, truth: FloorPlan, *, frames: int, seed: i
     settled: list[FrameEstimate] = []
     for row, time in zip(sent, times.tolist(), strict=True):
         live.append(tracker.step(row, time))
-        settled += tracker.settled
+        settled += live[-1].final
     zones, judged = ZoneNumbers.of(site), slice(LAG, len(settled))  # the first frames know too little of the offsets
     found = [zones.quality(each[judged], people[judged], site.physics.space.distance_table) for each in (live, settled)]
     return found[0], found[1]

@@ -27,8 +27,8 @@ from stonesoup.updater.pointprocess import PHDUpdater
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import FrameEstimate, Motion, Tracker, track
-from cloakwork.recovery.motion import MotionModel
-from cloakwork.recovery.path_steps import draw, predict
+from cloakwork.recovery.tracking.motion import MotionModel
+from cloakwork.recovery.tracking.path_kernels import draw, predict
 from papers.followed_people import (
     MOST,
     SECONDS,
@@ -161,7 +161,7 @@ def coming_and_going(motion: Motion, frames: int, seed: int) -> Scene:
         scene.append([state % n for state in states.tolist() if state < 2 * n])
         law, after = np.zeros((2, MOST, 2 * n + 1), dtype=np.float32)
         law[np.arange(MOST), states] = 1.0
-        predict(moves.step, law, after)
+        predict(moves, law, after)
         draw(after, rng.random(MOST), states)
     return scene
 
@@ -180,7 +180,7 @@ def _calibrated() -> list[tuple[str, float, bool]]:
         views: dict[str, list[FrameEstimate]] = {"filtered": [], "settled": []}
         for minute_, frame in enumerate(readings):
             views["filtered"].append(tracker.step(frame, 60.0 * minute_))
-            views["settled"] += tracker.settled
+            views["settled"] += views["filtered"][-1].final
         past = track(readings, plan, times=60.0 * np.arange(len(readings)), motion=motion, max_sources=MOST, seed=seed)
         for name, moments in (views | {"smoothed": list(past.moments)}).items():
             hour = []

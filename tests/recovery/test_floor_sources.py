@@ -15,9 +15,9 @@ from cloakwork.readings import Frame, FrameTracker
 from cloakwork.readings.frame_recovery import partial_cloak
 from cloakwork.recovery import BasisPursuit, FloorTracker, Motion, PointSources, Problem, recover
 from cloakwork.recovery.floors import floor_sampler
-from cloakwork.recovery.motion import MotionModel
-from cloakwork.recovery.observation import Observer
-from cloakwork.recovery.path_steps import predict
+from cloakwork.recovery.tracking.motion import MotionModel
+from cloakwork.recovery.tracking.observation import Observer
+from cloakwork.recovery.tracking.path_kernels import predict
 from cloakwork.site import parse_site
 
 PEOPLE = [(1.2, 1.2), (3.2, 2.2)]
@@ -66,7 +66,7 @@ def test_one_source_is_followed_as_by_the_exact_filter(both: tuple[FloorPlan, Fl
         readings = both[0].apply(np.eye(plan.places)[at]) + sigma * rng.standard_normal(plan.sensors)
         if frame:
             after = np.empty((1, len(law)), dtype=np.float32)
-            predict(moves.over(5.0).step, law[None].astype(np.float32), after)
+            predict(moves.over(5.0), law[None].astype(np.float32), after)
             law = after[0].astype(np.float64)
         gain = np.exp(readings / sigma @ columns - (columns**2).sum(axis=0) / 2)
         law *= np.append(np.tile(gain, 2), 1.0)

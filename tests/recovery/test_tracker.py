@@ -137,7 +137,7 @@ def test_filtered_and_settled_laws_are_the_exact_ones(most: int, rng: np.random.
         later: list[cw.FrameEstimate] = []
         for frame, time in zip(readings, TIMES, strict=True):
             moments.append(tracker.step(frame, time))
-            later += tracker.settled
+            later += moments[-1].final
         assert [moment.time for moment in later] == TIMES[:-lag]
         live.append([(moment.intensity, moment.counts) for moment in moments])
         settled.append([(moment.intensity, moment.counts) for moment in later])
@@ -302,7 +302,7 @@ def test_a_settled_track_has_the_label_of_the_live_one() -> None:
     settled: list[cw.FrameEstimate] = []
     for k, at in enumerate([[0.2, 0.8]] * 6 + [[0.2]] * 6 + [[0.2, 0.6]] * 8):
         live.append(tracker.step(line.apply(cw.sources(line, at)), 3.0 * k))
-        settled += tracker.settled
+        settled += live[-1].final
     assert [moment.time for moment in settled] == [moment.time for moment in live[:-3]]
     for now, later in zip(live, settled, strict=False):
         assert labels(now) == labels(later)
@@ -313,8 +313,9 @@ def test_a_late_frame_is_settled_too(rng: np.random.Generator) -> None:
     tracker = cw.Tracker(small(), sigma=1.0, motion=MOTION, max_sources=1, lag=2)
     times = []
     for k in (0, 2, 3, 4, 1):
-        assert tracker.step(readings[k], TIMES[k]).time == max(TIMES[k], TIMES[4] if k == 1 else 0)
-        times.append([moment.time for moment in tracker.settled])
+        now = tracker.step(readings[k], TIMES[k])
+        assert now.time == max(TIMES[k], TIMES[4] if k == 1 else 0)
+        times.append([moment.time for moment in now.final])
     assert times == [[], [], [TIMES[0]], [TIMES[2]], [TIMES[1]]]
 
 

@@ -9,8 +9,8 @@ from scipy.optimize import linear_sum_assignment
 
 import cloakwork as cw
 from cloakwork.physics import HeatLine, sources
-from cloakwork.recovery.motion import MotionModel
-from cloakwork.recovery.path_steps import predict
+from cloakwork.recovery.tracking.motion import MotionModel
+from cloakwork.recovery.tracking.path_kernels import predict
 
 MOST, FRAMES, LAG, MINUTE = 3, 40, 5, 60.0
 MOTION = cw.Motion(mean_sit_s=600.0, mean_walk_s=20.0, mean_present_s=3600.0, mean_absent_s=1800.0)
@@ -29,7 +29,7 @@ def people(plan: cw.FloorPlan, rng: np.random.Generator, most: int = MOST) -> Sc
     n = plan.places
     moves = MotionModel(MOTION, plan.space.distance_table, plan.rooms.cell).over(MINUTE)
     to = np.empty((2 * n + 1, 2 * n + 1), dtype=np.float32)
-    predict(moves.step, np.eye(2 * n + 1, dtype=np.float32), to)
+    predict(moves, np.eye(2 * n + 1, dtype=np.float32), to)
     to = np.cumsum(to, axis=1, dtype=np.float64)
     count = int(rng.integers(most + 1))
     states = [int(rng.integers(n)) if k < count else 2 * n for k in range(most)]
@@ -48,7 +48,7 @@ class ExactLaw:
     def __init__(self, tracker: cw.Tracker) -> None:
         self.observer, self.n = tracker.observer, len(tracker.observer.positions)
         self.to = np.empty((2 * self.n + 1, 2 * self.n + 1), dtype=np.float32)
-        predict(tracker.moves.over(MINUTE).step, np.eye(len(self.to), dtype=np.float32), self.to)
+        predict(tracker.moves.over(MINUTE), np.eye(len(self.to), dtype=np.float32), self.to)
         there, absent = np.append(tracker.moves.first, 0), np.append(0 * tracker.moves.first, 1)
         one = np.outer(there, absent)
         self.law = (np.outer(absent, absent) + (one + one.T) / 2 + np.outer(there, there)) / 3
@@ -56,8 +56,8 @@ class ExactLaw:
         self.likelihoods: list[NDArray[np.float64]] = []
 
     def step(self, frame: NDArray[np.float64]) -> None:
-        seen = self.observer.observe(frame, frozenset())
-        gain = np.append(np.tile(seen.seen[0] - seen.squares / 2, 2), 0)
+        seen = self.observer.observe(frame, frozenset()).scores
+        gain = np.append(np.tile(seen.readings[0] - seen.squares / 2, 2), 0)
         shared = np.pad(np.tile(seen.overlap, (2, 2)), (0, 1))
         weight = gain[:, None] + gain - shared
         self.likelihoods.append(np.exp(weight - weight.max()))
@@ -99,8 +99,9 @@ def test_vicinities_and_counts_are_those_of_the_exact_law() -> None:
         exact = ExactLaw(tracker)
         for k, frame in enumerate(cloak.simulate(np.array(clean), rng=rng)):
             exact.step(frame)
-            compared["live"].append(exact.compare(tracker.step(frame, MINUTE * k), exact.laws[-1]))
-            compared["settled"] += [exact.compare(moment, exact.settled()) for moment in tracker.settled]
+            now = tracker.step(frame, MINUTE * k)
+            compared["live"].append(exact.compare(now, exact.laws[-1]))
+            compared["settled"] += [exact.compare(moment, exact.settled()) for moment in now.final]
     for name, found in compared.items():
         apart, held, counted = np.mean(found, axis=0)
         assert apart < 0.13, (name, apart)

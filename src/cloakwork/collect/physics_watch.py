@@ -11,7 +11,7 @@ import numpy as np
 from cloakwork._checks import FloatArray
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.storage import FoundFault, PhysicsCheck, Store
-from cloakwork.recovery import Fault, FaultDetector, FaultKind, Tracker
+from cloakwork.recovery import DrawnSources, Fault, FaultDetector, FaultKind, Observer
 
 SAVED_EVERY = 30  # frames; a restarted collector repeats those since then
 MAX_KEPT = 50  # faults, with those that have ended
@@ -44,24 +44,25 @@ class PhysicsWatch:
     another collector has stored a later state, or someone erased readings, the tests go on from the store.
     """
 
-    def __init__(self, site: CollectedSite, store: Store, tracker: Tracker) -> None:
+    def __init__(self, site: CollectedSite, store: Store, observer: Observer) -> None:
         self._site, self._store = site, store
-        self._detector = FaultDetector(tracker, period=site.schedule.period_ms / 1000)
+        self._detector = FaultDetector(observer, period=site.schedule.period_ms / 1000)
         self._model = _fingerprint(site, self._detector.state)
         self._time, self._unsaved = 0, 0  # of the last frame tested, and how many since the last save
         self._saved: int | None = None  # the time of the stored state that ours goes on from
         self._faults: tuple[FoundFault, ...] = ()
         self._load()
 
-    def follow(self, tracker: Tracker) -> None:
-        """Test what another tracker takes from now on."""
-        self._detector.follow(tracker)
+    @property
+    def sensors(self) -> frozenset[int]:
+        """The sensors with a fault of their own, which the tracker is to ignore."""
+        return self._detector.sensors
 
-    def take(self, time: int, readings: FloatArray) -> None:
-        """Test the frame that the tracker took last, unless it was tested before: readings less the baselines."""
+    def take(self, time: int, readings: FloatArray, draws: DrawnSources) -> None:
+        """Test a frame, unless it was tested before: readings less the baselines, and the sources drawn from them."""
         if time <= self._time:
             return
-        active = self._detector.step(readings)
+        active = self._detector.step(readings, draws)
         known = [fault for fault in self._faults if fault.ended is None]
         self._time, self._unsaved = time, self._unsaved + 1
         self._faults = self._updated(active, time)

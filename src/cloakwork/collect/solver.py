@@ -104,9 +104,9 @@ class Solver:
         return self._alone([frame], keep=False)
 
     def _step(self, tracker: FrameTracker, frame: Frame) -> FrameRecovery:
-        found = tracker.step(frame)
-        if self._watch is not None and frame.time > self._newest:
-            self._watch.take(frame.time, values_of(frame, self.site.site, self.site.cloak))
+        found = tracker.step(frame, ignored=() if self._watch is None else self._watch.sensors)
+        if self._watch is not None and found.tracked is not None and frame.time > self._newest:
+            self._watch.take(frame.time, values_of(frame, self.site.site, self.site.cloak), found.tracked.draws)
         self._newest = max(self._newest, frame.time)
         return found
 
@@ -116,8 +116,7 @@ class Solver:
         if self._tracker is None:
             self._tracker = tracker = self._new_tracker()
             if isinstance(tracker.tracker, Tracker):  # on a large floor nothing is tested
-                self._watch = self._watch or PhysicsWatch(site, store, tracker.tracker)
-                self._watch.follow(tracker.tracker)
+                self._watch = self._watch or PhysicsWatch(site, store, tracker.tracker.observer)
             newest = store.results.last(site.name, followed=True)
             self._labels = (newest and newest.labels) or 0
             tracker.tracker.resume({}, self._labels)

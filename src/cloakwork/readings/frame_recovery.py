@@ -1,6 +1,6 @@
 """Recovery of frames of readings, whichever sensors reported: the same for a file, a store and live readings."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -172,20 +172,20 @@ class FrameTracker:
         self._waiting: dict[float, Frame] = {}  # the last frames, which are not settled yet
         self.settled: list[FrameRecovery] = []
 
-    def step(self, frame: Frame) -> FrameRecovery:
-        """Take the next frame and return what is known of its moment."""
+    def step(self, frame: Frame, *, ignored: Collection[int] = ()) -> FrameRecovery:
+        """Take the next frame and return what is known of its moment; `ignored` sensors do not count."""
         time = frame.time / 1000
         self.settled = []
         try:
             values = values_of(frame, self._site, self._cloak)
-            now = self.tracker.step(values, time, again=time in self._waiting)
+            now = self.tracker.step(values, time, again=time in self._waiting, ignored=ignored)
         except InputError as problem:
             if "time" not in problem.values:
                 raise
             return self._alone.recover([frame], keep=False)[0]
         newest = sorted((self._waiting | {time: frame}).items())[-1 - self._lag :]
         self._waiting = dict(newest)
-        self.settled = [followed(self._waiting[past.time], past, settled=True) for past in self.tracker.settled]
+        self.settled = [followed(self._waiting[past.time], past, settled=True) for past in now.final]
         return followed(frame, now) if now.time == time else self._alone.recover([frame], keep=False)[0]
 
 

@@ -4,20 +4,21 @@ from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman
 from cloakwork.recovery.batch_posterior import BatchPosterior, batch_posterior
 from cloakwork.recovery.bit_presence import presence
 from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, detection_probability
-from cloakwork.recovery.fault_detection import Fault, FaultDetector, FaultKind
 from cloakwork.recovery.floors.floor_sources import MAX_SOURCES, samples_locally
 from cloakwork.recovery.floors.floor_tracker import FloorTracker
 from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit, joint_p_value
 from cloakwork.recovery.lattice import MAX_COARSE, MAX_PATH_PLACES
-from cloakwork.recovery.motion import Motion
 from cloakwork.recovery.origin import Origin, find_origin
-from cloakwork.recovery.path_sampler import WeighedFrame
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.recover import Recovery, recover
-from cloakwork.recovery.smoothing import TrackHistory, smooth, track
-from cloakwork.recovery.track_list import EXISTS, FrameEstimate, Track
-from cloakwork.recovery.tracker import Tracker
+from cloakwork.recovery.tracking.alignment import EXISTS
+from cloakwork.recovery.tracking.estimate import FrameEstimate, Track
+from cloakwork.recovery.tracking.fault_detection import Fault, FaultDetector, FaultKind
+from cloakwork.recovery.tracking.history import TrackHistory, smooth, track
+from cloakwork.recovery.tracking.motion import Motion
+from cloakwork.recovery.tracking.observation import DrawnSources, Observer
+from cloakwork.recovery.tracking.tracker import Tracker
 from cloakwork.recovery.vicinity import Source, extract_sources
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "BasisPursuit",
     "BatchPosterior",
     "Bregman",
+    "DrawnSources",
     "Estimator",
     "Fault",
     "FaultDetector",
@@ -37,6 +39,7 @@ __all__ = [
     "FloorTracker",
     "FrameEstimate",
     "Motion",
+    "Observer",
     "Origin",
     "PointSources",
     "Problem",
@@ -48,7 +51,6 @@ __all__ = [
     "Track",
     "TrackHistory",
     "Tracker",
-    "WeighedFrame",
     "batch_posterior",
     "detection_probability",
     "extract_sources",

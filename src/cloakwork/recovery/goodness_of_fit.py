@@ -1,16 +1,20 @@
 """How well readings fit the model: check this before trusting a map."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray
 
+Drawn = TypeVar("Drawn")
+
 DOUBTFUL = 0.005  # a fit this unlikely is reported
 OUTLYING = 1e-4  # a sensor this unlikely among all sensors is set aside
+MAX_OUTLIERS = 3  # sensors of one frame that are set aside, and one in ten
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,9 @@ class Fit:
     no source explains the reading of sensor 15, now set aside
     """
 
-    p_value: float
-    misfit: float
-    degrees: int
+    p_value: float = 1.0
+    misfit: float = 0.0
+    degrees: int = 0
     set_aside: tuple[int, ...] = ()
     inflation: float = 1.0
 
@@ -114,10 +118,36 @@ class Misfit:
         """The fit to report."""
         return Fit(self.p_value, self.inside, self.rank, tuple(sorted(set_aside)))
 
-    def remedy(self, missing: frozenset[int]) -> tuple[frozenset[int], float]:
-        """The sensors to leave out, with those already missing, and the factor on the noise of a frame without fit."""
-        return (missing | {self.worst}, 1.0) if self.worst_p_value < OUTLYING else (missing, self.excess)
-
     @property
     def _inside_degrees(self) -> int:
         return max(1, self.rank - self.fitted)
+
+
+def draw_checked(
+    draw: Callable[[frozenset[int], float], tuple[Drawn, Misfit]],
+    missing: frozenset[int],
+    ignored: frozenset[int] = frozenset(),
+    *,
+    remedies: int,
+) -> tuple[Drawn, Drawn, Fit]:
+    """Draw the sources of a frame; while it does not fit, draw again without its worst sensor or with wider noise.
+
+    `draw` takes the sensors that do not count and a factor on the noise. Returns the first draws, the draws to use, and
+    the fit with the noise as it is, which lists `ignored` sensors as set aside but not `missing` ones.
+    """
+    excluded, inflation = missing | ignored, 1.0
+    first, misfit = draw(excluded, inflation)
+    used, fit = first, misfit.fit(excluded - missing)
+    for _ in range(remedies):
+        if misfit.p_value >= DOUBTFUL:
+            break
+        outliers = excluded - missing - ignored
+        if misfit.worst_p_value < OUTLYING and len(outliers) < min(MAX_OUTLIERS, len(misfit.rest) // 10 + 1):
+            excluded |= {misfit.worst}
+        else:  # in steps of a fourth root of two, so that frames with similar misfits share a model
+            inflation *= 2.0 ** float(np.ceil(4 * np.log2(misfit.excess)) / 4)
+        used, misfit = draw(excluded, inflation)
+        if inflation == 1.0:
+            fit = misfit.fit(excluded - missing)
+        fit = replace(fit, set_aside=tuple(sorted(excluded - missing)), inflation=inflation)
+    return first, used, fit

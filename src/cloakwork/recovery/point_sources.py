@@ -2,24 +2,23 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from threading import Lock
 
 import numpy as np
 from cachetools import LRUCache, cached
 
-from cloakwork._checks import FloatArray, IntArray, count
+from cloakwork._checks import FloatArray, count
 from cloakwork.errors import InputError
 from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, on_all_cores
 from cloakwork.recovery.floors.floor_sources import MAX_SOURCES, samples_locally, solve_floor
-from cloakwork.recovery.goodness_of_fit import DOUBTFUL, OUTLYING, Fit, Misfit
+from cloakwork.recovery.goodness_of_fit import Misfit, draw_checked
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources
-from cloakwork.recovery.posterior import posterior, summarise
+from cloakwork.recovery.posterior import Posterior, posterior, summarise
 from cloakwork.recovery.problem import Problem
 from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
 
-ATTEMPTS = 5  # each sets one more sensor aside or widens the noise
+REMEDIES = 4  # of a frame that does not fit: each sets one more sensor aside or widens the noise
 MAX_ON_FLOORS = 10_000  # where sources far apart hardly know of each other
 CHUNK = 8  # frames that continue from each other; fixed, so results do not depend on the machine
 
@@ -104,22 +103,35 @@ class PointSources(Estimator):
             )
         if not problem.physics.explicit:
             return self._on_a_network(problem, readings, progress)
-        frames = len(readings)
-        outcomes: dict[int, _Outcome] = {}
-        waiting = {_Trouble(): np.arange(frames)}
-        for attempt in range(ATTEMPTS):
-            again: dict[_Trouble, list[int]] = {}
-            for trouble, which in waiting.items():
-                model = _Model(self, trouble.applied_to(problem), trouble)
-                model.solve(readings, which, progress if attempt == 0 else None, after, outcomes)
-                for frame in which.tolist():
-                    worse = outcomes[frame].worse(trouble)
-                    if worse is not None and attempt < ATTEMPTS - 1:
-                        again.setdefault(worse, []).append(frame)
-            waiting = {trouble: np.array(which) for trouble, which in again.items()}
-        found = [outcomes[k].solution for k in range(frames)]
-        last = outcomes[frames - 1].kept if frames else None
-        return Solution.of_frames(found, problem.physics.places, self.max_sources, last)
+        found: dict[int, FrameSolution] = {}
+        last: dict[int, PreviousFrame] = {}
+
+        def work(piece: slice) -> int:
+            before = after if piece.start == 0 and isinstance(after, PreviousFrame) else None
+            for frame in range(piece.start, piece.stop):
+                found[frame], before = self._solved(problem, readings[frame], frame, before)
+                last[frame] = before
+            return int(piece.stop - piece.start)
+
+        _ = lattice_for(problem, self.prior.high, 1.0).arrays  # made once, before the threads start
+        on_all_cores(work, len(readings), progress, CHUNK)
+        solutions = [found[frame] for frame in range(len(readings))]
+        return Solution.of_frames(solutions, problem.physics.places, self.max_sources, last.get(len(readings) - 1))
+
+    def _solved(
+        self, problem: Problem, readings: FloatArray, frame: int, before: PreviousFrame | None
+    ) -> tuple[FrameSolution, PreviousFrame]:
+        """The solution of a frame, and its draws, from which the next frame starts."""
+
+        def draw(excluded: frozenset[int], inflation: float) -> tuple[tuple[Lattice, Posterior], Misfit]:
+            part = problem.without(excluded) if excluded else problem
+            lattice = lattice_for(part, self.prior.high, inflation)
+            data = lattice.whiten(part.project(readings[None])[0])
+            result = posterior(lattice, data, self.prior, np.random.default_rng([self.seed, frame]), before)
+            return (lattice, result), _misfit(part, lattice, result.draws, readings, len(excluded))
+
+        (first, start), (lattice, result), fit = draw_checked(draw, frozenset(), remedies=REMEDIES)
+        return summarise(result, lattice, self.confidence, fit), PreviousFrame(first, start.draws)
 
     def _on_a_network(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         model = NetworkSources.of(problem, self.strength, self.min_sources, self.max_sources, self.confidence)
@@ -131,91 +143,17 @@ class PointSources(Estimator):
         return Solution.of_frames(found, problem.physics.places, self.max_sources, None)
 
 
-@dataclass(frozen=True)
-class _Trouble:
-    """Sensors set aside, and the factor on the noise."""
-
-    sensors: frozenset[int] = frozenset()
-    inflation: float = 1.0
-
-    def applied_to(self, problem: Problem) -> Problem:
-        """The problem without the sensors set aside."""
-        return problem.without(self.sensors) if self.sensors else problem
-
-    def fit(self, misfit: Misfit, before: Fit | None) -> Fit:
-        """The fit to report: that with the original noise, even if the noise was widened afterwards."""
-        if self.inflation > 1 and before is not None:
-            return replace(before, inflation=self.inflation)
-        return misfit.fit(self.sensors)
-
-
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    solution: FrameSolution
-    misfit: Misfit
-    kept: PreviousFrame
-
-    def worse(self, trouble: _Trouble) -> "_Trouble | None":
-        """The next attempt if this does not fit: set one more sensor aside, or widen the noise."""
-        if self.misfit.p_value >= DOUBTFUL:
-            return None
-        many = len(self.misfit.rest) // 10 + 1
-        if self.misfit.worst_p_value < OUTLYING and len(trouble.sensors) < min(many, ATTEMPTS - 2):
-            return replace(trouble, sensors=trouble.sensors | {self.misfit.worst})
-        # in steps of a fourth root of two, so frames with similar misfits share a model
-        factor = 2 ** (np.ceil(4 * np.log2(max(self.misfit.excess, 1.0))) / 4)
-        return replace(trouble, inflation=float(trouble.inflation * factor)) if factor > 1 else None
-
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    estimator: PointSources
-    problem: Problem
-    trouble: _Trouble
-
-    @cached_property
-    def lattice(self) -> Lattice:
-        """The candidates, with the noise widened for this trouble and for the limits of their resolution."""
-        return lattice_for(self.problem, self.estimator.prior.high, self.trouble.inflation)
-
-    def solve(
-        self,
-        readings: FloatArray,
-        which: IntArray,
-        progress: Progress | None,
-        after: object,
-        outcomes: dict[int, _Outcome],
-    ) -> None:
-        """Put the outcomes of some frames into `outcomes`."""
-        data = self.lattice.whiten(self.problem.project(readings[which]))
-
-        def work(piece: slice) -> int:
-            before = after if piece.start == 0 and isinstance(after, PreviousFrame) else None
-            for frame, own in zip(which[piece].tolist(), data[piece], strict=True):
-                rng = np.random.default_rng([self.estimator.seed, frame])
-                result = posterior(self.lattice, own, self.estimator.prior, rng, before)
-                misfit, last = self._misfit(result.draws, readings[frame]), outcomes.get(frame)
-                fit = self.trouble.fit(misfit, None if last is None else last.solution.fit)
-                solution = summarise(result, self.lattice, self.estimator.confidence, fit)
-                before = PreviousFrame(self.lattice, result.draws)
-                outcomes[frame] = _Outcome(solution, misfit, before)
-            return int(piece.stop - piece.start)
-
-        self.lattice.arrays  # noqa: B018 - made once, before the threads start
-        on_all_cores(work, len(which), progress, CHUNK)
-
-    def _misfit(self, draws: Draws, readings: FloatArray) -> Misfit:
-        lattice, problem = self.lattice, self.problem
-        best = draws.best
-        k = int(draws.counts[best])
-        at, strength = draws.at[best, :k], draws.strength[best, :k]
-        columns = problem.physics.columns_at(lattice.positions[at])
-        explained = (problem.physics.matrix[:, at] if columns is None else columns) @ strength
-        fitted = k * lattice.space.dimension  # strengths hardly count: the best draw is not quite the best fit
-        sensors = problem.physics.sensors - len(self.trouble.sensors)
-        rest = lattice.whiten(problem.whiten(readings - explained))
-        scores = problem.scores(rest)
-        return Misfit(rest, scores, sensors - fitted, float(draws.misfit[best]), problem.range.rank, fitted)
+def _misfit(problem: Problem, lattice: Lattice, draws: Draws, readings: FloatArray, excluded: int) -> Misfit:
+    """The misfit of the best draw."""
+    best, physics = draws.best, problem.physics
+    k = int(draws.counts[best])
+    at, strength = draws.at[best, :k], draws.strength[best, :k]
+    columns = physics.columns_at(lattice.positions[at])
+    explained = (physics.matrix[:, at] if columns is None else columns) @ strength
+    rest = lattice.whiten(problem.whiten(readings - explained))
+    fitted = k * lattice.space.dimension  # strengths hardly count: the best draw is not quite the best fit
+    degrees = physics.sensors - excluded - fitted
+    return Misfit(rest, problem.scores(rest), degrees, float(draws.misfit[best]), problem.range.rank, fitted)
 
 
 _lattices: LRUCache[Hashable, Lattice] = LRUCache(16)

@@ -163,7 +163,7 @@ def follow_simulated(
     with threadpool_limits(1):  # several simulations run beside each other
         for row, time in zip(readings, times.tolist(), strict=True):
             live.append(tracker.step(row, time))
-            settled += tracker.settled
+            settled += live[-1].final
             if progress is not None:
                 progress(len(live), frames)
     zones, table = ZoneNumbers.of(site), physics.space.distance_table

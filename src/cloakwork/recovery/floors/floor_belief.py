@@ -114,7 +114,7 @@ class FloorPrior:
             nowhere = np.zeros(belief.others.shape[1], dtype=np.int64)
             return cls((), no_tracks(_likeliest(()), nowhere, belief.others.sum(axis=0)), 0.0, belief.others)
         step, expected = motion.over(seconds), belief.others.sum() + sum(t.probability for t in belief.tracks)
-        patch, reach, flow, leave, arrive = (*step.step[:4], step.arrive)
+        patch, reach, flow, leave, arrive = step.patch, step.reach, step.flow, step.leave, step.arrive
         sits, walks = belief.others
         moved = reach @ np.bincount(patch, (step.begin * sits + walks) * flow, reach.shape[0])
         came = moved[patch] + max(0.0, max_sources - expected) * step.appear * arrive

@@ -12,15 +12,7 @@ from cloakwork._compile import compiled, compiled_part
 from cloakwork._method_cache import memoize
 from cloakwork.physics import FloorPlan
 from cloakwork.recovery.floors.floor_weights import BAND, Whereabouts, find
-from cloakwork.recovery.motion import (
-    FARTHEST,
-    MAX_INTERVALS,
-    PATCH,
-    Motion,
-    Transitions,
-    transitions_between,
-    whole_milliseconds,
-)
+from cloakwork.recovery.tracking.motion import MAX_INTERVALS, MAX_WALK, PATCH, Motion, Step, whole_milliseconds
 
 
 class FloorStep(NamedTuple):
@@ -210,15 +202,15 @@ class FloorMotion:
         far = [space.distances(int(place)) for place in space.indices(list(self.motion.entrances))]
         return np.min(far, axis=0).astype(np.float32)
 
-    def over(self, seconds: float) -> Transitions:
+    def over(self, seconds: float) -> Step:
         """The transitions of an interval."""
         return self._transitions(whole_milliseconds(seconds))
 
     @memoize(MAX_INTERVALS)
-    def _transitions(self, seconds: float) -> Transitions:
+    def _transitions(self, seconds: float) -> Step:
         length = self.motion.walk_length(seconds, self.plan.rooms.cell)
         centres, patch = cut_patches(self.graph, int(PATCH * length / self.plan.rooms.cell))
-        starts, to, steps = link_patches(self.graph, centres, self.hops(FARTHEST * length))
+        starts, to, steps = link_patches(self.graph, centres, self.hops(MAX_WALK * length))
         weights = np.exp(-steps * self.plan.rooms.cell / length)
         reach = sparse.csr_array((weights, to, starts), shape=(len(centres), len(centres)))
-        return transitions_between(self.motion, seconds, length, patch, reach, self._doors)
+        return Step.over(self.motion, seconds, length, patch, reach, self._doors)

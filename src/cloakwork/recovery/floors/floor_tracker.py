@@ -1,6 +1,6 @@
 """Follow many sources on a floor."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,13 +14,14 @@ from cloakwork.recovery.floors.floor_belief import FloorBelief, FloorPrior, Floo
 from cloakwork.recovery.floors.floor_motion import FloorMotion
 from cloakwork.recovery.floors.floor_sampler import FloorDraws
 from cloakwork.recovery.floors.floor_sources import checked_field
-from cloakwork.recovery.goodness_of_fit import DOUBTFUL, Fit
-from cloakwork.recovery.motion import Motion
+from cloakwork.recovery.goodness_of_fit import Fit, Misfit, draw_checked
 from cloakwork.recovery.point_sources import PointSources
 from cloakwork.recovery.problem import CloakLike
 from cloakwork.recovery.recover import resolve_problem
-from cloakwork.recovery.track_list import EXISTS, FrameEstimate, Track
-from cloakwork.recovery.tracker import checked_readings, checked_time
+from cloakwork.recovery.tracking.alignment import EXISTS
+from cloakwork.recovery.tracking.estimate import FrameEstimate, Track
+from cloakwork.recovery.tracking.motion import Motion
+from cloakwork.recovery.tracking.tracker import checked_readings, checked_time
 from cloakwork.recovery.vicinity import Source, expected_map
 
 RESUMED = 3.0  # metres between the same source in two trackers, at most
@@ -76,7 +77,6 @@ class FloorTracker:
         moves = motion or Motion()
         self.motion = FloorMotion(moves, self.field.plan)
         self.max_sources, self.confidence, self.seed = max_sources, confidence, seed
-        self.settled: tuple[FrameEstimate, ...] = ()  # a moment is never judged again
         self._before = self.belief = FloorBelief.before(
             self.field.plan, moves.present_share * max_sources, moves.sitting
         )
@@ -84,11 +84,14 @@ class FloorTracker:
         self._tracks: dict[int, Track] = {}
         self._last_label, self._steps = 0, 0
 
-    def step(self, readings: ArrayLike, time: float, *, again: bool = False) -> FrameEstimate:
+    def step(
+        self, readings: ArrayLike, time: float, *, again: bool = False, ignored: Collection[int] = ()
+    ) -> FrameEstimate:
         """Take the readings of one frame and return what is known now.
 
         `readings` are in the unit of the physics, with NaN for missing sensors; `time` is in seconds and must be later
-        than that of the frame before. With `again`, more readings of the last frame have come.
+        than that of the frame before. With `again`, more readings of the last frame have come. Sensors in `ignored` do
+        not count.
         """
         values, last = checked_readings(readings, self.field.plan.sensors), self._times[1]
         checked_time(time)
@@ -102,7 +105,7 @@ class FloorTracker:
         earlier = self._times[0]
         seconds = None if earlier is None else time - earlier
         prior = FloorPrior.after(self._before, self.motion, seconds, self.max_sources)
-        draws, fit = self._drawn(values, prior)
+        draws, fit = self._drawn(values, prior, frozenset(ignored))
         self._steps += 1
         self.belief = prior.updated(draws, self.motion)
         return self._summary(time, prior, draws, fit)
@@ -126,17 +129,17 @@ class FloorTracker:
         self._tracks = {names.get(k, k): replace(t, label=names.get(k, k)) for k, t in self._tracks.items()}
         self._before, self.belief = (_renamed(belief, names) for belief in (self._before, self.belief))
 
-    def _drawn(self, values: FloatArray, prior: FloorPrior) -> tuple[FloorDraws, Fit]:
+    def _drawn(self, values: FloatArray, prior: FloorPrior, ignored: frozenset[int]) -> tuple[FloorDraws, Fit]:
         """Draw the sources of a frame; one that does not fit is drawn again, without a sensor or with more noise."""
         missing = frozenset(np.flatnonzero(np.isnan(values)).tolist())
         terms = (values, prior.where, self._before.placements, self.max_sources, [self.seed, self._steps])
-        draws = self.field.draw(*terms, ignored=missing)
-        misfit, fit = draws.misfit, draws.misfit.fit()
-        if misfit.p_value >= DOUBTFUL:
-            return draws, fit
-        ignored, inflation = misfit.remedy(missing)
-        again = self.field.draw(*terms, ignored=ignored, inflation=inflation)
-        return again, replace(fit, set_aside=tuple(sorted(ignored - missing)), inflation=inflation)
+
+        def draw(excluded: frozenset[int], inflation: float) -> tuple[FloorDraws, Misfit]:
+            draws = self.field.draw(*terms, ignored=excluded, inflation=inflation)
+            return draws, draws.misfit
+
+        _, draws, fit = draw_checked(draw, missing, ignored, remedies=1)
+        return draws, fit
 
     def _summary(self, time: float, prior: FloorPrior, draws: FloorDraws, fit: Fit) -> FrameEstimate:
         plan, known = self.field.plan, self._labelled(time)

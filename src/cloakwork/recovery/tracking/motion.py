@@ -2,8 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,13 @@ from numpy.typing import NDArray
 from cloakwork._checks import IntArray
 from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError
-from cloakwork.recovery.path_steps import Beliefs
+
+Single = NDArray[np.float32]
 
 HOUR = 3600.0
-FARTHEST = 6.0  # a walker goes at most so many times as far as at its usual speed
-PATCH = 0.5  # places within this part of a walk are one patch: a walker may come to any of them alike
-SETTLES = 0.3  # at most so many of those who walk sit down before the next frame
+MAX_WALK = 6.0  # the longest walk, in multiples of the usual length
+PATCH = 0.5  # cells within this part of a walk form one patch: a walker reaches all of them alike
+MAX_SETTLE = 0.3  # the largest probability that a walker sits down before the next frame
 MAX_INTERVALS = 16
 
 
@@ -84,93 +84,97 @@ class Motion:
         return spacing if math.isinf(self.mean_sit_s) else max(self.speed * seconds, spacing)
 
 
-@dataclass(frozen=True, eq=False)
-class Transitions:
-    """The probabilities of one interval, over states: sits at each place, walks at each place, absent.
+class Step(NamedTuple):
+    """Transition probabilities over one interval, as the kernels take them.
 
-    `patch` (n,) is the patch of each place, `reach` (patches, patches) the symmetric weight of a walk between a place
-    of one patch and a place of another, sparse on large floors. `leave` and `arrive` (n,) are the probability to
-    disappear from a place, and where an absent source appears if it does (`appear`).
+    A source *sits* in a cell, *walks* in a cell, or is *absent*. `begin`, `settle` and `appear` are the probabilities
+    to start a walk, to end one, and to appear; `leave` and `arrive` (n,) are those to disappear from each cell and to
+    appear there. A walk leads from patch to patch: `patch` (n,) is the patch of each cell, `reach` (patches, patches)
+    the symmetric weight of a walk to one cell, and `flow` (n,) the factor that makes the weights of a cell a
+    probability.
     """
 
     patch: IntArray
     reach: Any
+    flow: Single
+    leave: Single
+    arrive: Single
     begin: float
     settle: float
-    leave: Beliefs
-    arrive: Beliefs
     appear: float
 
-    @cached_property
-    def step(self) -> tuple[Any, ...]:
-        """The arguments of the compiled steps."""
-        mass = (self.reach @ np.bincount(self.patch))[self.patch]
-        flow = ((1 - self.leave) / mass).astype(np.float32)
-        return (self.patch, self.reach, flow, self.leave, self.arrive, self.begin, self.settle, self.appear)
+    @classmethod
+    def over(
+        cls,
+        motion: Motion,
+        seconds: float,
+        length: float,
+        patch: IntArray,
+        reach: Any,
+        entrance_distance: Single | None,
+    ) -> "Step":
+        """Compute the transitions over `seconds`, in which a walk of `length` leads from patch to patch by `reach`."""
+        n = len(patch)
+        near = np.ones(n, dtype=bool)
+        if entrance_distance is not None:
+            near = entrance_distance <= max(length, float(entrance_distance.min()))
+        turnover = -math.expm1(-seconds * (1 / motion.mean_present_s + 1 / motion.mean_absent_s))
+        # with entrances, as many sources leave as without, but only there
+        leaving = min(1.0, (1 - motion.present_share) * turnover * n / near.sum())
+        leave = np.where(near, leaving, 0).astype(np.float32)
+        settled = -math.expm1(-seconds / motion.mean_walk_s)
+        total_weight = (reach @ np.bincount(patch))[patch]
+        return cls(
+            patch=patch,
+            reach=reach,
+            flow=((1 - leave) / total_weight).astype(np.float32),
+            leave=leave,
+            arrive=(near / near.sum()).astype(np.float32),
+            begin=-math.expm1(-seconds / motion.mean_sit_s),
+            settle=1.0 if math.isinf(motion.mean_sit_s) else min(MAX_SETTLE, settled),
+            appear=motion.present_share * turnover,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class MotionModel:
-    """A motion on given places: `distances` (n, n) along paths, and `spacing` between neighbouring places.
-
-    `doors` (n,) is the distance of each place from the nearest entrance, None if sources come and go anywhere.
-    """
+    """A motion over n cells: `distances` (n, n) along paths, and the `spacing` of neighbouring cells."""
 
     motion: Motion
-    distances: NDArray[np.float32]
+    distances: Single
     spacing: float
-    doors: NDArray[np.float32] | None = None
+    entrance_distance: Single | None = None
 
     @property
-    def first(self) -> Beliefs:
-        """Where a source is, and whether it sits, before any reading: shape (2n,)."""
+    def first(self) -> Single:
+        """The probability of each state of a source that is there, before any reading: sits, then walks, (2n,)."""
         n, sits = len(self.distances), self.motion.sitting
         return np.repeat(np.array([sits / n, (1 - sits) / n], dtype=np.float32), n)
 
-    def over(self, seconds: float) -> Transitions:
-        """The transitions of an interval."""
-        return self._transitions(whole_milliseconds(seconds))
+    def over(self, seconds: float) -> Step:
+        """Return the transitions over an interval."""
+        return self._over(whole_milliseconds(seconds))
 
     @memoize(MAX_INTERVALS)
-    def _transitions(self, seconds: float) -> Transitions:
+    def _over(self, seconds: float) -> Step:
         length = self.motion.walk_length(seconds, self.spacing)
         centres, patch = _patches(self.distances, PATCH * length)
         far = self.distances[np.ix_(centres, centres)] / np.float32(length)
-        reach = np.where(far > FARTHEST, 0, np.exp(-np.minimum(far, FARTHEST)))
-        return transitions_between(self.motion, seconds, length, patch, reach.astype(np.float32), self.doors)
+        reach = np.where(far > MAX_WALK, 0, np.exp(-np.minimum(far, MAX_WALK)))
+        return Step.over(self.motion, seconds, length, patch, reach.astype(np.float32), self.entrance_distance)
 
 
 def whole_milliseconds(seconds: float) -> float:
-    """An interval in seconds, so that transitions of nearly equal ones are computed once."""
+    """Return an interval rounded to milliseconds, so that transitions of nearly equal ones are computed once."""
     return max(1, round(1000 * seconds)) / 1000
 
 
-def transitions_between(
-    motion: Motion, seconds: float, length: float, patch: IntArray, reach: Any, doors: NDArray[np.float32] | None
-) -> Transitions:
-    """The transitions of an interval on given patches, over which a walk of `length` leads as far as `reach` says."""
-    n = len(patch)
-    near = np.ones(n, dtype=bool) if doors is None else doors <= max(length, float(doors.min()))
-    often = motion.present_share
-    changed = -math.expm1(-seconds * (1 / motion.mean_present_s + 1 / motion.mean_absent_s))
-    return Transitions(
-        patch=patch,
-        reach=reach,
-        begin=-math.expm1(-seconds / motion.mean_sit_s),
-        settle=1.0 if math.isinf(motion.mean_sit_s) else min(SETTLES, -math.expm1(-seconds / motion.mean_walk_s)),
-        # as many leave as without entrances, but only there
-        leave=np.where(near, min(1.0, (1 - often) * changed * n / near.sum()), 0).astype(np.float32),
-        arrive=(near / near.sum()).astype(np.float32),
-        appear=often * changed,
-    )
-
-
-def _patches(distances: NDArray[np.float32], radius: float) -> tuple[IntArray, IntArray]:
-    """Cut places into patches of a radius: the place in the middle of each patch, and the patch of each place."""
+def _patches(distances: Single, radius: float) -> tuple[IntArray, IntArray]:
+    """Cut the cells into patches of a radius: the middle cell of each patch, and the patch of each cell."""
     patch = np.full(len(distances), -1, dtype=np.int64)
     centres: list[int] = []
-    for place in range(len(distances)):
-        if patch[place] < 0:
-            patch[(patch < 0) & (distances[place] <= radius)] = len(centres)
-            centres.append(place)
+    for cell in range(len(distances)):
+        if patch[cell] < 0:
+            patch[(patch < 0) & (distances[cell] <= radius)] = len(centres)
+            centres.append(cell)
     return np.array(centres), patch
