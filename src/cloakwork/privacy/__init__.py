@@ -8,16 +8,14 @@ from cloakwork.privacy.claim import Claim, Scope, allowed_mu
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.distribution import NoiseLaw
+from cloakwork.privacy.exposure import Exposure, exposures, flip_exposures
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Profile, check_claim, largest_mu
 from cloakwork.privacy.guarantee import (
     LARGE_COST,
     Explanation,
-    Exposure,
     Figure,
     Guarantee,
-    exposures,
-    flip_exposures,
     rule_of_thumb,
 )
 from cloakwork.privacy.hardware import Hardware

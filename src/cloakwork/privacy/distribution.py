@@ -5,7 +5,6 @@ claims that it meets. Nothing else depends on which of the two it is.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -32,57 +31,39 @@ class NoiseLaw(StrEnum):
     """For single sensors; it allows a delta of 0."""
 
     @property
-    def distribution(self) -> "Distribution":
+    def distribution(self) -> "GaussianNoise | LaplaceNoise":
         """What depends on the distribution of this noise."""
-        return _DISTRIBUTIONS[self]
-
-
-class Distribution(ABC):
-    """What depends on the distribution of the noise.
-
-    `efficiency` is the standard deviation of the noise over that of Gaussian noise that reveals as much of a source.
-    """
-
-    efficiency: float
-
-    @abstractmethod
-    def refuse_unknown(self, claim: Claim, stated: Mapping[str, bool]) -> None:
-        """Refuse a claim that this noise cannot meet, and what is `stated` beside it that is not calibrated."""
-
-    @abstractmethod
-    def frame_mu(self, claim: Claim, sensors: int, doubt: float) -> float:
-        """Return how far a frame may shift, in standard deviations of this noise; rounded down."""
-
-    @abstractmethod
-    def profile(self, mu: float, doubt: float, readings: int) -> Profile | LaplaceProfile:
-        """Return all (epsilon, delta) that so many frames of this mu meet together."""
-
-    @abstractmethod
-    def table(self, ratio: float) -> NoiseTable:
-        """Return the table of a device for noise with a standard deviation of `ratio` steps."""
+        return GaussianNoise() if self is NoiseLaw.GAUSSIAN else LaplaceNoise()
 
 
 @final
-class GaussianNoise(Distribution):
-    """Gaussian noise, for every scope."""
+class GaussianNoise:
+    """Gaussian noise, for every scope.
+
+    `efficiency` is its standard deviation over that of Gaussian noise that reveals as much of a source.
+    """
 
     efficiency = 1.0
 
     def refuse_unknown(self, claim: Claim, stated: Mapping[str, bool]) -> None:  # noqa: ARG002 - all of it is calibrated
+        """Refuse a claim that this noise cannot meet, and what is `stated` beside it that is not calibrated."""
         check_claim(claim.epsilon, claim.delta)
 
     def frame_mu(self, claim: Claim, sensors: int, doubt: float) -> float:
+        """Return how far a frame may shift, in standard deviations of this noise; rounded down."""
         return claim.frame_mu(sensors, doubt=doubt)
 
     def profile(self, mu: float, doubt: float, readings: int) -> Profile:
+        """Return all (epsilon, delta) that so many frames of this mu meet together."""
         return Profile(mu, doubt).compose(readings)
 
     def table(self, ratio: float) -> NoiseTable:
+        """Return the table of a device for noise with a standard deviation of `ratio` steps."""
         return noise_table(ratio)
 
 
 @final
-class LaplaceNoise(Distribution):
+class LaplaceNoise:
     """Laplace noise, for single sensors; it allows a delta of 0, which leaves out the error of the tables."""
 
     efficiency = ROOT_2
@@ -123,6 +104,3 @@ class LaplaceNoise(Distribution):
 @lru_cache(maxsize=64)
 def _laplace_table(ratio: float) -> NoiseTable:
     return replace(laplace_table(table_ratio(ratio / ROOT_2), base=_BASE, coarsest=_COARSEST), ratio=ratio)
-
-
-_DISTRIBUTIONS: dict[NoiseLaw, Distribution] = {NoiseLaw.GAUSSIAN: GaussianNoise(), NoiseLaw.LAPLACE: LaplaceNoise()}

@@ -9,12 +9,11 @@ import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray, more_noise, percent, rounded_down, rounded_up, spread_of
-from cloakwork.accuracy import bayes_risk, typical_std
 from cloakwork.physics import Metric, Nuisance, Physics
 from cloakwork.privacy.claim import Scope
 from cloakwork.privacy.design import Design
 from cloakwork.privacy.distribution import NoiseLaw
-from cloakwork.privacy.gaussian import Profile
+from cloakwork.privacy.exposure import Exposure, exposures, flip_exposures
 from cloakwork.privacy.long_stay import lingering
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 LARGE_COST = 0.05  # of steps of the hardware, beyond which noise floor is worth measuring
 SHOWN_SENSORS = 3
 WINDOWS = {"one window": 1, "two windows": 2, "24 windows": 24}  # for those who ask about no other times
-FOUND = 0.999  # once a source is found this often, no longer time is simulated
 
 
 @dataclass(frozen=True)
@@ -53,32 +51,6 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Exposure:
-    """What someone learns who keeps the `readings` of each sensor over a span of `time`.
-
-    `epsilon` is for the observer of the guarantee, and `together` for one of all sensors where the guarantee is about
-    one; these are for sources that may move in each frame. `stay` is the epsilon of all sensors for a source that stays
-    all that time, at the delta for stays; None without one. `best_test_accuracy` is how often the best test between
-    two histories is right, from all sensors.
-
-    The others are what the best method reaches against a lone source that stays: it names the right place at most with
-    the probability `right_place`, and its mean distance is at least `mean_distance`. `std` is the least standard
-    deviation along an axis of an unbiased method at a typical place. They are None where they mean nothing, or take
-    too long.
-    """
-
-    time: str
-    readings: int
-    epsilon: float
-    best_test_accuracy: float
-    together: float | None = None
-    stay: float | None = None
-    right_place: float | None = None
-    mean_distance: float | None = None
-    std: float | None = None
-
-
-@dataclass(frozen=True)
 class Explanation:
     """Sentences about a guarantee, by subject."""
 
@@ -101,6 +73,7 @@ class Explanation:
 class Guarantee:
     """The figures of a guarantee, its assumptions, what it leaves open, what it costs, and what sets the noise.
 
+    >>> from cloakwork.physics import HeatLine
     >>> from cloakwork.privacy import Cloak
     >>> guarantee = Guarantee.of(Cloak(HeatLine(n=100, m=50, T=0.05), epsilon=1.0, delta=1e-6, alpha=0.01))
     >>> guarantee["best_test_accuracy"].label, guarantee["best_test_accuracy"].text
@@ -161,45 +134,6 @@ class Guarantee:
             for figures in (self.hidden, self.cost, self.drivers)
         )
         return Explanation((*hidden, *self.assumptions), self.not_hidden, cost, drivers)
-
-
-def exposures(cloak: "Cloak", spans: Mapping[str, int], *, named: bool = True) -> Iterator[Exposure]:
-    """Yield what the readings of each span reveal together; `spans` as for `Guarantee.of`.
-
-    Unless `named`, the chance of naming the right place and the mean distance are left out: these are simulated.
-    """
-    physics, sigmas, stay = cloak.physics, cloak.claimed_sigmas, cloak.stay
-    several = physics.places > 1
-    located = several and (physics.explicit or physics.space.places.shape[1] > 0)
-    named = named and several and physics.explicit and cloak.noise is NoiseLaw.GAUSSIAN
-    right, mean = (0.0, 0.0) if named else (None, None)
-    for time, readings in spans.items():
-        worth = cloak.stay_worth(readings)
-        if right is not None:
-            risk = None if right >= FOUND else bayes_risk(physics, sigmas, readings=math.ceil(worth))
-            right, mean = (risk.right_place, risk.mean_distance) if risk else (1.0, 0.0)
-        within = readings == cloak.readings_per_window
-        together = cloak.compose(readings * cloak.observers)
-        staying = Profile(0.0) if stay is None else Profile(cloak.stay_mu(readings), cloak.family.doubt)
-        yield Exposure(
-            time,
-            readings,
-            epsilon=cloak.epsilon if within else cloak.compose(readings).epsilon(cloak.delta),
-            best_test_accuracy=together.best_test_accuracy,
-            together=None if cloak.scope is Scope.NETWORK else together.epsilon(cloak.delta),
-            stay=None if stay is None else staying.compose(cloak.observers).epsilon(stay.delta),
-            right_place=right,
-            mean_distance=mean,
-            std=typical_std(physics, sigmas / math.sqrt(worth)) if located else None,
-        )
-
-
-def flip_exposures(flip: "Flip", spans: Mapping[str, int]) -> Iterator[Exposure]:
-    """Yield what the reports of each span reveal together of one person."""
-    for time, readings in spans.items():
-        within = readings == flip.readings_per_window
-        epsilon = flip.epsilon if within else flip.compose(readings, flip.delta)
-        yield Exposure(time, readings, epsilon, flip.best_test_accuracy(readings))
 
 
 def _windows(mechanism: "Cloak | Flip") -> dict[str, int]:
