@@ -71,7 +71,7 @@ def _with_people(path: Path | None) -> tuple[Site, Household]:
         return site, Household(_plan(site))
     site = load_site(path)
     if site.not_followed:
-        raise InputError(f"{site.name}: nobody can be followed here: {site.not_followed}.")
+        raise InputError(f"{site.name}: people cannot be followed here, because {site.not_followed}.")
     return site, residents_of(site)
 
 
