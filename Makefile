@@ -17,11 +17,12 @@ help: ## list the targets
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Cloakwork needs Python 3.11 or later; set PYTHON=..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV) (once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(extras)]'
+	@echo "downloading and installing NumPy, SciPy, Numba and other libraries into $(VENV), once: $(size), a few minutes ..."
+	@$(BIN)/python -m pip install $(if $(MAKE_TERMOUT),,--quiet) --disable-pip-version-check --constraint constraints.txt --editable '.[$(extras)]'
 endef
 
 $(STAMP): extras := dev
+$(STAMP): size := about 2.3 GB on disk
 $(STAMP): pyproject.toml constraints.txt
 	$(install)
 	@echo "compiling the solvers (once, a minute or two) ..."
@@ -30,6 +31,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 # without the parts of the tests, which are as large again; it compiles what it needs as it goes
 $(DEMO): extras := collect,parquet,plot
+$(DEMO): size := about 750 MB on disk
 $(DEMO): pyproject.toml constraints.txt
 	$(install)
 	@touch $(DEMO)

@@ -245,7 +245,7 @@ def test_nobody_there_to_change_the_set_up_is_said_and_the_audit_goes_on_later(
         drawn = np.random.default_rng(1).normal(values.mean(), values.std(), 291).round()
         rows = [f"0,s2,{number},{value:.0f}" for number, value in enumerate(drawn)]
         second.write_text("\n".join(["time,sensor,seq,steps", *rows, ""]), encoding="utf-8")
-        done = run("audit", "mqtt", site, *where, "--between", "false", "--continue", "--json")
+        done = run("audit", "mqtt", site, *where, "--between", "false", "--resume", "--json")
     assert "going on after 300 and 291 recorded readings: the device must be in set-up 1" in done.err
     assert len(first.read_text(encoding="utf-8").splitlines()) == 301, "set-up 0 is over, and not changed again"
     assert len(second.read_text(encoding="utf-8").splitlines()) >= 301
@@ -269,7 +269,7 @@ def test_an_audit_that_is_interrupted_says_how_to_go_on(
     done = run("audit", "mqtt", site, *where, "--out", tmp_path / "one")
     assert done.code != 0
     assert "400 and 0 readings are recorded" in done.err
-    assert "with --continue to go on" in done.err
+    assert "with --resume to go on" in done.err
     assert "cloakwork audit readings" not in done.err
     sizes[1] = 310
     done = run("audit", "mqtt", site, *where, "--out", tmp_path / "t w o")

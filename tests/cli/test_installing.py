@@ -72,7 +72,8 @@ def followed(block: str, succeed: Run) -> str:
         for part in line.split("; "):
             words = shlex.split(part, comments=True)
             if words[:1] == ["cloakwork"]:
-                said += succeed(*words[1:]).said
+                simulated = ["--no-simulation"] if words[1] == "plan" else []  # which takes a minute
+                said += succeed(*words[1:], *simulated).said
             elif words:
                 subprocess.run(words, check=True)
     return said

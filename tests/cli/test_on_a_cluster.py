@@ -22,5 +22,5 @@ def test_a_sweep_has_the_same_numbers_on_a_cluster(
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     site = tmp_path / "site.toml"
     site.write_text(SITE)
-    words = ("plan", site, "--sweep", "--epsilon", "8", "--frames", "24", "--json")
+    words = ("plan", site, "--sweep", "--try", "epsilon=8", "--frames", "24", "--json")
     assert succeed(*words, "--scheduler", processes.address).values == succeed(*words).values

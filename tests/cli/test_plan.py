@@ -81,7 +81,7 @@ def test_the_answer_has_at_most_18_lines_and_no_figure_without_a_label(
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulations of a few frames."""
-    monkeypatch.setattr("cloakwork.cli.plan.forecast", partial(forecast, frames=40))
+    monkeypatch.setattr("cloakwork.cli.plan_report.forecast", partial(forecast, frames=40))
 
 
 @pytest.mark.usefixtures("tiny")

@@ -19,8 +19,20 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_sweep_prints_draws_recommends_and_warns(succeed: Run, site: Path, tmp_path: Path) -> None:
     picture = tmp_path / "sweep.png"
-    words = ("plan", site, "--sweep", "--epsilon", "0.001,8", "--frames", "40", "--need", "room 80%", "--plot", picture)
-    done = succeed(*words)
+    words = (
+        "plan",
+        site,
+        "--sweep",
+        "--try",
+        "epsilon=0.001,8",
+        "--frames",
+        "40",
+        "--need",
+        "room 80%",
+        "--picture",
+        picture,
+    )
+    done = succeed(*words, "--picture", picture)
     assert "epsilon = 8" in done.out
     assert "no better than guessing" in done.out
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -28,14 +40,16 @@ def test_a_sweep_prints_draws_recommends_and_warns(succeed: Run, site: Path, tmp
 
 
 def test_a_sweep_runs_kept_simulations_no_more(succeed: Run, site: Path, tmp_path: Path) -> None:
-    words = ("plan", site, "--sweep", "--epsilon", "8", "--frames", "24", "--kept", tmp_path / "kept.jsonl")
+    words = ("plan", site, "--sweep", "--try", "epsilon=8", "--frames", "24", "--resume", tmp_path / "kept.jsonl")
     first, second = succeed(*words), succeed(*words)
     assert second.out == first.out
     assert "0 simulations" in second.err
 
 
 def test_a_sweep_as_json_has_every_setting_with_errors(succeed: Run, site: Path) -> None:
-    values = succeed("plan", site, "--sweep", "--epsilon", "8", "--frames", "30", "--need", "rooms 1%", "--json").values
+    values = succeed(
+        "plan", site, "--sweep", "--try", "epsilon=8", "--frames", "30", "--need", "rooms 1%", "--json"
+    ).values
     [row] = values["settings"]
     assert (row["alpha"], row["epsilon"], row["readings"], row["sensors"]) == (0.05, 8.0, 4, 12)
     assert 0.5 < row["sitting"]["settled"]["room"]["value"] <= 1
@@ -47,14 +61,14 @@ def test_a_sweep_as_json_has_every_setting_with_errors(succeed: Run, site: Path)
 @pytest.mark.parametrize(
     "words",
     [
-        ("--sweep", "--alpha", "0.1;0.2"),
-        ("--sweep", "--readings", "2.5"),
+        ("--sweep", "--try", "alpha=0.1;0.2"),
+        ("--sweep", "--try", "readings=2.5"),
         ("--sweep", "--need", "kitchen 90%"),
         ("--sweep", "--out", "plan.json"),
-        ("--sweep", "--plot", "picture.txt"),
+        ("--sweep", "--picture", "picture.txt"),
         ("--need", "room 95%"),
         ("--frames", "100"),
-        ("--kept", "simulations.jsonl"),
+        ("--resume", "simulations.jsonl"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_before_any_work(run: Run, site: Path, words: tuple[str, ...]) -> None:

@@ -124,6 +124,7 @@ class FakeSite:
             "shared": None,
             "assumptions": list(self.site.assumptions),
             "left_open": list(map(str, self.site.left_open)),
+            "forecast": None,
             "period_ms": self.site.period_ms,
             "ahead_ms": 3 * self.site.period_ms,
             "estimator": "PointSources",

@@ -1,6 +1,7 @@
 """The `cloakwork` command: which subcommands there are, and how a failure ends."""
 
 import os
+import re
 import shlex
 import sys
 from difflib import get_close_matches
@@ -11,42 +12,77 @@ from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from cloakwork._compile import announce_compiling, avoid_gathers
 from cloakwork._extras import optional_parts
-from cloakwork.cli import BAD_INPUT
 from cloakwork.cli.output import err, note, say
 from cloakwork.errors import BudgetError, CloakworkError, InputError, PlanError
 
-FAILURE = 1
+FAILURE, BAD_INPUT = 1, 2
 PREPARING = "preparing the solver, once on this machine, about 20 s"
-# one line a command, for `cloakwork --help`; the module of the same name in this folder has the rest
-COMMANDS = {
-    "init": "Write a commented example site file to start from.",
-    "plan": "Show how much noise a site needs, what it hides and what it costs; freeze the plan for its devices.",
-    "sheet": "Write a page for tenants, from the plan: what is measured, what is hidden, from whom, for how long.",
-    "calibrate": "Fit the physics of a floor plan to the true readings of a walk, before privacy starts.",
-    "simulate": "Write the noisy readings that a site would send. For experiments: this noise is not private.",
-    "recover": "Follow sources through noisy readings: where each was, and when.",
-    "demo": "Run a simulated flat live: devices, broker, collector and map, until stopped.",
-    "keys": "Create and manage the keys that remove the noise. For the trusted party.",
-    "unveil": "Remove the noise from readings with the keys. The output is not private.",
-    "provision": "Write everything that a device needs into a folder.",
-    "sensor": "Run as a device: measure, cloak and send until stopped.",
-    "collect": "Receive cloaked readings, store them, recover sources live and show them on a page.",
-    "token": "Create, list and revoke the tokens that give access to a collector.",
-    "export": "Write stored readings, or the sources recovered from them, to a file.",
-    "erase": "Remove all readings of a site, or of a sensor or period, and what was derived; exports keep theirs.",
-    "series": "Publish a private series of events or counts, smoothed or summed.",
-    "audit": "Test a privacy claim from outside: a program, two recordings, or a test device.",
+# one line a command, by job; the module of the same name in this folder has the rest
+JOBS = {
+    "Start": {
+        "demo": "Run a simulated flat, or your own site, live: devices, broker, collector and map.",
+        "init": "Write a commented example site file to start from.",
+    },
+    "Plan": {
+        "plan": "Show what a site hides, from whom, and how good its map is; freeze the plan for its devices.",
+        "sheet": "Write a page for tenants, from the plan: what is measured, what is hidden, for how long.",
+        "calibrate": "Fit the physics of a floor plan to the true readings of a walk, before privacy starts.",
+        "simulate": "Write the noisy readings that a site would send. For experiments: this noise is not private.",
+    },
+    "Devices": {
+        "keys": "Create and manage the keys that remove the noise. For the trusted party.",
+        "provision": "Write everything that a device needs into a folder.",
+        "sensor": "Run as a device: measure, cloak and send until stopped.",
+        "audit": "Test a guarantee from outside: a program, two recordings, or a test device.",
+    },
+    "Run": {
+        "collect": "Receive cloaked readings, store them, recover sources live and show them on a page.",
+        "token": "Create, list and revoke the tokens that give access to a collector.",
+        "export": "Write stored readings, or the sources recovered from them, to a file.",
+        "erase": "Remove stored readings and what was derived from them; exports keep theirs.",
+    },
+    "Analyse": {
+        "recover": "Follow sources through noisy readings: where each was, and when.",
+        "series": "Publish a private series of events or counts, smoothed or summed.",
+        "unveil": "Remove the noise from readings with the keys. The output is not private.",
+    },
 }
+COMMANDS = {name: text for commands in JOBS.values() for name, text in commands.items()}
 _PLAIN: dict[str, Any] = {
     "no_args_is_help": True,
     "add_completion": False,
     "rich_markup_mode": None,
     "pretty_exceptions_enable": False,
 }
+
+
+class _Command(TyperCommand):
+    """A command with plain help, and its rare options last."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; help and refused arguments come before Numba is loaded, which takes a second."""
+        from cloakwork._compile import announce_compiling, avoid_gathers
+
+        avoid_gathers()
+        if err.is_terminal:
+            announce_compiling(partial(note, PREPARING))
+        return super().invoke(ctx)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options, those of a panel under its heading."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for each in self.get_params(ctx):
+            usual = "Arguments" if each.param_type_name == "argument" else "Options"
+            if (record := each.get_help_record(ctx)) is not None:
+                name, text = re.sub(r" <[^>]*>", "", record[0]), re.sub(r"; x>=[\d.]+|x>=[\d.]+|\[\]", "", record[1])
+                panels.setdefault(getattr(each, "rich_help_panel", None) or usual, []).append((name, text.rstrip()))
+        for title, records in panels.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 class _LazyCommands(TyperGroup):
@@ -61,11 +97,13 @@ class _LazyCommands(TyperGroup):
         module = import_module(f"cloakwork.cli.{cmd_name}")
         command = getattr(module, cmd_name)
         if isinstance(command, typer.Typer):
+            for each in command.registered_commands:
+                each.cls = _Command
             group = typer.main.get_group(command)
             group.name, group.help = cmd_name, COMMANDS[cmd_name]
             return group
         single = typer.Typer(**_PLAIN)
-        single.command(cmd_name, help=COMMANDS[cmd_name])(command)
+        single.command(cmd_name, cls=_Command, help=COMMANDS[cmd_name])(command)
         return typer.main.get_command(single)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -75,8 +113,9 @@ class _LazyCommands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for job, commands in JOBS.items():
+            with formatter.section(job):
+                formatter.write_dl(list(commands.items()))
 
 
 app = typer.Typer(name="cloakwork", cls=_LazyCommands, **_PLAIN)
@@ -94,7 +133,7 @@ def top(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Privacy for physical sensors: hide small moves of a source, still learn its vicinity."""
+    """Differential privacy for physical sensors: see which rooms are in use, not which chair someone sits on."""
 
 
 def run_app(commands: typer.Typer) -> None:
@@ -127,13 +166,10 @@ def run_app(commands: typer.Typer) -> None:
 
 
 def _prepare() -> None:
-    """Set up Numba and the terminal."""
-    avoid_gathers()
-    if err.is_terminal:
-        announce_compiling(partial(note, PREPARING))
+    """Let a terminal that lacks a letter show a question mark."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
+            stream.reconfigure(errors="replace")
 
 
 def _plan_command(problem: CloakworkError) -> str:

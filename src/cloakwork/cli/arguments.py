@@ -1,12 +1,38 @@
 """Arguments and options that several commands share, each declared once."""
 
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from cloakwork.errors import InputError
+
+DEFAULT_STORE = "cloakwork.db"
+RARE = "Rarely needed"  # the second panel of options in help
+INIT = "Write an example with: cloakwork init"
+FREEZE = "Write the plan with: cloakwork plan SITE --out FILE"
+KEYS = "Create it with: cloakwork keys new"
+STORE = "Name the store that the collector created."
+
+
+def reads(hint: str = "") -> Callable[..., Any]:
+    """Return the callback of a file that a command reads: it must exist; else the `hint` says how to get one.
+
+    Addresses, and names in which {id} stands for a sensor, are no files.
+    """
+
+    def check(context: typer.Context, value: Any) -> Any:
+        for name in map(str, value if isinstance(value, list | tuple) else [value]):
+            known = value is None or context.resilient_parsing or "://" in name or "{id}" in name
+            if not known and not Path(name).exists():
+                remedy = f" {INIT if name.endswith('.toml') else hint}".rstrip()
+                raise InputError(f"{name}: {os.strerror(2)}.{remedy}", path=name)
+        return value
+
+    return check
 
 
 def no_password(context: typer.Context, option: typer.CallbackParam, url: str | None) -> str | None:
@@ -23,15 +49,33 @@ def no_password(context: typer.Context, option: typer.CallbackParam, url: str | 
     return url
 
 
-SiteFile = Annotated[Path, typer.Argument(metavar="SITE", help="The site file.")]
+def existing_store(context: typer.Context, option: typer.CallbackParam, url: str | None) -> Any:
+    """Refuse a password on the command line, and a store that does not exist."""
+    return reads(STORE)(context, no_password(context, option, url))
+
+
+SiteFile = Annotated[Path, typer.Argument(metavar="SITE", help="The site file.", callback=reads(INIT))]
 PlanFile = Annotated[
-    Path | None, typer.Option("--plan", help="The frozen plan; by default the one beside the site file, if any.")
+    Path | None,
+    typer.Option(
+        "--plan",
+        metavar="FILE",
+        help="The frozen plan; by default the one beside the site file, if any.",
+        callback=reads(FREEZE),
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 BrokerUrl = Annotated[str, typer.Option(help="Broker to send to: mqtt://host, or mqtts://user@host:8883 with TLS.")]
-PasswordFile = Annotated[Path | None, typer.Option(help="File that holds the broker password.")]
-Authority = Annotated[Path | None, typer.Option(help="CA certificate of the broker, in PEM form.")]
-KeyFile = Annotated[Path, typer.Argument(metavar="KEYS", help="The site's key file.")]
+PasswordFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="File that holds the broker password.", callback=reads())
+]
+Authority = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="CA certificate of the broker, in PEM form.", callback=reads(), rich_help_panel=RARE
+    ),
+]
+KeyFile = Annotated[Path, typer.Argument(metavar="KEYS", help="The site's key file.", callback=reads(KEYS))]
 SensorId = Annotated[str, typer.Option("--id", help="Id of the sensor.")]
 StoreUrl = Annotated[
     str,
@@ -42,9 +86,19 @@ StoreUrl = Annotated[
         help="The store: a file, or postgresql://USER@HOST/DATABASE.",
     ),
 ]
+ExistingStore = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="CLOAKWORK_STORE",
+        callback=existing_store,
+        help="The store: a file, or postgresql://USER@HOST/DATABASE.",
+    ),
+]
 SiteName = Annotated[str, typer.Argument(metavar="SITE", help="The name of the site.")]
 Since = Annotated[str | None, typer.Option(metavar="TIME", help="Start of the period: a date, an ISO time or Unix ms.")]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="End of the period, exclusive.")]
 Scheduler = Annotated[
-    str | None, typer.Option(metavar="URL", help="Work on a Dask cluster: its scheduler, tcp://HOST:8786.")
+    str | None,
+    typer.Option(metavar="URL", help="Work on a Dask cluster: its scheduler, tcp://HOST:8786.", rich_help_panel=RARE),
 ]

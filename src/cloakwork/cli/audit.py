@@ -20,7 +20,7 @@ from cloakwork.auditing import (
     Verdict,
 )
 from cloakwork.auditing import audit as run_audit
-from cloakwork.cli.arguments import Authority, Json, PasswordFile, PlanFile, SiteFile
+from cloakwork.cli.arguments import RARE, Authority, Json, PasswordFile, PlanFile, SiteFile, reads
 from cloakwork.cli.output import (
     as_json,
     bar,
@@ -54,10 +54,15 @@ audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Epsilon = Annotated[float, typer.Option(min=0.0, help="The claimed epsilon.")]
 Delta = Annotated[float, typer.Option(min=0.0, help="The claimed delta, below 1.")]
 Reports = Annotated[int, typer.Option(min=1, metavar="N", help="The most reports to take with each input.")]
-Confidence = Annotated[float, typer.Option(help="Confidence of a violation, such as 0.95.")]
+Confidence = Annotated[float, typer.Option(help="Confidence of a violation, such as 0.95.", rich_help_panel=RARE)]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as an HTML page.")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Make the auditor's own choices reproducible.")]
-As = Annotated[ReportForm | None, typer.Option("--as", help="How reports are read; inferred by default.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, help="Make the auditor's own choices reproducible.", rich_help_panel=RARE),
+]
+As = Annotated[
+    ReportForm | None, typer.Option("--as", help="How reports are read; inferred by default.", rich_help_panel=RARE)
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +104,8 @@ def command(
 
 @audit.command("readings")
 def readings(
-    first: Annotated[Path, typer.Argument(metavar="A.csv", help="Recorded with one set-up.")],
-    second: Annotated[Path, typer.Argument(metavar="B.csv", help="Recorded with the other.")],
+    first: Annotated[Path, typer.Argument(metavar="A.csv", help="Recorded with one set-up.", callback=reads())],
+    second: Annotated[Path, typer.Argument(metavar="B.csv", help="Recorded with the other.", callback=reads())],
     epsilon: Epsilon,
     delta: Delta = 0.0,
     column: Annotated[
@@ -161,20 +166,28 @@ def mqtt(
     ca: Authority = None,
     plan: PlanFile = None,
     shift: Annotated[
-        float | None, typer.Option(min=0.0, help="How far the true readings differ; by default what the site hides.")
+        float | None,
+        typer.Option(
+            min=0.0, help="How far the true readings differ; by default what the site hides.", rich_help_panel=RARE
+        ),
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(min=0.0, help="At which epsilon to test the plan's noise.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(min=0.0, help="At which epsilon to test the plan's noise.", rich_help_panel=RARE)
+    ] = None,
     reports: Reports = 2_000,
     confidence: Confidence = CONFIDENCE,
     between: Annotated[
         str | None, typer.Option(metavar="PROGRAM", help="Changes the set-up; by default a person is asked to.")
     ] = None,
-    settle: Annotated[float | None, typer.Option(min=0.0, metavar="SECONDS", help="Pause before each set-up.")] = None,
+    settle: Annotated[
+        float | None, typer.Option(min=0.0, metavar="SECONDS", help="Pause before each set-up.", rich_help_panel=RARE)
+    ] = None,
     patience: Annotated[
-        float | None, typer.Option(min=1.0, metavar="SECONDS", help="Give up after so long without a reading.")
+        float | None,
+        typer.Option(min=1.0, metavar="SECONDS", help="Give up after so long without a reading.", rich_help_panel=RARE),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for the recordings.")] = None,
-    continued: Annotated[bool, typer.Option("--continue", help="Go on with the recordings in that folder.")] = False,
+    continued: Annotated[bool, typer.Option("--resume", help="Continue the recordings in that folder.")] = False,
     html: Html = None,
     seed: Seed = None,
     json: Json = False,

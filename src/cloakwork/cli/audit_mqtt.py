@@ -136,7 +136,7 @@ def _files(folder: Path, claim: DeviceClaim, options: AuditOptions, *, continued
     there = [number for number, file in enumerate(files) if file.exists()]
     if there and not continued:
         raise InputError(
-            f"{files[there[0]]} exists already: give another folder with --out, or --continue to go on with an "
+            f"{files[there[0]]} exists already: give another folder with --out, or --resume to go on with an "
             f"interrupted audit. To audit recordings that are complete: {_readings_command(files, claim, options)}",
             path=str(files[there[0]]),
         )
@@ -163,7 +163,7 @@ def _note_kept(files: Files, claim: DeviceClaim, options: AuditOptions) -> None:
     """Say what to do with the recordings of an audit that did not end."""
     sizes = [_readings_in(file) for file in files]
     if max(sizes):
-        note("run the same command with --continue to go on")
+        note("run the same command with --resume to go on")
     if min(sizes) >= FEWEST_REPORTS:
         note(f"{sizes[0]:,} and {sizes[1]:,} readings are recorded. To audit them:")
         err.print(_readings_command(files, claim, options))  # in one piece, to be copied

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from cloakwork._checks import percent, rounded_up
-from cloakwork.cli.arguments import Json, SiteFile
+from cloakwork.cli.arguments import Json, SiteFile, reads
 from cloakwork.cli.output import (
     as_json,
     busy,
@@ -34,8 +34,10 @@ LARGE_GAIN = 0.3  # a tolerance whose noise is worth another walk
 
 def calibrate(
     path: SiteFile,
-    walk: Annotated[Path, typer.Option(help="File of start,end,x,y or time,x,y: where you stood.")],
-    readings: Annotated[Path, typer.Option(help="File of time,sensor,value: true readings meanwhile.")],
+    walk: Annotated[Path, typer.Option(help="File of start,end,x,y or time,x,y: where you stood.", callback=reads())],
+    readings: Annotated[
+        Path, typer.Option(help="File of time,sensor,value: true readings meanwhile.", callback=reads())
+    ],
     target: Annotated[Path | None, typer.Option("--out", help="Site file to write with the fitted values.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Change the site file itself.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Picture of the walk against the model to write.")] = None,

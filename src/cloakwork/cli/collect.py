@@ -11,8 +11,7 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli import DEFAULT_STORE
-from cloakwork.cli.arguments import Authority, PasswordFile, StoreUrl
+from cloakwork.cli.arguments import DEFAULT_STORE, INIT, RARE, Authority, PasswordFile, StoreUrl, reads
 from cloakwork.cli.output import busy, counted, err, note, stop_signal
 from cloakwork.cli.time_arguments import parse_days
 from cloakwork.collect import (
@@ -34,7 +33,10 @@ NAME = "cloakwork-collector"
 
 
 def collect(
-    sites: Annotated[list[Path], typer.Argument(metavar="SITE...", help="Site files, each with its plan beside it.")],
+    sites: Annotated[
+        list[Path],
+        typer.Argument(metavar="SITE...", help="Site files, each with its plan beside it.", callback=reads(INIT)),
+    ],
     broker: Annotated[
         str,
         typer.Option(help="Broker of the devices: mqtts://user@host, `embedded[:PORT]` (for this machine) or `none`."),
@@ -47,8 +49,14 @@ def collect(
     private_network: Annotated[
         bool, typer.Option("--private-network", help="Listen on another address, without encryption.")
     ] = False,
-    group: Annotated[str | None, typer.Option(help="Share the readings with other collectors of this group.")] = None,
-    name: Annotated[str | None, typer.Option(help="Session name at the broker, unique.")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Share the readings with other collectors of this group.",
+            rich_help_panel=RARE,
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Session name at the broker, unique.", rich_help_panel=RARE)] = None,
     keep: Annotated[str | None, typer.Option(metavar="SPAN", help="Remove older data: 90d, 12h or 4w.")] = None,
     home_assistant: Annotated[
         bool, typer.Option("--home-assistant", help="Publish zones and alarms to Home Assistant.")

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from cloakwork.cli.arguments import INIT, reads
 from cloakwork.cli.output import bar, counted, err, note, program, say, stop_signal
 from cloakwork.demo import (
     Demonstration,
@@ -36,7 +37,10 @@ STOPPED = "stopped; all data is removed"
 
 def demo(
     path: Annotated[
-        Path | None, typer.Argument(metavar="[SITE]", help="Your own site, with simulated people; else a flat.")
+        Path | None,
+        typer.Argument(
+            metavar="[SITE]", help="Your own site, with simulated people; else a flat.", callback=reads(INIT)
+        ),
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Draw one picture and exit; the default without a terminal or with CI=true.")

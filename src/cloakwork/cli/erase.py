@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli import DEFAULT_STORE
-from cloakwork.cli.arguments import Since, SiteName, StoreUrl, Until
+from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until
 from cloakwork.cli.output import counted, err, note
 from cloakwork.cli.time_arguments import parse_moment, shown
 from cloakwork.collect import open_store
@@ -19,7 +18,7 @@ def erase(
     since: Since = None,
     until: Until = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    store: StoreUrl = DEFAULT_STORE,
+    store: ExistingStore = DEFAULT_STORE,
 ) -> None:
     """Remove stored readings and the results of their frames."""
     start, end = parse_moment("--since", since), parse_moment("--until", until)

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cloakwork.cli import DEFAULT_STORE
-from cloakwork.cli.arguments import Since, SiteName, StoreUrl, Until
+from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until
 from cloakwork.cli.output import bar, counted, form_of, is_folder, mark_of, note, noting_interrupt, written
 from cloakwork.cli.time_arguments import parse_moment
 from cloakwork.collect import Result, Store, open_store, plan_of, stored_span
@@ -51,7 +50,7 @@ def export(
     results: Annotated[bool, typer.Option("--results", help="Write recovered sources instead of readings.")] = False,
     since: Since = None,
     until: Until = None,
-    store: StoreUrl = DEFAULT_STORE,
+    store: ExistingStore = DEFAULT_STORE,
 ) -> None:
     """Write readings, or what was recovered from them, to a file."""
     period = parse_moment("--since", since), parse_moment("--until", until)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import Authority, BrokerUrl, Json, PasswordFile, PlanFile, SiteFile
+from cloakwork.cli.arguments import KEYS, RARE, Authority, BrokerUrl, Json, PasswordFile, PlanFile, SiteFile, reads
 from cloakwork.cli.output import as_json, note, say
 from cloakwork.cli.planned_noise import refuse_impossible
 from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
@@ -29,17 +29,27 @@ def provision(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder to write; by default devices/SENSOR beside the site file.")
     ] = None,
-    keys: Annotated[Path | None, typer.Option("--keys", help="Key file: its holder can remove the noise.")] = None,
+    keys: Annotated[
+        Path | None, typer.Option("--keys", help="Key file: its holder can remove the noise.", callback=reads(KEYS))
+    ] = None,
     plan: PlanFile = None,
     broker: BrokerUrl = "mqtt://localhost",
     password_file: PasswordFile = None,
     ca: Authority = None,
     time_server: Annotated[
-        str, typer.Option(metavar="HOST", help="Time server of the device, the same for all of a site.")
+        str,
+        typer.Option(
+            metavar="HOST", help="Time server of the device, the same for all of a site.", rich_help_panel=RARE
+        ),
     ] = TIME_SERVER,
-    bench: Annotated[bool, typer.Option("--bench", help="For audits: own key and site name, no budget.")] = False,
+    bench: Annotated[
+        bool, typer.Option("--bench", help="For audits: own key and site name, no budget.", rich_help_panel=RARE)
+    ] = False,
     period: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Reading period of a --bench device, if not as planned.")
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="Reading period of a --bench device, if not as planned.", rich_help_panel=RARE
+        ),
     ] = None,
     target: Annotated[Target, typer.Option(help="Program to write for it; for a gateway, none.")] = Target.MICROPYTHON,
     json: Json = False,

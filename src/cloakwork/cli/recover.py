@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, no_password
+from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, existing_store, reads
 from cloakwork.cli.output import bar, check_picture, form_of, is_folder, note, noting_interrupt, refuse_input, written
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.cli.recover_parts import FramesToRecover, recover_parts
@@ -47,10 +47,11 @@ _DIGITS = {"weight": ".6g", "radius": ".6g", "probability": ".4g", "same": ".4g"
 def recover(
     path: SiteFile,
     readings: Annotated[
-        list[Path] | None, typer.Argument(help="Readings: files of CSV, JSON Lines, Parquet or Arrow.")
+        list[Path] | None,
+        typer.Argument(help="Readings: files of CSV, JSON Lines, Parquet or Arrow.", callback=reads()),
     ] = None,
     from_store: Annotated[
-        str | None, typer.Option(metavar="URL", callback=no_password, help="Read from a collector's store instead.")
+        str | None, typer.Option(metavar="URL", callback=existing_store, help="Read from a collector's store instead.")
     ] = None,
     since: Since = None,
     until: Until = None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cloakwork.cli.arguments import Authority, Json, PasswordFile
+from cloakwork.cli.arguments import INIT, Authority, Json, PasswordFile, reads
 from cloakwork.cli.output import note, stop_signal
 from cloakwork.cli.sensor_check import MeasureFile, check_device, load_measure
 from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, parse_time_server
@@ -22,7 +22,9 @@ from cloakwork.site import load_any_plan, load_any_site, load_site, plan_beside
 
 
 def sensor(
-    path: Annotated[Path, typer.Argument(metavar="SITE", help="The site file, or the folder of a device.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="SITE", help="The site file, or the folder of a device.", callback=reads(INIT))
+    ],
     source: Annotated[
         str | None,
         typer.Option(help="command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file; else measure.py."),

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from cloakwork.cli.arguments import Json
+from cloakwork.cli.arguments import RARE, Json, reads
 from cloakwork.cli.output import as_json, bar, busy, note, note_secretly, part_of, refuse_input, refuse_unwritable, say
 from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
@@ -58,6 +58,7 @@ _NEEDS = (  # options that need one of some others
     ("person", {"most_per_person"}, "give --most-per-person: how many events, or how much value, of one may count."),
     ("counts", {"rows", "every"}, "give --every, the time between two rows. It is public, as --from and --to are."),
 )
+ROWS = "What each row is"  # a panel of the options
 
 
 def _check_output(option: typer.CallbackParam, path: Path | None) -> Path | None:
@@ -74,7 +75,7 @@ def series(
     context: typer.Context,
     source: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="File of events or counts, in any form."),
+        typer.Argument(metavar="FILE", help="File of events or counts, in any form.", callback=reads()),
     ],
     filters: Annotated[
         list[str] | None,
@@ -93,7 +94,11 @@ def series(
     delta: Annotated[float, typer.Option(help="About the probability that the guarantee fails; spent again.")] = 1e-6,
     time: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Times, ISO 8601 or Unix; default: one called time, timestamp or date."),
+        typer.Option(
+            rich_help_panel=ROWS,
+            metavar="COLUMN",
+            help="Times, ISO 8601 or Unix; default: one called time, timestamp or date.",
+        ),
     ] = None,
     every: Annotated[
         str | None, typer.Option(metavar="SPAN", help="Length of a bin: 15m, 1h (default), 1d, 1w.")
@@ -105,41 +110,70 @@ def series(
         str | None, typer.Option("--to", metavar="TIME", help="End of the last bin; public, so it is needed.")
     ] = None,
     value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Add up this column instead of counting events.")
+        str | None,
+        typer.Option(rich_help_panel=ROWS, metavar="COLUMN", help="Add up this column instead of counting events."),
     ] = None,
     most_per_event: Annotated[
         float | None,
-        typer.Option(metavar="AMOUNT", help="With --value: the most that one event adds; more is clipped."),
+        typer.Option(
+            rich_help_panel=ROWS, metavar="AMOUNT", help="With --value: the most that one event adds; more is clipped."
+        ),
     ] = None,
     step: Annotated[
-        float | None, typer.Option(metavar="AMOUNT", help="With --value: what the value of each event is rounded to.")
+        float | None,
+        typer.Option(
+            rich_help_panel=ROWS, metavar="AMOUNT", help="With --value: what the value of each event is rounded to."
+        ),
     ] = None,
     person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Person of each event: hides everything that one person did.")
+        str | None,
+        typer.Option(
+            rich_help_panel=ROWS, metavar="COLUMN", help="Person of each event: hides everything that one person did."
+        ),
     ] = None,
     most_per_person: Annotated[
-        float | None, typer.Option(metavar="K", help="With --person: how many events (or how much value) of one count.")
+        float | None,
+        typer.Option(
+            rich_help_panel=ROWS, metavar="K", help="With --person: how many events (or how much value) of one count."
+        ),
     ] = None,
     apart: Annotated[
         str | None,
-        typer.Option(metavar="SPAN", help="With --person: a person counts once within this time, for less noise."),
+        typer.Option(
+            rich_help_panel=ROWS,
+            metavar="SPAN",
+            help="With --person: a person counts once within this time, for less noise.",
+        ),
     ] = None,
     counts: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The file has one row for each bin: whole numbers to publish.")
+        str | None,
+        typer.Option(
+            rich_help_panel=ROWS, metavar="COLUMN", help="The file has one row for each bin: whole numbers to publish."
+        ),
     ] = None,
     contribution: Annotated[
-        int | None, typer.Option(metavar="K", help="With --counts: how much one event or person adds; default 1.")
+        int | None,
+        typer.Option(
+            rich_help_panel=ROWS, metavar="K", help="With --counts: how much one event or person adds; default 1."
+        ),
     ] = None,
     rows: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="With --counts: the number of rows, taken in their order instead of a period; public."
+            rich_help_panel=ROWS,
+            metavar="N",
+            help="With --counts: the number of rows, taken in their order instead of a period; public.",
         ),
     ] = None,
     series_by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="One series for each name in this column, such as a door.")
+        str | None,
+        typer.Option(
+            rich_help_panel=ROWS, metavar="COLUMN", help="One series for each name in this column, such as a door."
+        ),
     ] = None,
-    names: Annotated[str | None, typer.Option(metavar="A,B,...", help="With --series-by: its names; public.")] = None,
+    names: Annotated[
+        str | None, typer.Option(rich_help_panel=ROWS, metavar="A,B,...", help="With --series-by: its names; public.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", callback=_check_output, help="File to write: .csv or .parquet.")] = Path(
         "published.csv"
     ),
@@ -147,7 +181,10 @@ def series(
         Path | None, typer.Option(callback=_check_output, help="Picture to write, with a band for the error.")
     ] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Draw the true series as well. Not private: do not share it.")
+        bool,
+        typer.Option(
+            "--compare", rich_help_panel=RARE, help="Draw the true series as well. Not private: do not share it."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:

@@ -5,16 +5,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from cloakwork.cli.output import (
     as_json,
     bar,
-    check_picture,
     counted,
     note,
     noting_kept,
@@ -29,104 +26,63 @@ PEOPLE = (
     " Simulated people sit 5 to 40 minutes, walk to another seat, stay 2 to 6 hours and are away for 0.5 to 3; those "
     "who walk sit 10 to 60 seconds."
 )
-Sweep = Annotated[bool, typer.Option("--sweep", help="Instead, simulate people at many settings and compare.")]
+SETTINGS = {"alpha": float, "epsilon": float, "readings": int, "sensors": int, "resolution": float}
 
 
-def _compared(what: str, example: str) -> Any:
-    return typer.Option(metavar="LIST", help=f"With --sweep: {what} to compare, such as {example}.")
-
-
-Alphas = Annotated[str | None, _compared("moves to hide, in the unit of the site,", "0.1,0.3")]
-Epsilons = Annotated[str | None, _compared("epsilons of a window", "1,2,4")]
-Readings = Annotated[str | None, _compared("numbers of readings in a window", "1,10")]
-Sensors = Annotated[str | None, _compared("numbers of sensors", "20,40,80")]
-Resolutions = Annotated[str | None, _compared("steps of the hardware, in the unit of a reading,", "0.01,0.1")]
-Needs = Annotated[
-    list[str] | None,
-    typer.Option("--need", metavar="TEXT", help='With --sweep: what for, such as "room 95%" or "count 90% live".'),
-]
-Frames = Annotated[int | None, typer.Option(min=1, help="With --sweep: frames of each simulation, at least 24.")]
-Kept = Annotated[
-    Path | None,
-    typer.Option("--kept", metavar="FILE", help="With --sweep: file of finished simulations, to stop and go on."),
-]
-Plot = Annotated[Path | None, typer.Option("--plot", help="With --sweep: file to draw the comparison in.")]
-
-
-@dataclass(frozen=True)
-class SweepOptions:
-    """The options that go with --sweep."""
-
-    alpha: str | None = None
-    epsilon: str | None = None
-    readings: str | None = None
-    sensors: str | None = None
-    resolution: str | None = None
-    need: Sequence[str] | None = None
-    frames: int | None = None
-    plot: Path | None = None
-    scheduler: str | None = None
-    kept: Path | None = None
-
-    def refuse_any(self) -> None:
-        """Refuse options that mean nothing without --sweep."""
-        given = [name for name, value in vars(self).items() if value]
-        if given:
-            raise InputError(f"--{given[0]} goes with --sweep: add it, or leave this option out.", option=given[0])
-
-
-def sweep(site: Site, path: Path, options: SweepOptions, *, json: bool) -> None:
+def sweep(
+    site: Site,
+    path: Path,
+    *,
+    tried: Sequence[str],
+    need: Sequence[str],
+    frames: int | None,
+    resume: Path | None,
+    scheduler: str | None,
+    picture: Path | None,
+    json: bool,
+) -> None:
     """Compare settings, and print or draw the result."""
-    if options.plot is not None:
-        check_picture(options.plot)
-        refuse_unwritable("--plot", options.plot, path, *site.files.values())
-    if options.kept is not None:
-        refuse_unwritable("--kept", options.kept, path, *site.files.values())
-    needs = [Need.parse(text) for text in options.need or ()]
-    keeping = noting_kept(options.kept, "Finished simulations")
-    with keeping, _progress(on_cluster=options.scheduler is not None) as progress:
+    if resume is not None:
+        refuse_unwritable("--resume", resume, path, *site.files.values())
+    needs, settings = [Need.parse(text) for text in need], dict(map(_setting, tried))
+    with noting_kept(resume, "Finished simulations"), _progress(on_cluster=scheduler is not None) as progress:
         found = tradeoff(
             site,
-            alpha=_numbers("alpha", options.alpha),
-            epsilon=_numbers("epsilon", options.epsilon),
-            readings=_whole("readings", options.readings),
-            sensors=_whole("sensors", options.sensors),
-            resolution=_numbers("resolution", options.resolution),
-            frames=options.frames or FRAMES,
+            **settings,
+            frames=frames or FRAMES,
             workers=os.cpu_count() or 1,
-            scheduler=options.scheduler,
-            kept=options.kept,
+            scheduler=scheduler,
+            kept=resume,
             progress=progress,
         )
     best = found.recommend(*needs)
-    if options.plot is not None:
+    if picture is not None:
         from cloakwork.cli.draw import draw_tradeoff  # noqa: PLC0415 - Matplotlib is slow to load
 
-        draw_tradeoff(options.plot, site.name, found, unit="metres" if site.length_unit else "")
+        draw_tradeoff(picture, site.name, found, unit="metres" if site.length_unit else "")
     if json:
         as_json(_values(site, found, best))
         return
     _print(site, found)
-    for sentence in _advice(site, found, best, options.need):
+    for sentence in _advice(site, found, best, need):
         say(f"{sentence}\n")
 
 
-def _numbers(name: str, text: str | None) -> list[float]:
-    """Read numbers above 0 with commas between them."""
+def _setting(text: str) -> tuple[str, Any]:
+    """Read the name of a setting and the values to compare.
+
+    >>> _setting("sensors=20,40")
+    ('sensors', [20, 40])
+    """
+    name, _, values = text.partition("=")
     try:
-        values = [] if text is None else [float(part) for part in text.split(",")]
-    except ValueError:
-        values = [math.nan]
-    if not all(0 < value < math.inf for value in values):
-        raise InputError(f"--{name} {text}: give numbers above 0 with commas between them, such as 0.1,0.2.", text=text)
-    return values
-
-
-def _whole(name: str, text: str | None) -> list[int]:
-    values = _numbers(name, text)
-    if any(value != int(value) for value in values):
-        raise InputError(f"--{name} {text}: give whole numbers with commas between them, such as 10,20.", text=text)
-    return [int(value) for value in values]
+        numbers = [SETTINGS[name](value) for value in values.split(",")]
+    except (KeyError, ValueError):
+        numbers = []
+    if not numbers or not all(0 < number < math.inf for number in numbers):
+        names = ", ".join(SETTINGS)
+        raise InputError(f"--try {text}: give NAME=LIST, such as epsilon=1,2,4. Names: {names}.", text=text)
+    return name, numbers
 
 
 @contextmanager
@@ -229,7 +185,7 @@ def _shares(live: Estimate, settled: Estimate) -> str:
     return f"{100 * live.value:.0f} / {100 * settled.value:.0f} ± {100 * settled.error:.0f}"
 
 
-def _advice(site: Site, found: Tradeoff, best: TradeoffRow | None, needs: Sequence[str] | None) -> Iterator[str]:
+def _advice(site: Site, found: Tradeoff, best: TradeoffRow | None, needs: Sequence[str]) -> Iterator[str]:
     """Say which setting to choose, and which are useless."""
     purpose = ", ".join(needs or ["room 95%"])
     if best is None:

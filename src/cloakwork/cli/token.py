@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli import DEFAULT_STORE
-from cloakwork.cli.arguments import Json, StoreUrl
+from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Json, StoreUrl
 from cloakwork.cli.output import as_json, note, out, say, table
 from cloakwork.cli.time_arguments import shown
 from cloakwork.collect import Role, open_store
@@ -49,7 +48,7 @@ def new(
 
 
 @token.command("list")
-def list_tokens(store: StoreUrl = DEFAULT_STORE, json: Json = False) -> None:
+def list_tokens(store: ExistingStore = DEFAULT_STORE, json: Json = False) -> None:
     """List the tokens, without their secrets."""
     with open_store(store, make=False) as opened:
         tokens = opened.tokens.list_all()
@@ -77,7 +76,7 @@ def list_tokens(store: StoreUrl = DEFAULT_STORE, json: Json = False) -> None:
 @token.command()
 def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as listed.")],
-    store: StoreUrl = DEFAULT_STORE,
+    store: ExistingStore = DEFAULT_STORE,
 ) -> None:
     """Revoke a token; a running collector refuses it within a second."""
     with open_store(store, make=False) as opened:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import PlanFile, SiteFile
+from cloakwork.cli.arguments import KEYS, PlanFile, SiteFile, reads
 from cloakwork.cli.output import bar, counted, form_of, is_folder, left_out, mark_of, note, noting_interrupt, written
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.keys import BATCH, PRIVATE, Evidence, TrueRows, Unveiling, load_keys
@@ -24,8 +24,12 @@ PART = 16 * BATCH  # readings in a file of a folder
 
 def unveil(
     site: SiteFile,
-    readings: Annotated[Path, typer.Argument(help="Readings: a file of CSV, JSON Lines, Parquet or Arrow.")],
-    keys: Annotated[Path, typer.Option("--keys", help="The site's keys, or the exported keys of one sensor.")],
+    readings: Annotated[
+        Path, typer.Argument(help="Readings: a file of CSV, JSON Lines, Parquet or Arrow.", callback=reads())
+    ],
+    keys: Annotated[
+        Path, typer.Option("--keys", help="The site's keys, or the exported keys of one sensor.", callback=reads(KEYS))
+    ],
     out: Annotated[
         Path,
         typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow; or a folder for files in turn."),

@@ -13,7 +13,7 @@ from cloakwork.site.advice import Advice
 from cloakwork.site.installation import Site
 from cloakwork.site.tradeoff import Job
 
-FRAMES, RETRY_FRAMES = 240, 120
+FRAMES, RETRY_FRAMES = 160, 100
 FACTORS = (2, 4)  # by which a guarantee is weakened until the map helps
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -45,9 +45,9 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """What to expect of the map."""
-        guess = f"always guessing: {self._tenths(self.usual_room)} and {self._tenths(self.usual_count)}"
+        guess = f"always guessing: {self._tenths(self.usual_room)}, {self._tenths(self.usual_count)}"
         right = f"right {self.zone} {self._tenths(self.room)} times, right count {self._tenths(self.count)}"
-        return f"{right} ({guess}), in {self.frames:,} simulated frames"
+        return f"{right} ({guess}), simulated"
 
     @property
     def advice(self) -> tuple[Advice, ...]:

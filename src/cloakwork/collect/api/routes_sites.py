@@ -68,6 +68,10 @@ class SiteBody(ResponseModel):
     left_open: list[str] = Field(
         description="What usual rooms and sensors do that the claim does not cover here, one sentence each."
     )
+    forecast: str | None = Field(
+        examples=["right room 9 of 10 times, right count 8 of 10 (always guessing: 6 of 10, 4 of 10), simulated"],
+        description="How often the map was right in the simulation that the plan has, or null.",
+    )
     period_ms: int
     ahead_ms: int
     now: int = Field(description="The collector's clock, in Unix milliseconds.")
@@ -217,6 +221,7 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         **own,
         assumptions=list(watched.site.assumptions),
         left_open=list(map(str, watched.site.left_open)),
+        forecast=None if watched.plan.forecast is None else watched.plan.forecast.sentence,
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
         now=context.clock(),
