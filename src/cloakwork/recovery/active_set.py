@@ -19,26 +19,13 @@ import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery.free_set import BANNED, FREE, ONE, ZERO, Marks, admit, append, pin
+from cloakwork.recovery.free_set import BANNED, FREE, ONE, ZERO, Marks, Workspace, admit, append, pin, workspace
 from cloakwork.recovery.vectors import add, copy, correlate, dot
 
 FIT, PENALTY, BALL = 0, 1, 2
 SOLVED, BEST_FIT, STOPPED, EMPTY = 0, 1, 2, 3
 REDUCED_COST = 1e-10
 FIT_COST = 1e-13
-
-
-@compiled_part
-def workspace(rank: int, n: int) -> Any:
-    """Buffers for one thread: Q, R, x and free of the free set, then remaining, residual, correlation, z, u, state.
-
-    A plain tuple, unpacked once per frame: reading them from a structure in inner loops costs reference counts, and a
-    class of ours in a cached signature would break the cache of later versions.
-    """
-    k = rank + 1
-    factors = (np.empty((k, rank)), np.empty((k, k)), np.empty(k), np.empty(k, np.int64))
-    vectors = (np.empty(rank), np.empty(rank), np.empty(n), np.empty(k), np.empty(k), np.empty(n, np.int8))
-    return factors + vectors
 
 
 @compiled_part
@@ -56,10 +43,10 @@ def _price(correlation: FloatArray, state: Marks, t: float, threshold: float) ->
 
 
 @compiled_part
-def _target(buffers: Any, k: int, phase: int, rho2: float, t: float) -> float:
+def _target(work: Workspace, k: int, phase: int, rho2: float, t: float) -> float:
     """Write the minimiser on the free set to `u` and the least-squares residual to `residual`; returns its t."""
-    Q, R, _, _, remaining, residual, _, z, u, _ = buffers
-    copy(remaining, residual)
+    Q, R, residual, z, u = work.Q, work.R, work.residual, work.z, work.u
+    copy(work.remaining, residual)
     squares = 0.0
     for p in range(k):
         s = 1.0
@@ -67,7 +54,7 @@ def _target(buffers: Any, k: int, phase: int, rho2: float, t: float) -> float:
             s -= R[d, p] * z[d]
         z[p] = s / R[p, p]
         squares += z[p] * z[p]
-        u[p] = dot(Q[p], remaining)
+        u[p] = dot(Q[p], work.remaining)
         add(residual, Q[p], -u[p])
     if phase == FIT:
         t = 0.0
@@ -100,37 +87,38 @@ def _advance(x: FloatArray, u: FloatArray, k: int) -> tuple[int, int, float]:
 
 
 @compiled_part
-def _settle(columns: FloatArray, buffers: Any, k: int, phase: int, rho2: float, t: float) -> tuple[int, float, float]:
+def _settle(
+    columns: FloatArray, work: Workspace, k: int, phase: int, rho2: float, t: float
+) -> tuple[int, float, float]:
     """Go to the minimiser on the free set, pinning places on the way: number of free places, t, squared residual."""
-    Q, _, x, free, _, residual, _, z, u, state = buffers
-    entered = free[k - 1] if k > 0 else -1
+    residual = work.residual
+    entered = work.free[k - 1] if k > 0 else -1
     while True:
-        t = _target(buffers, k, phase, rho2, t)
-        who, side, share = _advance(x, u, k)
+        t = _target(work, k, phase, rho2, t)
+        who, side, share = _advance(work.x, work.u, k)
         if who < 0:
             break
-        place = free[who]
-        pin(columns, buffers, k, who, side)
+        place = work.free[who]
+        pin(columns, work, k, who, side)
         if share == 0.0 and place == entered:
-            state[place] += BANNED
+            work.state[place] += BANNED
         k -= 1
     for p in range(k):
-        add(residual, Q[p], t * z[p])
+        add(residual, work.Q[p], t * work.z[p])
     return k, t, dot(residual, residual)
 
 
 @compiled_part
-def _guess(columns: FloatArray, f: FloatArray, buffers: Any) -> int:
+def _guess(columns: FloatArray, f: FloatArray, work: Workspace) -> int:
     """Free the places with non-zero `f`, at value zero, as far as their columns are independent; clear `f`."""
-    Q, R, x, free, _, _, _, _, _, state = buffers
     k = 0
     for i in range(len(f)):
         if f[i] != 0.0:
             f[i] = 0.0
-            if k < Q.shape[1] and append(columns, i, Q, R, k):
-                free[k] = i
-                x[k] = 0.0
-                state[i] = FREE
+            if k < work.Q.shape[1] and append(columns, i, work.Q, work.R, k):
+                work.free[k] = i
+                work.x[k] = 0.0
+                work.state[i] = FREE
                 k += 1
     return k
 
@@ -151,20 +139,20 @@ def solve(
     rho2: float,
     penalty: float,
     f: FloatArray,
-    buffers: Any,
+    work: Workspace,
 ) -> tuple[int, float]:
     """Solve one frame into `f`; returns a code and the multiplier t. `columns` is B'.
 
     On entry the places with non-zero `f` are an optional guess of the free set, which saves steps if it is good.
     Mode BALL minimises the total within the radius; mode PENALTY minimises penalty sum(f) + ||B f - b||^2 / 2.
     """
-    _, _, x, free, remaining, residual, correlation, _, _, state = buffers
+    residual, correlation, state = work.residual, work.correlation, work.state
     rank, n = B.shape
     for i in range(n):
         state[i] = ZERO
     t = penalty
     phase = PENALTY if mode == PENALTY else FIT
-    copy(b, remaining)
+    copy(b, work.remaining)
     copy(b, residual)
     r2 = dot(b, b)
     if mode == BALL and r2 <= rho2:
@@ -172,7 +160,7 @@ def solve(
             f[i] = 0.0
         return EMPTY, 0.0
     size = math.sqrt(r2)
-    k = _guess(columns, f, buffers)
+    k = _guess(columns, f, work)
     code = STOPPED
     ready = k > 0  # settle the guessed free set before searching a place
     dirty = ready
@@ -189,10 +177,10 @@ def solve(
             if j < 0:
                 code = BEST_FIT if (mode == BALL and phase == FIT) else SOLVED
                 break
-            k = admit(columns, buffers, k, j)
+            k = admit(columns, work, k, j)
             if k < 0:
                 return STOPPED, 0.0
-        k, t, r2 = _settle(columns, buffers, k, phase, rho2, t)
+        k, t, r2 = _settle(columns, work, k, phase, rho2, t)
         ready = phase == FIT and mode == BALL and r2 <= rho2
         if ready:
             phase = BALL
@@ -205,20 +193,20 @@ def solve(
         if state[i] == ONE or state[i] == ONE + BANNED:
             f[i] = 1.0
     for p in range(k):
-        f[free[p]] = x[p]
+        f[work.free[p]] = work.x[p]
     return code, t
 
 
 @compiled_part
 def certify(
-    B: FloatArray, b: FloatArray, rho: float, t: float, best_fit: bool, f: FloatArray, buffers: Any
+    B: FloatArray, b: FloatArray, rho: float, t: float, best_fit: bool, f: FloatArray, work: Workspace
 ) -> tuple[float, float]:
     """Norm of the misfit of `f`, and a bound on how far its total (or misfit, for a best fit) is above the least.
 
     For every v: sum(f) >= b'v - rho ||v|| - sum max(0, B'v - 1) for all f in the box that fit, here with
     v = (b - B f)/t; and ||B f - b|| >= b'v - sum max(0, B'v) for all f in the box and unit v.
     """
-    residual, correlation = buffers[5], buffers[6]
+    residual, correlation = work.residual, work.correlation
     rank, n = B.shape
     copy(b, residual)
     total = 0.0
@@ -254,8 +242,7 @@ def pursue(
     until the map is within the radius.
     """
     maps, codes, misfits, gaps = filled
-    buffers = workspace(B.shape[0], B.shape[1])
-    residual, correlation = buffers[5], buffers[6]
+    work = workspace(B.shape[0], B.shape[1])
     added = np.empty(B.shape[0])
     for k in range(len(data)):
         b = data[k]
@@ -263,21 +250,21 @@ def pursue(
             # consecutive frames are often alike: start from the last one
             copy(maps[k - 1], maps[k])
         rho = math.sqrt(max(rho2[k], 0.0))
-        code, t = solve(B, columns, b, BALL, rho2[k], 0.0, maps[k], buffers)
-        misfits[k], gaps[k] = certify(B, b, rho, t, code == BEST_FIT, maps[k], buffers)
+        code, t = solve(B, columns, b, BALL, rho2[k], 0.0, maps[k], work)
+        misfits[k], gaps[k] = certify(B, b, rho, t, code == BEST_FIT, maps[k], work)
         codes[k] = code
         if iterations == 0 or code == BEST_FIT or code == EMPTY:
             continue
         least = np.sum(maps[k]) - gaps[k]
-        correlate(B, b, correlation)
-        penalty = share * max(0.0, np.max(correlation))
+        correlate(B, b, work.correlation)
+        penalty = share * max(0.0, np.max(work.correlation))
         copy(b, added)
         codes[k] = STOPPED
         for _ in range(iterations):
-            solve(B, columns, added, PENALTY, 0.0, penalty, maps[k], buffers)
-            misfits[k] = certify(B, b, rho, penalty, False, maps[k], buffers)[0]
+            solve(B, columns, added, PENALTY, 0.0, penalty, maps[k], work)
+            misfits[k] = certify(B, b, rho, penalty, False, maps[k], work)[0]
             if misfits[k] <= rho:
                 codes[k] = SOLVED
                 break
-            add(added, residual, 1.0)
+            add(added, work.residual, 1.0)
         gaps[k] = np.sum(maps[k]) - least

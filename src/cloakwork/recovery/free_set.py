@@ -1,11 +1,7 @@
-"""The free places of an active-set method, with a QR factorisation of their columns; inner loops only.
-
-`Q` has one orthonormal row per free place and `R` is upper triangular; `x` and `free` are the values and indices of the
-free places, in the order of the factorisation. `remaining` holds the readings less the columns of the places at one.
-"""
+"""The free places of an active-set method, with a QR factorisation of their columns; inner loops only."""
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +14,47 @@ Marks = NDArray[np.int8]
 ZERO, FREE, ONE, BANNED = 0, 1, 2, 3  # a place is banned at a bound as bound + BANNED
 MOSTLY_NEW = 1e-3  # with a larger share of its square left, a column needs no second orthogonalisation
 INDEPENDENT = 1e-11  # with a smaller relative part outside the free columns, a column is dependent
+
+
+class Workspace(NamedTuple):
+    """The arrays of one thread.
+
+    `Q` has one orthonormal row per free place and `R` is upper triangular; `x` and `free` are the values and numbers of
+    the free places, in the order of the factorisation. `remaining` holds the readings less the columns of the places at
+    one, `residual` also less those of the free places, and `correlation` (n,) its product with each column. `z` and
+    `u` are the steps of `active_set`, and `state` (n,) says where each place is.
+
+    Functions name the arrays that they need once: reading them in an inner loop would cost reference counts.
+    """
+
+    Q: FloatArray
+    R: FloatArray
+    x: FloatArray
+    free: IntArray
+    remaining: FloatArray
+    residual: FloatArray
+    correlation: FloatArray
+    z: FloatArray
+    u: FloatArray
+    state: Marks
+
+
+@compiled_part
+def workspace(rank: int, n: int) -> Workspace:
+    """Arrays for problems with n places in a range of this rank."""
+    k = rank + 1
+    return Workspace(
+        Q=np.empty((k, rank)),
+        R=np.empty((k, k)),
+        x=np.empty(k),
+        free=np.empty(k, np.int64),
+        remaining=np.empty(rank),
+        residual=np.empty(rank),
+        correlation=np.empty(n),
+        z=np.empty(k),
+        u=np.empty(k),
+        state=np.empty(n, np.int8),
+    )
 
 
 @compiled_part
@@ -69,31 +106,30 @@ def drop(Q: FloatArray, R: FloatArray, x: FloatArray, free: IntArray, k: int, p:
 
 
 @compiled_part
-def pin(columns: FloatArray, buffers: Any, k: int, p: int, side: int) -> None:
+def pin(columns: FloatArray, work: Workspace, k: int, p: int, side: int) -> None:
     """Fix the p-th free place at zero or one."""
-    Q, R, x, free, remaining, _, _, _, _, state = buffers
-    place = free[p]
-    state[place] = side
+    place = work.free[p]
+    work.state[place] = side
     if side == ONE:
-        add(remaining, columns[place], -1.0)
-    drop(Q, R, x, free, k, p)
+        add(work.remaining, columns[place], -1.0)
+    drop(work.Q, work.R, work.x, work.free, k, p)
 
 
 @compiled_part
-def admit(columns: FloatArray, buffers: Any, k: int, j: int) -> int:
+def admit(columns: FloatArray, work: Workspace, k: int, j: int) -> int:
     """Make place j free; returns the number of free places, or -1 if that is impossible.
 
     A column that depends on the free ones enters along the null space, which changes no reading, until one of them (or
     j itself) reaches a bound.
     """
-    Q, R, x, free, remaining, _, _, _, u, state = buffers
+    Q, R, x, u, remaining, state = work.Q, work.R, work.x, work.u, work.remaining, work.state
     moved = 0.0
     for _ in range(2):
         if append(columns, j, Q, R, k):
             if state[j] == ONE:
                 moved += 1.0
                 add(remaining, columns[j], 1.0)
-            free[k] = j
+            work.free[k] = j
             x[k] = moved
             state[j] = FREE
             return k + 1
@@ -116,7 +152,7 @@ def admit(columns: FloatArray, buffers: Any, k: int, j: int) -> int:
             state[j] = ONE if sign > 0 else ZERO
             add(remaining, columns[j], -sign)
             return k
-        pin(columns, buffers, k, who, ZERO if sign * u[who] > 0 else ONE)
+        pin(columns, work, k, who, ZERO if sign * u[who] > 0 else ONE)
         moved = sign * theta
         k -= 1
     return -1
