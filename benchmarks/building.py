@@ -150,7 +150,7 @@ def run() -> tuple[Table, bool]:
 
 
 def _measured(size: int) -> Measured:
-    office(8, 5).swept_slopes(0.0)  # compiles
+    office(8, 5).regions(0.0)  # compiles
     _follow(FloorTracker(office(8, 5), sigma=1.0, max_sources=20), np.arange(5), 1.0, 2)
     times, gap, tracker, run = _followed(size)
     plan, people = tracker.field.plan, run.people

@@ -102,7 +102,7 @@ def flat_of(name: str, *, apart: int = 4) -> FloorPlan:
 
 def _reweighted(flat: FloorPlan, own: Cloak) -> FloatArray:
     """Eight linear programs, each with more weight on the moves that the last solution showed least."""
-    slopes = np.concatenate([(c / flat.space.lengths[which]) ** 2 for which, c in flat.pair_columns()], axis=1)
+    slopes = np.concatenate(list(flat.steps().rows())).T ** 2
     weights = np.full(flat.sensors, 1 / slopes.sum(axis=0).max())
     for _ in range(8):
         value = slopes @ np.maximum(weights @ slopes, 1e-12) ** -1.5

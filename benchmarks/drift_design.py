@@ -12,7 +12,7 @@ from rich.table import Table
 
 from benchmarks.drift import ASSUMED, aware, flat
 from cloakwork.accuracy import limits
-from cloakwork.privacy.variance import Moves
+from cloakwork.privacy.variance import LocationError
 
 
 def run() -> tuple[Table, bool]:
@@ -27,15 +27,15 @@ def run() -> tuple[Table, bool]:
         "knows it as learnt": knowing.sigmas,
     }
     weights = {name: window / sigma**2 for name, sigma in noise.items()}
-    stated = Moves.of(physics, drift=ASSUMED)
-    rest = Moves.of(physics, drift=knowing.allowance.drift)
+    stated = LocationError.of(physics, drift=ASSUMED)
+    rest = LocationError.of(physics, drift=knowing.allowance.drift)
     measures = {
         "learnt before: standard deviation": [math.sqrt(rest.mean(each)) for each in weights.values()],
         "as stated: standard deviation": [math.sqrt(stated.mean(each)) for each in weights.values()],
         "as stated: least mean distance": [
             limits(physics, sigma / math.sqrt(window), drift=ASSUMED).average_emd for sigma in noise.values()
         ],
-        "none: standard deviation": [math.sqrt(Moves.of(physics).mean(each)) for each in weights.values()],
+        "none: standard deviation": [math.sqrt(LocationError.of(physics).mean(each)) for each in weights.values()],
     }
     table = Table("offsets", *noise, "less", title="A lone source from one window of the example flat, in metres")
     for name, errors in measures.items():

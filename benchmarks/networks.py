@@ -163,7 +163,7 @@ def _network(rows: _Rows, name: str, pairs: IntArray, kind: str, goals: dict[str
                     rows.time(label, rival, work, lambda y: f"{np.abs(y - ours).max():.0e} apart", 0, CALLS)
             except TimeoutError:
                 rows.add(label, rival, f"not reached in {PATIENCE:.0f} s")
-    slope = rows.time(label, "sensitivity", graph.joint_slope, lambda s: f"{s.value:.4f}", goals["slope"])
+    slope = rows.time(label, "sensitivity", graph.moves().steepest, lambda s: f"{s.value:.4f}", goals["slope"])
     loose, goal = graph.looseness(), goals["loose"]
     rows.add(label, "its looseness", f"{loose:.3f} (edge {slope.pair})", loose <= goal, f"{goal:g}")
     cloak = Cloak(graph, epsilon=EPSILON, delta=DELTA, alpha=ALPHA)

@@ -100,11 +100,8 @@ def worst_neighbours(cloak: Cloak) -> Placements:
 def _worst_pair(cloak: Cloak) -> tuple[int, int]:
     physics = cloak.physics
     if cloak.scope is Scope.NETWORK:
-        return physics.joint_slope(1 / cloak.sigmas).pair
-    steepest = [
-        (np.abs(columns) / cloak.sigmas[:, None]).max(axis=0) / physics.space.lengths[which]
-        for which, columns in physics.pair_columns()
-    ]
+        return physics.moves().steepest(1 / cloak.sigmas).pair
+    steepest = [(np.abs(rows) / cloak.sigmas).max(axis=1) for rows in physics.steps().rows()]
     i, j = physics.space.pairs[int(np.argmax(np.concatenate(steepest)))]
     return int(i), int(j)
 

@@ -51,7 +51,7 @@ class Trials:
 def sensitivity_of(values: FloatArray) -> float:
     """Delta of a matrix whose places are in a row at distance 1, with alpha = 1."""
     n = values.shape[1]
-    return Matrix(values, Space.path([(k, k + 1) for k in range(n - 1)])).joint_slope().value
+    return Matrix(values, Space.path([(k, k + 1) for k in range(n - 1)])).moves().steepest().value
 
 
 def condition_of(values: FloatArray) -> float:
@@ -90,7 +90,7 @@ def _eigenvector_bounds() -> tuple[Check, Check]:
     apart = np.abs(vectors[hub] - vectors[:hub])[:, 1:]
     printed = float(math.exp(-TAU * values[hub]) * apart.sum(axis=1).max())
     corrected = float((apart @ np.exp(-TAU * values[1:])).max())
-    true, where = Graph(adjacency, tau=TAU).joint_slope().value, f"star of {STAR} nodes, hub numbered last"
+    true, where = Graph(adjacency, tau=TAU).moves().steepest().value, f"star of {STAR} nodes, hub numbered last"
     return (
         Check("Lemma 18, e^(-tau s_i)", where, printed, true, at_least=False),
         Check("Lemma 18, e^(-tau s_k)", where, corrected, true, at_least=False),

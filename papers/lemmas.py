@@ -74,7 +74,7 @@ def _transport(pairs: int, rng: np.random.Generator) -> Erratum:
         f"{PAPER}, Lemma 16",
         "||A f - A f'|| is at most a constant times EMD(f, f')",
         f"largest ratio over {pairs:,} random pairs of maps, and the steepest slope as the constant",
-        (AT_MOST, line.joint_slope().value, float((shifts / Distances.between(*maps).emd).max())),
+        (AT_MOST, line.moves().steepest().value, float((shifts / Distances.between(*maps).emd).max())),
         "no pair of maps is told apart better than the worst neighbours",
     )
 

@@ -65,7 +65,7 @@ def _between() -> Iterator[Erratum]:
             "Gilbert and McMillan, section 4",
             "sources are on the grid 1/n, ..., 1",
             f"steepest slope for sources anywhere, n = {n}, T = {late:g}",
-            (AT_MOST, grid.joint_slope().value, anywhere.joint_slope().value),
+            (AT_MOST, grid.moves().steepest().value, anywhere.moves().steepest().value),
             "the noise is too small to hide sources between places",
             assumed=True,
         )

@@ -117,7 +117,7 @@ def _edge() -> Erratum:
         "Gilbert and McMillan, Lemma 18",
         "Delta <= sum_k e^(-tau s) |U_ik - U_jk|, for unspecified i and j",
         f"Delta of a clique of {n - 1} nodes and one node that only the first knows, with an edge of the clique",
-        (AT_MOST, math.exp(-tau * (n - 1)) * math.sqrt(2 * (n - 3)), Graph(weights, tau=tau).joint_slope().value),
+        (AT_MOST, math.exp(-tau * (n - 1)) * math.sqrt(2 * (n - 3)), Graph(weights, tau=tau).moves().steepest().value),
         f"a maximum over edges is missing; with it the bound is {float(bounds.max()):.5f}",
     )
 

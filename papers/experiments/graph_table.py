@@ -216,7 +216,7 @@ def _work(run: Run) -> GraphTable:
     cases = {(Kind.STAR, n, BREACH[1]) for n in nodes} | {(kind, SHOWN, tau) for kind in Kind for tau in times}
     entries = []
     for kind, n, tau in run.each(sorted(cases), after=1):
-        slope = Graph(kind.graph(n), tau=tau).joint_slope().value
+        slope = Graph(kind.graph(n), tau=tau).moves().steepest().value
         entries.append(Entry(kind, n, tau, slope**2, kind.corrected(n, tau), kind.printed(n, tau)))
     trials = random_matrices(run.choose(MATRICES, QUICK_MATRICES, 30), stream(run.seed, 0))
     run.progress(1, 1)

@@ -214,7 +214,7 @@ def test_a_crowd_that_sways_across_a_junction(attack: Attack, pipes: int) -> Non
         space = cw.Space(np.array([[1.0], [0.0], [2.0]]), space.pairs, space.lengths, cw.Metric.LINE)
     for gain in (0.0, 0.05):
         for travel in (0.05, 0.2):
-            bound = Family(cw.Matrix(matrix, space), cw.Tolerance(gain=gain), cw.Timing(1.0, travel)).frame_slope()
+            bound = Family(cw.Matrix(matrix, space), cw.Tolerance(gain=gain), cw.Timing(1.0, travel)).steepest().value
             for weight in (1, 4, 8, 16, 64, 1000):
                 visited = np.arange(1, pipes + 1)
                 deep = np.minimum(1 / weight, travel / np.maximum(2 * visited - 2, 1e-9))
@@ -229,7 +229,7 @@ def test_a_crowd_beside_sensors_that_hang_elsewhere(attack: Attack) -> None:
     T, moved = 0.002, 0.05
     for travel in (0.02, 0.1):
         model = cw.HeatLine(n=50, m=[0.3, 0.7], T=T, placement="anywhere")
-        bound = Family(model, cw.Tolerance(position=moved), cw.Timing(1.0, travel)).frame_slope()
+        bound = Family(model, cw.Tolerance(position=moved), cw.Timing(1.0, travel)).steepest().value
         near = np.linspace(0.2 - moved - travel / 2, 0.2, 50)
         slope = near / (2 * T) * stats.norm.pdf(near, scale=np.sqrt(2 * T))
         attack.compare(np.sqrt(2) * slope.max(), bound)
@@ -258,7 +258,7 @@ def test_sources_that_move_on_a_line_and_on_a_plane(attack: Attack, kind: str) -
     sigma = rng.uniform(0.5, 2.0, len(at))
     for travel in (0.3, 0.1, 0.03, 0.002)[: attack.size(2, 4)]:
         needed = Family(model, timing=cw.Timing(spread=0.5, speed=2 * travel))
-        bound = alpha * needed.frame_slope(1 / sigma)
+        bound = alpha * needed.steepest(1 / sigma).value
         starts, rounds = attack.size(100, 1000), attack.size(100, 600)
         for weight in WEIGHTS:
             kwargs: dict[str, Any] = {
@@ -272,7 +272,7 @@ def test_sources_that_move_on_a_line_and_on_a_plane(attack: Attack, kind: str) -
             shift = weight * climb(field, sigma, (size,), **kwargs)[0].max()
             attack.compare(shift, bound, tried=starts * rounds)
             if travel == 0.3 and weight == 1:
-                assert shift > 1.05 * alpha * model.joint_slope(1 / sigma).value, "the attack is too weak"
+                assert shift > 1.05 * alpha * model.moves().steepest(1 / sigma).value, "the attack is too weak"
 
 
 def test_sources_that_move_in_a_network(attack: Attack) -> None:
@@ -304,7 +304,7 @@ def test_sources_that_move_in_a_network(attack: Attack) -> None:
         i, j = np.nonzero(distance > 0)
         shifts, apart = np.abs(at[:, i] - at[:, j]) ** 2, distance[i, j]
         for travel in (0.2, 0.9, 0.05):
-            bound = Family(model, timing=cw.Timing(1.0, travel)).frame_slope()
+            bound = Family(model, timing=cw.Timing(1.0, travel)).steepest().value
             for pair in rng.choice(len(i), size=attack.size(100, 1500), replace=False):
                 reachable = (distance[i[pair], i] <= travel) & (distance[j[pair], j] <= travel)
                 both = np.maximum(shifts[:, pair, None], shifts[:, reachable]).sum(axis=0)

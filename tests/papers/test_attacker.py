@@ -81,16 +81,16 @@ class TestPlacements:
     def test_no_pair_of_neighbours_is_told_apart_better(self, setting: Setting) -> None:
         cloak = setting.cloak()
         steepest = 0.0
-        for which, columns in cloak.physics.pair_columns():
-            each = np.abs(columns) / cloak.sigmas[:, None] / cloak.physics.space.lengths[which]
-            together = each.max(axis=0) if cloak.scope is Scope.SENSOR else np.sqrt((each**2).sum(axis=0))
+        for rows in cloak.physics.steps().rows():
+            each = np.abs(rows) / cloak.sigmas
+            together = each.max(axis=1) if cloak.scope is Scope.SENSOR else np.sqrt((each**2).sum(axis=1))
             steepest = max(steepest, float(together.max()))
         assert separation(cloak, worst_neighbours(cloak)) == pytest.approx(cloak.alpha * steepest, rel=0.01)
 
     def test_unequal_noise_has_its_own_worst_pair(self) -> None:
         """Where sensors are loud, moves near them are hidden best."""
         physics = flat_cloak().physics
-        i, j = physics.joint_slope().pair
+        i, j = physics.moves().steepest().pair
         moved = np.abs(physics.matrix[:, i] - physics.matrix[:, j])
         sigma = np.where(moved > 0.01 * moved.max(), 50.0, 5.0)
         cloak = Cloak(physics, epsilon=4.0, delta=1e-5, alpha=0.3, sigma=sigma)
@@ -100,7 +100,7 @@ class TestPlacements:
 
     def test_part_of_a_source_that_moves_farther_is_as_far_in_all(self) -> None:
         cloak = flat_cloak()
-        i, j = cloak.physics.joint_slope().pair
+        i, j = cloak.physics.moves().steepest().pair
         before, after = np.zeros(400), np.zeros(400)
         before[i] = 1.0
         after[[i, j]] = 1 - 0.3 / 0.5, 0.3 / 0.5

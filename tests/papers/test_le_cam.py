@@ -52,5 +52,5 @@ def test_the_bound_shrinks_with_the_noise() -> None:
     line = HeatLine(n=100, m=50, T=0.05)
     small, smaller = le_cam(line, 1e-3), le_cam(line, 1e-4)
     assert small == pytest.approx(10 * smaller, rel=1e-3)
-    assert small >= 0.33 * 1e-3 / line.joint_slope().value  # d Phi(-s d / 2) is at most 0.34 / s
+    assert small >= 0.33 * 1e-3 / line.moves().steepest().value  # d Phi(-s d / 2) is at most 0.34 / s
     assert small <= le_cam(line, 0.1) <= le_cam(line, 1.0)

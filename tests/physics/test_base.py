@@ -73,10 +73,10 @@ def test_slopes_are_at_least_those_of_every_neighbour_pair(physics: Physics) -> 
     i, j = physics.space.pairs.T
     shifts = (physics.matrix[:, i] - physics.matrix[:, j]) / physics.space.lengths
     weights = np.random.default_rng(5).uniform(0.1, 2.0, physics.sensors)
-    assert physics.joint_slope().value >= np.linalg.norm(shifts, axis=0).max()
-    assert physics.joint_slope(weights).value >= np.linalg.norm(weights[:, None] * shifts, axis=0).max()
-    assert (physics.sensor_slopes() >= np.abs(shifts).max(axis=1)).all()
-    assert physics.pair_slopes() == pytest.approx(np.linalg.norm(shifts, axis=0), rel=1e-12)
+    assert physics.moves().steepest().value >= np.linalg.norm(shifts, axis=0).max()
+    assert physics.moves().steepest(weights).value >= np.linalg.norm(weights[:, None] * shifts, axis=0).max()
+    assert (physics.moves().each >= np.abs(shifts).max(axis=1)).all()
+    assert physics.steps().norms() == pytest.approx(np.linalg.norm(shifts, axis=0), rel=1e-12)
 
 
 def test_the_numerical_range_gives_the_matrix_back(physics: Physics) -> None:
@@ -135,5 +135,5 @@ def test_impossible_sources_are_refused(at: list[object], weights: list[float] |
 
 def test_a_model_without_known_sensors_refuses_position_errors() -> None:
     with pytest.raises(PhysicsError) as problem:
-        Matrix(np.eye(3), Space.line(3)).joint_slope(displacement=0.1)
+        Matrix(np.eye(3), Space.line(3)).moves(position=0.1).steepest()
     assert problem.value.position == 0.1

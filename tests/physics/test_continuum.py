@@ -59,7 +59,7 @@ def plane_maximum(plane: HeatPlane, weights: Floats) -> float:
 def test_line_supremum_is_certified_and_tight(m: int, T: float, length: float, equal: bool) -> None:
     line = HeatLine(n=20, m=m, T=T, length=length, placement=Placement.ANYWHERE)
     weights = np.ones(m) if equal else np.random.default_rng(m).uniform(0.05, 3.0, m)
-    certified = line.joint_slope(None if equal else weights).value
+    certified = line.moves().steepest(None if equal else weights).value
     seen = line_maximum(line, weights)
     assert seen <= certified <= 1.001 * seen
 
@@ -73,15 +73,15 @@ def test_line_supremum_holds_for_any_sensors(sensors: list[tuple[float, float]],
     line = HeatLine(n=5, m=[at for at, _ in sensors], T=T, placement=Placement.ANYWHERE)
     weights = np.array([weight for _, weight in sensors])
     seen = line_maximum(line, weights)
-    assert seen <= line.joint_slope(weights).value <= 1.001 * seen
+    assert seen <= line.moves().steepest(weights).value <= 1.001 * seen
 
 
 def test_supremum_is_never_below_the_grid() -> None:
     for n in (3, 10, 77):
         grid = HeatLine(n=n, m=9, T=0.01)
         anywhere = HeatLine(n=n, m=9, T=0.01, placement=Placement.ANYWHERE)
-        assert anywhere.joint_slope().value >= grid.joint_slope().value
-        assert (anywhere.sensor_slopes() >= grid.sensor_slopes()).all()
+        assert anywhere.moves().steepest().value >= grid.moves().steepest().value
+        assert (anywhere.moves().each >= grid.moves().each).all()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_plane_supremum_is_certified_and_tight(
 ) -> None:
     plane = HeatPlane(n=(5, 5), m=m, T=T, size=size)
     weights = np.ones(plane.sensors) if equal else np.random.default_rng(m[0]).uniform(0.05, 3.0, plane.sensors)
-    certified = plane.joint_slope(None if equal else weights).value
+    certified = plane.moves().steepest(None if equal else weights).value
     seen = plane_maximum(plane, weights)
     assert seen <= certified <= 1.005 * seen
 
@@ -106,9 +106,9 @@ def test_displaced_sensors_of_a_line_stay_below_the_declared_slope(T: float, dis
     for placement in Placement:
         line = HeatLine(n=30, m=[0.2, 0.5, 0.55, 0.9], T=T, placement=placement)
         weights = rng.uniform(0.2, 2.0, 4)
-        joint = line.joint_slope(displacement=displacement).value
-        weighted = line.joint_slope(weights, displacement=displacement).value
-        alone = line.sensor_slopes(displacement=displacement)
+        joint = line.moves(position=displacement).steepest().value
+        weighted = line.moves(position=displacement).steepest(weights).value
+        alone = line.moves(position=displacement).each
         for _ in range(20):
             shift = rng.choice([-1.0, 1.0], 4) * displacement * rng.choice([0.5, 1.0], 4)
             moved = HeatLine(n=30, m=(line.sensor_positions[:, 0] + shift).tolist(), T=T, placement=placement)
@@ -117,16 +117,16 @@ def test_displaced_sensors_of_a_line_stay_below_the_declared_slope(T: float, dis
             assert np.linalg.norm(columns, axis=0).max() <= joint
             assert np.linalg.norm(weights[:, None] * columns, axis=0).max() <= weighted
             assert (np.abs(columns).max(axis=1) <= alone).all()
-        assert joint > line.joint_slope().value
+        assert joint > line.moves().steepest().value
 
 
 def test_displaced_sensors_of_a_plane_stay_below_the_declared_slope() -> None:
     rng = np.random.default_rng(9)
     plane = HeatPlane(n=(5, 5), m=[(0.3, 0.3), (0.5, 0.6), (0.7, 0.2)], T=0.01)
-    joint, alone = plane.joint_slope(displacement=0.04).value, plane.sensor_slopes(displacement=0.04)
+    joint, alone = plane.moves(position=0.04).steepest().value, plane.moves(position=0.04).each
     for _ in range(8):
         turn = rng.uniform(0, 2 * np.pi, 3)
         moved = plane.sensor_positions + 0.04 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
         there = HeatPlane(n=(5, 5), m=[(float(x), float(y)) for x, y in moved], T=0.01)
         assert plane_maximum(there, np.ones(3)) <= joint
-        assert (there.sensor_slopes() <= alone).all()
+        assert (there.moves().each <= alone).all()

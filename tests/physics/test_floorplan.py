@@ -98,8 +98,8 @@ def test_sensors_moved_within_the_displacement_never_exceed_its_slope(regime: Pu
     stated = FloorPlan(FLAT, [(float(x), float(y)) for x, y in at], regime)
     weights = np.array([1.0, 0.3, 2.0])
     for distance in (0.1, 0.3, 0.75):
-        slope, alone = stated.joint_slope(displacement=distance).value, stated.sensor_slopes(displacement=distance)
-        weighted = stated.joint_slope(weights, displacement=distance).value
+        slope, alone = stated.moves(position=distance).steepest().value, stated.moves(position=distance).each
+        weighted = stated.moves(position=distance).steepest(weights).value
         for _ in range(25):
             turn, far = rng.uniform(0, 2 * np.pi, 3), distance * np.sqrt(rng.uniform(0, 1, 3))
             moved = at + far[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
@@ -107,8 +107,8 @@ def test_sensors_moved_within_the_displacement_never_exceed_its_slope(regime: Pu
                 there = FloorPlan(FLAT, [(float(x), float(y)) for x, y in moved], regime)
             except PhysicsError:
                 continue  # moved into a wall, where no sensor can be
-            assert there.pair_slopes().max() <= slope
-            assert there.pair_slopes(weights).max() <= weighted
+            assert there.steps().norms().max() <= slope
+            assert there.steps().norms(weights).max() <= weighted
             i, j = there.space.pairs.T
             columns = np.abs(there.matrix[:, i] - there.matrix[:, j]) / there.space.lengths
             assert (columns.max(axis=1) <= alone).all()
@@ -150,7 +150,7 @@ def test_the_slope_covers_a_source_as_wide_as_a_cell_that_slides_through_a_doorw
     through = field[:, 20:25, 20:60]  # the lowest 25 cm of the doorway
     boxes = np.stack([through[:, :, k : k + 5].mean(axis=(1, 2)) for k in range(36)])
     slopes = np.linalg.norm(np.diff(boxes, axis=0), axis=1) / 0.05
-    assert slopes.max() <= coarse.joint_slope().value
-    assert slopes.max() >= 0.6 * coarse.joint_slope().value
+    assert slopes.max() <= coarse.moves().steepest().value
+    assert slopes.max() >= 0.6 * coarse.moves().steepest().value
     points = np.linalg.norm(np.diff(through[:, 0], axis=1), axis=0) / 0.05
-    assert points.max() > coarse.joint_slope().value
+    assert points.max() > coarse.moves().steepest().value

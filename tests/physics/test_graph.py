@@ -49,7 +49,7 @@ def test_adjacency_matrix_and_networkx_agree() -> None:
     weights, lengths = (nx.to_scipy_sparse_array(graph, weight=name) for name in ("weight", "length"))
     named, numbered = Graph(graph, tau=0.6), Graph(weights, tau=0.6, lengths=lengths)
     assert np.allclose(named.matrix, numbered.matrix, atol=1e-14)
-    assert named.joint_slope().value == pytest.approx(numbered.joint_slope().value, rel=1e-12)
+    assert named.moves().steepest().value == pytest.approx(numbered.moves().steepest().value, rel=1e-12)
     assert named.space.distances(4) == pytest.approx(numbered.space.distances(4))
 
 
@@ -58,12 +58,12 @@ def test_weights_spread_and_lengths_measure() -> None:
     graph.add_edge("a", "b", weight=2.0, length=5.0)
     pair = Graph(graph, tau=0.4)
     assert pair.matrix[0, 1] == pytest.approx((1 - np.exp(-2 * 0.4 * 2.0)) / 2, rel=1e-13)
-    assert pair.joint_slope().value == pytest.approx(np.sqrt(2) * np.exp(-2 * 0.4 * 2.0) / 5.0, rel=1e-10)
+    assert pair.moves().steepest().value == pytest.approx(np.sqrt(2) * np.exp(-2 * 0.4 * 2.0) / 5.0, rel=1e-10)
 
 
 @pytest.mark.parametrize(("n", "tau"), [(3, 0.1), (6, 0.25), (20, 0.02)])
 def test_complete_graph_has_its_closed_form(n: int, tau: float) -> None:
-    slope = Graph(nx.complete_graph(n), tau=tau).joint_slope().value
+    slope = Graph(nx.complete_graph(n), tau=tau).moves().steepest().value
     assert slope**2 == pytest.approx(2 * np.exp(-2 * tau * n), rel=1e-9)
     assert slope**2 >= 2 * np.exp(-2 * tau * n)
 
@@ -71,7 +71,7 @@ def test_complete_graph_has_its_closed_form(n: int, tau: float) -> None:
 @pytest.mark.parametrize(("n", "tau"), [(3, 0.1), (10, 0.5), (40, 0.05)])
 def test_star_has_its_closed_form(n: int, tau: float) -> None:
     expected = n / (n - 1) * np.exp(-2 * tau * n) + (n - 2) / (n - 1) * np.exp(-2 * tau)
-    slope = Graph(nx.star_graph(n - 1), tau=tau).joint_slope().value
+    slope = Graph(nx.star_graph(n - 1), tau=tau).moves().steepest().value
     assert slope**2 == pytest.approx(expected, rel=1e-9)
     assert slope**2 >= expected * (1 - 1e-15)
 
@@ -89,11 +89,11 @@ def test_a_fine_path_is_a_line() -> None:
 def test_sensors_on_nodes_nearby_never_exceed_the_displaced_slope(seed: int, tau: float, distance: float) -> None:
     graph, rng = town(seed % 7), np.random.default_rng(seed)
     stated = Graph(graph, tau=tau, sensors=["0", "5", "11"])
-    slope, alone = stated.joint_slope(displacement=distance).value, stated.sensor_slopes(displacement=distance)
+    slope, alone = stated.moves(position=distance).steepest().value, stated.moves(position=distance).each
     near = [np.flatnonzero(stated.space.distances(stated.space.index(s)) <= distance) for s in ("0", "5", "11")]
     for _ in range(5):
         moved = Graph(graph, tau=tau, sensors=[stated.space.name(int(rng.choice(nodes))) for nodes in near])
-        assert moved.pair_slopes().max() <= slope
+        assert moved.steps().norms().max() <= slope
         i, j = moved.space.pairs.T
         columns = np.abs(moved.matrix[:, i] - moved.matrix[:, j]) / moved.space.lengths
         assert (columns.max(axis=1) <= alone).all()

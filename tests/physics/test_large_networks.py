@@ -77,7 +77,7 @@ def test_slope_without_a_matrix_is_never_too_small(
 ) -> None:
     weights = np.random.default_rng(3).uniform(0.5, 2.0, adjacency.shape[0])
     graph = Graph(adjacency, tau, laplacian=kind)
-    true = graph.pair_slopes(weights)
+    true = graph.steps().norms(weights)
     monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
     seen: list[tuple[int, int]] = []
     slopes = graph.edge_slopes(weights, progress=lambda done, whole: seen.append((done, whole)))
@@ -85,7 +85,7 @@ def test_slope_without_a_matrix_is_never_too_small(
     assert seen[-1][0] <= seen[-1][1]
     local = slopes.doubt == 0
     assert local or (adjacency is HUBS and tau == 1.5 and kind is Laplacian.COMBINATORIAL)
-    assert graph.joint_slope(weights).value <= true.max() * (1.01 if local else 1.6)
+    assert graph.moves().steepest(weights).value <= true.max() * (1.01 if local else 1.6)
     if local:
         assert (2 * slopes.values - slopes.upper <= true).all()
 
@@ -105,7 +105,7 @@ def test_a_sketch_is_tight_whatever_the_near_part_is_worth(
     graph: Any, tau: float, sensors: list[int] | None, kind: Laplacian, monkeypatch: Any
 ) -> None:
     physics = Graph(graph, tau, sensors, laplacian=kind)
-    true = physics.pair_slopes()
+    true = physics.steps().norms()
     monkeypatch.setattr(graph_module, "MAX_EXPLICIT", 0)
     monkeypatch.setattr(network_slope, "MAX_JUMPS", 0.0)  # no edge is local
     slopes = physics.edge_slopes()

@@ -44,13 +44,13 @@ def test_all_heat_is_somewhere() -> None:
 )
 def test_the_papers_line_has_the_checked_sensitivity(placement: Any, expected: float) -> None:
     line = HeatLine(n=100, m=50, T=0.05, placement=placement)
-    assert 0.01 * line.joint_slope().value == pytest.approx(expected, abs=5e-7)
+    assert 0.01 * line.moves().steepest().value == pytest.approx(expected, abs=5e-7)
 
 
 def test_largest_difference_of_neighbours_is_the_slope_on_the_grid() -> None:
     line = HeatLine(n=100, m=50, T=0.05)
     norms = np.linalg.norm(np.diff(line.matrix, axis=1), axis=0)
-    slope = line.joint_slope()
+    slope = line.moves().steepest()
     assert slope.value == pytest.approx(100 * norms.max(), rel=1e-11)
     assert slope.value >= 100 * norms.max()
     assert slope.pair == (int(norms.argmax()), int(norms.argmax()) + 1)
@@ -66,7 +66,7 @@ def test_the_unit_of_length_does_not_matter() -> None:
     metres = HeatLine(n=40, m=9, T=0.02, length=1.0)
     decimetres = HeatLine(n=40, m=9, T=2.0, length=10.0)
     assert decimetres.matrix == pytest.approx(metres.matrix / 10, rel=1e-12)
-    assert decimetres.joint_slope().value == pytest.approx(metres.joint_slope().value / 100, rel=1e-11)
+    assert decimetres.moves().steepest().value == pytest.approx(metres.moves().steepest().value / 100, rel=1e-11)
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,11 @@ def test_slopes_are_at_least_the_exact_ones_and_hardly_more(both: tuple[FloorPla
     dense, local = both
     error = local.move_error / 0.5
     weights = np.random.default_rng(0).uniform(0.5, 2.0, dense.sensors)
-    exact, bound = dense.joint_slope(weights), local.joint_slope(weights)
+    exact, bound = dense.moves().steepest(weights), local.moves().steepest(weights)
     assert exact.value <= bound.value <= exact.value + 2 * 2 * error
-    assert (dense.sensor_slopes() <= local.sensor_slopes()).all()
+    assert (dense.moves().each <= local.moves().each).all()
     moving = Timing(spread=0.3, speed=1.5)
-    exact_frame, frame = (Family(each, timing=moving).frame_slope(weights) for each in (dense, local))
+    exact_frame, frame = (Family(each, timing=moving).steepest(weights).value for each in (dense, local))
     assert exact_frame <= frame <= exact_frame * (1 + 40 * error / exact.value)
 
 

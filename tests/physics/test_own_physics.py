@@ -35,7 +35,7 @@ def site_file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("physics", [SOUND, Sound(MICROPHONES[1:3], (4.0, 3.0))], ids=["all", "fewer sensors"])
 def test_no_move_between_any_two_places_exceeds_the_steepest_slope(physics: Sound) -> None:
     weights = np.array([1.0, 2.0, 0.5, 1.0])[: physics.sensors]
-    bound = Family(physics).joint_slope(weights).value
+    bound = Family(physics).steepest(weights).value
     columns, at = physics.matrix.T * weights, physics.space.places
     steepest = max(
         float(np.linalg.norm(columns[i] - columns[j]) / np.linalg.norm(at[i] - at[j]))
@@ -45,13 +45,13 @@ def test_no_move_between_any_two_places_exceeds_the_steepest_slope(physics: Soun
 
 
 def test_it_has_tolerances_of_gain_and_timing_and_refuses_those_that_it_does_not_know() -> None:
-    plain = Family(SOUND).frame_slope()
-    assert Family(SOUND, Tolerance(gain=0.1)).frame_slope() == pytest.approx(1.1 * plain)
-    walking = Family(SOUND, timing=Timing(spread=0.2, speed=1.5)).frame_slope()
-    assert plain < walking <= Family(SOUND, timing=Timing(spread=0.2, speed="any")).frame_slope()
+    plain = Family(SOUND).steepest().value
+    assert Family(SOUND, Tolerance(gain=0.1)).steepest().value == pytest.approx(1.1 * plain)
+    walking = Family(SOUND, timing=Timing(spread=0.2, speed=1.5)).steepest().value
+    assert plain < walking <= Family(SOUND, timing=Timing(spread=0.2, speed="any")).steepest().value
     for unknown in ({"diffusion": 0.1}, {"doors": True}, {"memory": True}, {"later": True}, {"position": 0.1}):
         with pytest.raises(PhysicsError):
-            Family(SOUND, Tolerance(**unknown)).frame_slope()
+            Family(SOUND, Tolerance(**unknown)).steepest()
 
 
 def test_a_source_is_found_in_its_noisy_readings_in_spite_of_drift() -> None:

@@ -30,7 +30,7 @@ def test_sensors_on_the_places_make_a_symmetric_matrix() -> None:
 
 def test_neighbours_alone_would_understate_a_diagonal_move() -> None:
     plane = HeatPlane(n=(40, 40), m=[(1.0, 1.0)], T=5.0)
-    assert plane.joint_slope().value > 1.35 * plane.pair_slopes().max()
+    assert plane.moves().steepest().value > 1.35 * plane.steps().norms().max()
 
 
 def test_turning_the_plane_turns_nothing_else() -> None:
@@ -38,7 +38,7 @@ def test_turning_the_plane_turns_nothing_else() -> None:
     tall = HeatPlane(n=(4, 6), m=[(0.8, 0.3), (0.1, 1.9)], T=0.05, size=(1.0, 2.0))
     turned = tall.matrix.reshape(2, 4, 6).transpose(0, 2, 1).reshape(2, 24)
     assert np.allclose(wide.matrix, turned, rtol=1e-14, atol=0)
-    assert wide.joint_slope().value == pytest.approx(tall.joint_slope().value, rel=1e-12)
+    assert wide.moves().steepest().value == pytest.approx(tall.moves().steepest().value, rel=1e-12)
 
 
 def test_one_sensors_slope_is_the_steepest_of_its_bell() -> None:
@@ -46,8 +46,8 @@ def test_one_sensors_slope_is_the_steepest_of_its_bell() -> None:
     plane = HeatPlane(n=(3, 3), m=[(0.5, 0.5)], T=0.01, gain=2.0)
     r = np.linspace(0, 0.5, 20001)
     steepest = float((2.0 * r / 0.02 * np.exp(-(r**2) / 0.04) / (0.04 * np.pi)).max())
-    assert steepest <= plane.sensor_slopes()[0] <= steepest * 1.0001
-    assert steepest <= plane.joint_slope().value <= steepest * 1.005
+    assert steepest <= plane.moves().each[0] <= steepest * 1.0001
+    assert steepest <= plane.moves().steepest().value <= steepest * 1.005
 
 
 @pytest.mark.parametrize(

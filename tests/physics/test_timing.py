@@ -37,11 +37,11 @@ def test_a_timing_that_means_nothing_is_refused(values: dict[str, float]) -> Non
 )
 def test_the_slope_of_a_frame_grows_from_that_of_one_instant_to_that_of_any_speed(model: cw.Physics) -> None:
     weights = np.linspace(1, 2, model.sensors)
-    anywhere = float(np.linalg.norm(model.sensor_slopes() * weights))
-    slopes = [Family(model, timing=cw.Timing(1.0, speed)).frame_slope(weights) for speed in (0, 1e-9, 0.2, 5.0)]
-    assert slopes[0] == model.joint_slope(weights).value
+    anywhere = float(np.linalg.norm(model.moves().each * weights))
+    slopes = [Family(model, timing=cw.Timing(1.0, speed)).steepest(weights).value for speed in (0, 1e-9, 0.2, 5.0)]
+    assert slopes[0] == model.moves().steepest(weights).value
     assert slopes[0] < slopes[1] < slopes[2] < slopes[3] <= anywhere * (1 + 1e-9)
-    assert Family(model, timing=cw.Timing(1.0, "any")).frame_slope(weights) == pytest.approx(anywhere)
+    assert Family(model, timing=cw.Timing(1.0, "any")).steepest(weights).value == pytest.approx(anywhere)
 
 
 @pytest.mark.parametrize("position", [0.0, 0.3])
@@ -71,7 +71,7 @@ def test_the_slope_of_a_frame_is_the_least_that_holds_for_two_paths_at_any_dista
     for apart in np.geomspace(0.01 * travel, 1000 * travel, 200):
         on_the_way = np.mean([table[min(12, int((travel + apart * share) / length))] for share in shares])
         needed = max(needed, min(on_the_way, at_once + travel / apart * swept(travel)))
-    slope = Family(model, cw.Tolerance(position=position), cw.Timing(1.0, travel)).frame_slope()
+    slope = Family(model, cw.Tolerance(position=position), cw.Timing(1.0, travel)).steepest().value
     assert 0.99 * needed <= slope <= 1.05 * min(needed, float(np.linalg.norm(slopes.max(axis=0))))
 
 

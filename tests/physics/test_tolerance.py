@@ -42,31 +42,31 @@ LINE = HeatLine(n=20, m=6, T=0.02)
 def test_slopes_are_at_least_those_of_every_member(physics: Physics, tolerance: Tolerance) -> None:
     family = Family(physics, tolerance)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, physics.sensors)
-    joint, weighted, alone = family.joint_slope().value, family.joint_slope(weights).value, family.sensor_slopes()
+    joint, weighted, alone = family.steepest().value, family.steepest(weights).value, family.each
     assert physics in family.members
     for member in family.members:
-        assert joint >= member.joint_slope().value
-        assert weighted >= member.joint_slope(weights).value
-        assert (alone >= member.sensor_slopes()).all()
+        assert joint >= member.moves().steepest().value
+        assert weighted >= member.moves().steepest(weights).value
+        assert (alone >= member.moves().each).all()
 
 
 @pytest.mark.parametrize("factor", [0.7, 0.83, 1.0, 1.1, 1.3])
 @pytest.mark.parametrize("physics", [LINE, FLAT, HeatLine(n=10, m=[0.31], T=0.001)], ids=["line", "flat", "sharp"])
 def test_every_diffusion_in_the_range_is_covered(physics: Physics, factor: float) -> None:
     family = Family(physics, Tolerance(diffusion=0.3))
-    assert physics.with_spread(factor).joint_slope().value <= family.joint_slope().value
+    assert physics.with_spread(factor).moves().steepest().value <= family.steepest().value
 
 
 def test_sensors_with_their_own_gain_errors_are_covered() -> None:
     family = Family(LINE, Tolerance(gain=0.1))
     rng = np.random.default_rng(2)
-    slope, alone = family.joint_slope().value, family.sensor_slopes()
+    slope, alone = family.steepest().value, family.each
     for _ in range(20):
         gains = rng.choice([0.9, 1.0, 1.1], 6)
         real = Matrix(gains[:, None] * LINE.matrix, Space.line(20))
-        assert real.joint_slope().value <= slope
-        assert (real.sensor_slopes() <= alone).all()
-    assert slope == pytest.approx(1.1 * LINE.joint_slope().value)
+        assert real.moves().steepest().value <= slope
+        assert (real.moves().each <= alone).all()
+    assert slope == pytest.approx(1.1 * LINE.moves().steepest().value)
 
 
 def test_every_door_is_tried_open_and_shut() -> None:
@@ -81,8 +81,8 @@ def test_every_door_is_tried_open_and_shut() -> None:
 
 def test_diffusion_and_doors_are_tried_together() -> None:
     both = Family(FLAT, Tolerance(diffusion=0.2, doors=True))
-    worst = FLAT.with_spread(0.8).with_doors_shut([0, 1, 2]).joint_slope().value
-    assert both.joint_slope().value >= worst
+    worst = FLAT.with_spread(0.8).with_doors_shut([0, 1, 2]).moves().steepest().value
+    assert both.steepest().value >= worst
     assert len(both.members) == 8 * len(Family(FLAT, Tolerance(diffusion=0.2)).members)
 
 
@@ -105,8 +105,8 @@ def test_impossible_tolerances_are_refused(wrong: dict[str, Any]) -> None:
 def test_values_between_those_evaluated_are_covered() -> None:
     """A slope need not be monotone in the diffusion: the steepest may lie between two evaluated values."""
     line = HeatLine(n=6, m=[0.03959287666420286], T=0.003852723037279587)
-    declared = Family(line, Tolerance(diffusion=0.9)).joint_slope().value
-    within = [line.with_spread(float(k)).joint_slope().value for k in np.geomspace(0.1, 1.9, 401)]
+    declared = Family(line, Tolerance(diffusion=0.9)).steepest().value
+    within = [line.with_spread(float(k)).moves().steepest().value for k in np.geomspace(0.1, 1.9, 401)]
     assert max(within) <= declared
     assert max(within) > 1.01 * max(within[::50]), "the values that are evaluated are not enough"
 
@@ -127,16 +127,16 @@ def test_memory_adds_up_the_slopes_of_all_ages() -> None:
     )
     weights = np.array([1.0, 3.0, 0.5, 2.0])
     ages = -np.log1p(-(np.arange(300) + 0.5) / 300)
-    slopes = [replace(plan, regime=Pulse(0.8 * np.sqrt(2 * age))).joint_slope(weights).value for age in ages]
-    bound = Family(plan, Tolerance(memory=True)).joint_slope(weights).value
+    slopes = [replace(plan, regime=Pulse(0.8 * np.sqrt(2 * age))).moves().steepest(weights).value for age in ages]
+    bound = Family(plan, Tolerance(memory=True)).steepest(weights).value
     assert np.mean(slopes) <= bound <= 1.05 * np.mean(slopes)
-    assert bound > plan.joint_slope(weights).value
-    assert (Family(plan, Tolerance(memory=True)).sensor_slopes() >= plan.sensor_slopes()).all()
+    assert bound > plan.moves().steepest(weights).value
+    assert (Family(plan, Tolerance(memory=True)).each >= plan.moves().each).all()
 
 
 def test_only_steady_sources_on_a_floor_plan_have_a_known_memory() -> None:
     with pytest.raises(PhysicsError) as caught:
-        Family(HeatLine(n=10, m=3, T=0.1), Tolerance(memory=True)).joint_slope()
+        Family(HeatLine(n=10, m=3, T=0.1), Tolerance(memory=True)).steepest()
     assert caught.value.values == {"memory": True}
 
 
@@ -158,13 +158,13 @@ def test_readings_of_a_pulse_after_the_stated_time_are_covered(physics: Physics,
     rounded_up = 1 + 1e-4  # as slopes anywhere are
     for factor in (0.8, 1, 2, 5, 20):
         later = physics.with_spread(factor)
-        slope = later.joint_slope(weights, displacement=position).value
-        assert slope <= family.joint_slope(weights).value * rounded_up
-        assert (later.sensor_slopes(displacement=position) <= family.sensor_slopes() * rounded_up).all()
+        slope = later.moves(position=position).steepest(weights).value
+        assert slope <= family.steepest(weights).value * rounded_up
+        assert (later.moves(position=position).each <= family.each * rounded_up).all()
 
 
 def test_only_a_known_pulse_is_read_later() -> None:
     for model in (FLAT, Matrix(np.eye(3), Space.line(3)), Graph(nx.path_graph(3), tau=0)):
         with pytest.raises(PhysicsError) as caught:
-            Family(model, Tolerance(later=True)).joint_slope()
+            Family(model, Tolerance(later=True)).steepest()
         assert caught.value.values == {"later": True}

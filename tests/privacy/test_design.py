@@ -39,7 +39,7 @@ from cloakwork.privacy import (
 )
 from cloakwork.privacy import design as search
 from cloakwork.privacy.design import few_ratios
-from cloakwork.privacy.variance import Moves
+from cloakwork.privacy.variance import LocationError
 from tests.options import grouped
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
@@ -188,10 +188,10 @@ def test_the_walled_flat_is_located_with_a_third_of_the_variance(
 def test_in_sensor_scope_each_sensor_has_the_noise_it_needs_alone() -> None:
     model = MODELS["steady"]
     cloak = designed(model, scope="sensor")
-    assert cloak.sigmas == pytest.approx(1.01 * 0.3 * model.sensor_slopes() / MU, rel=1e-4)
+    assert cloak.sigmas == pytest.approx(1.01 * 0.3 * model.moves().each / MU, rel=1e-4)
     assert 0 < (cloak.design_report.gap or 0) < 0.021  # for rounding to steps
     coarse = designed(model, scope="sensor", step=0.02)
-    assert coarse.sigmas == pytest.approx((0.3 * model.sensor_slopes() + 0.02) / MU, rel=1e-5)
+    assert coarse.sigmas == pytest.approx((0.3 * model.moves().each + 0.02) / MU, rel=1e-5)
 
 
 @pytest.mark.parametrize("step", [1e-4, 0.01, 0.3])
@@ -206,7 +206,7 @@ def test_given_steps_share_the_budget_with_moves(step: float, rng: np.random.Gen
     for share in np.linspace(0.05, 0.95, 10):
         problem = cloak.allowance.search()
         bounds = problem.bounds(search.steepest(problem.family, np.ones(6))[0], np.array([share, 1 - share]))
-        optimum = search.best_weights(Moves.of(problem.family.physics), bounds, np.arange(6))
+        optimum = search.best_weights(LocationError.of(problem.family.physics), bounds, np.arange(6))
         assert best.variance <= 1.05 * optimum.value
 
 
@@ -221,8 +221,8 @@ def test_noise_for_rooms_that_remember_meets_the_sum_over_ages_and_none_nearby_i
     cloak = designed(flat, tolerance=Tolerance(memory=True), **changed)
     shift = 0.0
     for share, part in flat.ages:
-        moves = np.concatenate([columns / part.space.lengths[which] for which, columns in part.pair_columns()], axis=1)
-        shift += share * 0.3 * float(np.linalg.norm(moves / cloak.sigmas[:, None], axis=0).max())
+        moves = np.concatenate(list(part.steps().rows()))
+        shift += share * 0.3 * float(np.linalg.norm(moves / cloak.sigmas, axis=1).max())
     assert shift <= cloak.frame_mu <= MU
     best = cloak.design_report
     plain = designed(flat, **changed)
@@ -253,7 +253,7 @@ def test_the_guarantee_covers_the_declared_set(tolerance: Tolerance) -> None:
     model = MODELS["steady"]
     cloak = designed(model, tolerance=tolerance)
     rounding = float(np.linalg.norm(cloak.steps / cloak.sigmas))
-    certified = 0.3 * Family(model, tolerance).joint_slope(1 / cloak.sigmas).value
+    certified = 0.3 * Family(model, tolerance).steepest(1 / cloak.sigmas).value
     assert certified + rounding <= MU
     report = cloak.design_report
     assert report.variance < report.equal_variance

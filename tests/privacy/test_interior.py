@@ -8,20 +8,19 @@ import pytest
 
 from cloakwork.physics import FloorPlan, HeatLine, Pulse, Rooms
 from cloakwork.privacy.interior_point import Bounds, least, lower_bound
-from cloakwork.privacy.variance import Moves
+from cloakwork.privacy.variance import LocationError
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
 PLAN = FloorPlan(ROOMS, [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9), (0.2, 1.8), (2.9, 0.1)], Pulse(0.5))
 MODELS = {"rooms": PLAN, "line": HeatLine(n=15, m=8, T=0.01)}
 
 
-def conditions(name: str) -> tuple[Moves, np.ndarray]:
+def conditions(name: str) -> tuple[LocationError, np.ndarray]:
     model = MODELS[name]
-    slopes = [columns / model.space.lengths[which] for which, columns in model.pair_columns()]
-    return Moves.of(model), np.concatenate(slopes, axis=1).T ** 2 / 4.0
+    return LocationError.of(model), np.concatenate(list(model.steps().rows())) ** 2 / 4.0
 
 
-def clarabel(moves: Moves, bounds: Bounds) -> float:
+def clarabel(moves: LocationError, bounds: Bounds) -> float:
     """The same problem as a semidefinite program: t_pa bounds entry a of the diagonal of the inverse at place p."""
     cp: Any = cvxpy
     w = cp.Variable(moves.sensors, nonneg=True)

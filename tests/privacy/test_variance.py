@@ -25,7 +25,7 @@ from cloakwork.physics import (
     Steady,
 )
 from cloakwork.privacy import mean_variance, place_variances
-from cloakwork.privacy.variance import Moves, extent
+from cloakwork.privacy.variance import LocationError, extent
 
 ROOMS = Rooms.from_walls((3, 2), cell=0.5, walls=[((1.5, 0), (1.5, 2))], doors=[((1.5, 0.5), (1.5, 1.5))])
 SENSORS = [(0.6, 0.6), (1.2, 1.7), (2.4, 1.1), (1.6, 0.9), (0.2, 1.8)]
@@ -119,7 +119,7 @@ def test_scattered_places_have_the_slope_of_a_plane_through_their_neighbours() -
 def test_offsets_that_drift_are_noise_that_sensors_share() -> None:
     drift = Drift(sensor=0.1, room=0.3, all=0.5, heat=[Heat((0.3, 0.3), 0.8)])
     factor = drift.on(PLAN).factor
-    inverse, moves = np.linalg.inv(np.diag(SIGMA**2) + factor @ factor.T), Moves.of(PLAN)
+    inverse, moves = np.linalg.inv(np.diag(SIGMA**2) + factor @ factor.T), LocationError.of(PLAN)
     information = moves.known + moves.slopes @ inverse @ np.swapaxes(moves.slopes, 1, 2)
     expected = moves.members @ np.trace(np.linalg.inv(information), axis1=1, axis2=2)
     found = place_variances(PLAN, SIGMA, drift=drift)
@@ -130,7 +130,7 @@ def test_offsets_that_drift_are_noise_that_sensors_share() -> None:
 
 
 def test_moves_of_some_sensors_are_those_of_all_with_no_weight_for_the_others(rng: np.random.Generator) -> None:
-    moves, some, scale = Moves.of(PLAN, drift=Drift(all=0.5)), np.array([0, 2, 3]), 1 + rng.random(3)
+    moves, some, scale = LocationError.of(PLAN, drift=Drift(all=0.5)), np.array([0, 2, 3]), 1 + rng.random(3)
     weights = np.zeros(5)
     weights[some] = scale * (1 + rng.random(3))
     assert moves.of_sensors(some, scale).mean(weights[some] / scale) == pytest.approx(moves.mean(weights), rel=1e-9)
@@ -149,7 +149,7 @@ def test_more_noise_never_locates_better(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("name", ["rooms", "graph"])
 def test_derivatives_agree_with_differences(name: str, drift: Drift | None, rng: np.random.Generator) -> None:
     model = PLAN if name == "rooms" else Graph(nx.cycle_graph(6), tau=0.5)
-    moves = Moves.of(model, drift=drift)
+    moves = LocationError.of(model, drift=drift)
     weights = 1 + rng.random(model.sensors)
     curve = moves.curve(weights)
     assert curve.value == pytest.approx(mean_variance(model, weights**-0.5, drift=drift))
@@ -162,7 +162,7 @@ def test_derivatives_agree_with_differences(name: str, drift: Drift | None, rng:
 
 
 def test_a_sample_of_the_places_represents_them_all() -> None:
-    moves = Moves.of(HeatLine(n=1000, m=4, T=0.05))
+    moves = LocationError.of(HeatLine(n=1000, m=4, T=0.05))
     few = moves.thinned(400)
     weights = np.full(4, 50.0)
     assert 50 <= len(few.slopes) <= 100
@@ -190,9 +190,9 @@ def test_bad_arguments_are_refused(sigma: object, known_within: float | None, na
 def test_the_variance_on_a_large_floor_is_that_of_all_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     rooms = Rooms.from_walls((10, 5), cell=0.5, walls=[((5, 0), (5, 5))], doors=[((5, 2), (5, 3))])
     dense = FloorPlan(rooms, [(x, y) for x in np.arange(0.6, 10, 1.25) for y in np.arange(0.5, 5)], Steady(1.0))
-    every = Moves.of(dense)
+    every = LocationError.of(dense)
     monkeypatch.setattr("cloakwork.physics.floorplan.MAX_DENSE", 0)
-    few = Moves.of(replace(dense))
+    few = LocationError.of(replace(dense))
     weights = np.random.default_rng(0).uniform(1, 9, dense.sensors)
     assert few.mean(weights) == pytest.approx(every.mean(weights), rel=1e-4)
     assert few.gradient(weights) == pytest.approx(every.gradient(weights), rel=1e-3)

@@ -148,7 +148,7 @@ def device_claim(
         return _bit_claim(plan, sensor, shift, epsilon)
     assert isinstance(site, Site) and isinstance(plan, Plan)  # noqa: S101, PT018 - one of bits has a plan of bits
     planned = plan.sensor(sensor)
-    slopes = Family(site.physics, site.tolerance).sensor_slopes()
+    slopes = Family(site.physics, site.tolerance).each
     hidden = plan.claim.alpha * float(slopes[site.sensor_ids.index(sensor)])
     apart = hidden if shift is None else not_negative("shift", shift)
     hardware = site.resolution_of(sensor)

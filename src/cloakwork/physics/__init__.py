@@ -1,6 +1,6 @@
 """Linear models of how sources become readings, and the space the sources live in."""
 
-from cloakwork.physics.base import Physics, Slope, column_differences, follow, pieces_of, sources
+from cloakwork.physics.base import Physics, follow, sources
 from cloakwork.physics.continuum import heat_kernel
 from cloakwork.physics.drift import Drift, Heat, Nuisance, whitener
 from cloakwork.physics.edge_list import EDGE_COLUMNS, edge_columns
@@ -8,6 +8,7 @@ from cloakwork.physics.floorplan import FloorPlan, Pulse, Steady
 from cloakwork.physics.graph import Graph, Laplacian
 from cloakwork.physics.line import HeatLine, Placement
 from cloakwork.physics.matrix import Matrix
+from cloakwork.physics.moves import Moves, RowMoves, Slope, largest_of_each, pieces_of
 from cloakwork.physics.plane import HeatPlane
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Metric, Space
@@ -28,12 +29,14 @@ __all__ = [
     "Laplacian",
     "Matrix",
     "Metric",
+    "Moves",
     "Nuisance",
     "NumericalRange",
     "Physics",
     "Placement",
     "Pulse",
     "Rooms",
+    "RowMoves",
     "Side",
     "Slope",
     "Space",
@@ -41,10 +44,10 @@ __all__ = [
     "Steady",
     "Timing",
     "Tolerance",
-    "column_differences",
     "edge_columns",
     "follow",
     "heat_kernel",
+    "largest_of_each",
     "pieces_of",
     "sources",
     "whitener",

@@ -2,8 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +16,8 @@ from cloakwork._checks import FloatArray, IntArray, frames
 from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.diffusion import CertifiedRows
+from cloakwork.physics.later_readings import LaterMoves, SlopeBounds
+from cloakwork.physics.moves import Moves, RowMoves, Steps, TravellingMoves, pieces_of, shortest
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import Description, NumericalRange, SpectralBound, describe
 
@@ -22,18 +25,6 @@ if TYPE_CHECKING:
     from cloakwork.physics.rooms import Rooms
 
 MAX_RANGES = 32  # cached ranges of differently weighted models
-CHUNK = 2_000_000  # numbers in memory at once while neighbouring columns are compared
-
-
-@dataclass(frozen=True)
-class Slope:
-    """The steepest change of the readings per unit of distance that a unit source moves, rounded up.
-
-    `pair` holds the two places between which it occurs, or the two nearest ones if sources may be anywhere.
-    """
-
-    value: float
-    pair: tuple[int, int]
 
 
 class Physics(ABC):
@@ -137,6 +128,11 @@ class Physics(ABC):
         return None
 
     @property
+    def fade(self) -> float:
+        """The distance beyond which hardly anything of a source is left in the readings; infinite if not known."""
+        return math.inf
+
+    @property
     def pulse(self) -> bool:
         """Whether the model is known to be that of a pulse, whose readings change with the time after its emission."""
         return False
@@ -159,11 +155,6 @@ class Physics(ABC):
     def doubt(self) -> float:
         """The probability that a slope from a random sketch is understated; a cloak takes it off delta."""
         return 0.0
-
-    @property
-    def covers_the_plane(self) -> bool:
-        """Whether the model computes slopes over a whole plane rather than from pairs of neighbours."""
-        return False
 
     def columns_at(self, positions: FloatArray) -> FloatArray | None:
         """Columns of M for unit sources at any `positions` (p, dimension), shape (m, p); None without a formula."""
@@ -219,7 +210,7 @@ class Physics(ABC):
 
     def describe(self) -> Description:
         """Rank, spectrum, condition number, coherence, steepest slope and spectral bounds."""
-        return describe(self.matrix, self.space, self.joint_slope().value, self.range(), self.bounds())
+        return describe(self.matrix, self.space, self.moves().steepest().value, self.range(), self.bounds())
 
     def bounds(self) -> tuple[SpectralBound, ...]:
         """Bounds on the slope that are specific to this kind of model."""
@@ -229,10 +220,40 @@ class Physics(ABC):
         """Rows of M for sensors at other places, shape (len(sensors), n), with their error."""
         raise PhysicsError(f"{type(self).__name__} has fixed sensors: they cannot move.", sensors=sensors)
 
-    def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield the neighbour pairs in chunks: (which pairs, columns M_i - M_j of shape (m, pairs))."""
+    def moves(self, *, position: float = 0.0, travel: float = 0.0) -> Moves:
+        """How fast readings change as a source moves.
+
+        `position` is the largest distance of a sensor from its modelled position, and `travel` the longest way of a
+        source between the readings of one frame.
+        """
+        still, regions = self.steps(position), partial(self.regions, position=position)
+        if not travel:
+            return still
+        if self.convex:
+            return replace(regions(travel), alone=still.each)
+        return TravellingMoves(still, regions, travel, self.stretch)
+
+    def later_moves(self, *, position: float = 0.0, travel: float = 0.0) -> Moves:
+        """The moves at the model's time after the emission of a pulse and at all later times.
+
+        With an infinite `travel`, sensors count one by one: only `each` has a meaning.
+        """
+        del travel  # shortest paths may jump, so that sensors count one by one
+        if self.slope_bounds(position) is None:
+            raise PhysicsError(
+                f"{type(self).__name__} is not known to be a pulse: leave `later` out of the tolerance.", later=True
+            )
+        return LaterMoves(self, position)
+
+    def slope_bounds(self, position: float) -> SlopeBounds | None:
+        """Bounds on all slopes from now on, with sensors within `position` of theirs; None if not a fading pulse."""
+        del position
+        return None
+
+    def steps(self, position: float = 0.0) -> Steps:
+        """The steps between neighbours, with each sensor at its steepest within `position` of its own."""
         n, distinct = len(self.space), self.space.adjacency.nnz // 2
-        if self.space.metric is Metric.PLANE and distinct < n * (n - 1) // 2 and not self.covers_the_plane:
+        if self.space.metric is Metric.PLANE and distinct < n * (n - 1) // 2 and not self.anywhere:
             raise PhysicsError(
                 f"{type(self).__name__} over a plane needs all pairs of places: with Euclidean distance, neighbours "
                 "alone understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH.",
@@ -240,38 +261,40 @@ class Physics(ABC):
             )
         if self.floor is None and self.space.components().max() > 0:
             raise PhysicsError("the space has unconnected parts: connect them by neighbour pairs.", space=self.space)
-        yield from column_differences(self.matrix, self.space)
+        if position > 0:
+            return self._displaced(position)
+        return RowMoves.between_neighbours(self.matrix, self.space, self.move_error)
 
-    def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
-        """||weights (M_i - M_j)||_2 / d(i, j) for each neighbour pair, shape (p,), with a factor for each sensor."""
-        slopes = np.empty(len(self.space.pairs))
-        for which, columns in self.pair_columns():
-            slopes[which] = np.sqrt((_scaled(columns, weights) ** 2).sum(axis=0)) / self.space.lengths[which]
-        return slopes
+    def regions(self, travel: float, *, position: float = 0.0) -> RowMoves:
+        """Each sensor at its steepest within each region.
 
-    def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
-        """The steepest change of all readings together, in the l2 norm, rounded up.
+        Every set of positions with a diameter of at most `travel` lies within one region. Between neighbours a source
+        counts as shared by both.
 
-        `weights` scales the sensors first (1/sigma if they differ); `displacement` is the largest distance of a sensor
-        from its modelled position.
+        Notes
+        -----
+        A region is a place with all pairs that have an end within `travel` of it. Of the positions of a set and the
+        ends of their pairs, take those closest to each other: p and its end k, say. From k to the nearer end of the
+        pair of any other position q the way is at most that from p to q, plus p to k, minus q to that end, so at most
+        `travel`.
         """
-        largest = 1.0 if weights is None else float(weights.max())
-        if displacement == 0:
-            return self._outward(self.pair_slopes(weights), largest * self.move_error)
-        moved = self._displaced(displacement)
-        slopes = np.sqrt((_scaled(moved.values, weights) ** 2).sum(axis=0)) / self.space.lengths
-        return self._outward(slopes, largest * moved.error * math.sqrt(2 * self.sensors))
+        steps, slopes = self._listed(position)
+        steepest = np.zeros((self.places, self.sensors))  # over the pairs of each place
+        for end in self.space.pairs.T:
+            np.maximum.at(steepest, end, slopes)
+        near = self.space.distance_table <= travel * (1 + 1e-6)
+        table = np.stack([steepest[row].max(axis=0) for row in near])
+        return RowMoves.of(table, each_error=steps.each_error + steps.row_error)
 
-    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
-        """The steepest change of each sensor's own reading, shape (m,), rounded up."""
-        steepest, error = np.zeros(self.sensors), self.move_error
-        if displacement > 0:
-            moved = self._displaced(displacement)
-            steepest, error = (moved.values / self.space.lengths).max(axis=1, initial=0.0), math.sqrt(2) * moved.error
-        else:
-            for which, columns in self.pair_columns():
-                steepest = np.maximum(steepest, (np.abs(columns) / self.space.lengths[which]).max(axis=1))
-        return np.asarray((steepest + self._slack(error)) * (1 + 1e-12))
+    def _listed(self, position: float) -> tuple[RowMoves, FloatArray]:
+        """The steps, and the magnitudes of all of their slopes, shape (steps, m)."""
+        steps = self.steps(position)
+        if not isinstance(steps, RowMoves):
+            raise PhysicsError(
+                f"{self.places:,} places are too many for sources that move while a frame is measured: use Timing().",
+                places=self.places,
+            )
+        return steps, np.abs(np.concatenate(list(steps.rows())))
 
     @property
     def ages(self) -> "tuple[tuple[float, Physics], ...]":
@@ -281,65 +304,24 @@ class Physics(ABC):
     @property
     def convex(self) -> bool:
         """Whether straight lines are shortest, so that points between two paths travel no further than the paths."""
-        return self.covers_the_plane or self.space.metric is Metric.LINE
+        return self.space.metric is Metric.LINE
 
     @property
     def stretch(self) -> float:
         """The factor by which a straight line can be longer when measured in the metric of the space."""
         return 1.0
 
-    def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
-        """The steepest change of each sensor's reading within each region, shape (m, regions), not rounded up.
-
-        Every set of positions with a diameter of at most `travel` lies within one region. Between neighbours a source
-        counts as shared by both. The error is that of a single slope.
-
-        Notes
-        -----
-        A region is a place with all pairs that have an end within `travel` of it. Of the positions of a set and the
-        ends of their pairs, take those closest to each other: p and its end k, say. From k to the nearer end of the
-        pair of any other position q the way is at most that from p to q, plus p to k, minus q to that end, so at most
-        `travel`.
-        """
-        slopes = self.sensor_pair_slopes(displacement)
-        steepest = np.zeros((self.sensors, len(self.space)))  # over the pairs of each place
-        for end in self.space.pairs.T:
-            np.maximum.at(steepest.T, end, slopes.values.T)
-        near = self.space.distance_table <= travel * (1 + 1e-6)
-        return CertifiedRows(np.stack([steepest[:, row].max(axis=1) for row in near], axis=1), slopes.error)
-
-    def sensor_pair_slopes(self, displacement: float = 0.0) -> CertifiedRows:
-        """|M_li - M_lj| / d(i, j) of each sensor and neighbour pair, shape (m, p), with the error of one slope."""
-        if displacement > 0:
-            moved = self._displaced(displacement)
-            return CertifiedRows(moved.values / self.space.lengths, self._slack(math.sqrt(2) * moved.error))
-        slopes = np.empty((self.sensors, len(self.space.pairs)))
-        for which, columns in self.pair_columns():
-            slopes[:, which] = np.abs(columns) / self.space.lengths[which]
-        return CertifiedRows(slopes, self._slack(self.move_error))
-
-    def _slack(self, error: float) -> float:
-        """The effect on a slope of an error of a move."""
-        return float(error / self.space.lengths.min(initial=np.inf))
-
-    def _outward(self, slopes: FloatArray, error: float) -> Slope:
-        if not len(slopes):
-            return Slope(0.0, (0, 0))
-        steepest = int(np.argmax(slopes))
-        i, j = (int(k) for k in self.space.pairs[steepest])
-        return Slope(float((slopes[steepest] + self._slack(error)) * (1 + 1e-12)), (i, j))
-
     @memoize(1)
-    def _displaced(self, distance: float) -> CertifiedRows:
-        """Largest |M_li - M_lj| over all places of sensor l within `distance`, shape (m, p)."""
-        nearby = self.nearby_places(distance)
-        positions = np.unique(np.concatenate(nearby))
-        moved = self.rows(positions)
-        largest = np.zeros((self.sensors, len(self.space.pairs)))
-        for which, columns in column_differences(moved.values, self.space):
-            for sensor, places in enumerate(nearby):
-                largest[sensor, which] = np.abs(columns[np.searchsorted(positions, places)]).max(axis=0)
-        return CertifiedRows(largest, moved.error)
+    def _displaced(self, position: float) -> RowMoves:
+        nearby, space = self.nearby_places(position), self.space
+        places = np.unique(np.concatenate(nearby))
+        moved, table = self.rows(places), np.zeros((len(space.pairs), self.sensors))
+        for part in pieces_of(len(space.pairs), len(places)):
+            i, j = space.pairs[part].T
+            change = np.abs(moved.values[:, i] - moved.values[:, j])
+            for sensor, cells in enumerate(nearby):
+                table[part, sensor] = change[np.searchsorted(places, cells)].max(axis=0) / space.lengths[part]
+        return RowMoves.of(table, each_error=math.sqrt(2) * moved.error / shortest(space), pairs=space.pairs)
 
     def nearby_places(self, distance: float) -> list[IntArray]:
         """The places within `distance` of each sensor."""
@@ -351,19 +333,6 @@ def _scaled(columns: FloatArray, weights: FloatArray | None) -> FloatArray:
     if weights is None:
         return columns
     return weights @ columns if weights.ndim == 2 else columns * weights[:, None]
-
-
-def pieces_of(rows: int, width: int, most: int | None = None) -> Iterator[slice]:
-    """Cut rows into pieces of at most so many numbers in memory, usually `CHUNK`."""
-    step = max(1, (most or CHUNK) // max(1, width))
-    return (slice(start, start + step) for start in range(0, rows, step))
-
-
-def column_differences(matrix: FloatArray, space: Space) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the differences between columns of neighbouring places, in chunks of bounded size."""
-    for which in pieces_of(len(space.pairs), matrix.shape[0]):
-        i, j = space.pairs[which].T
-        yield which, matrix[:, i] - matrix[:, j]
 
 
 def sources(physics: Physics, at: Sequence[object], weights: ArrayLike | None = None) -> FloatArray:

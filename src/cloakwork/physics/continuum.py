@@ -6,18 +6,25 @@ boundary, if the maximum is there), so S is at least S_max - C r^2 / 2 at the ne
 bound and r half the grid's diagonal.
 """
 
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray
+from cloakwork.physics.moves import OUTWARD, Slope, pieces_of
 
 FINEST_LINE = 2**17
 TOGETHER = 1024  # points of a line whose tables stay in the cache
 FINEST_PLANE = 2**10
 MAX_CENTRES = 4_000_000  # centres of swept regions times sensors
 FINE = 0.05  # distance of such centres, in standard deviations of the kernel
+POINTS = 4  # listed per standard deviation of the kernel
+MAX_POINTS = 10_000_000  # such points times sensors
+DIRECTIONS = 12  # of moves on a plane, over half a turn
+FIFTH = 5.784  # at least the largest |u^5 - 10 u^3 + 15 u| exp(-u^2/2)
 ENOUGH = 1e-6  # relative excess of the certified squared slope at which refinement stops
 
 
@@ -27,6 +34,54 @@ class CertifiedMaximum:
 
     value: float
     at: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class AnywhereMoves:
+    """Moves of a source anywhere, in any direction, with sensors within `position` of theirs.
+
+    `peak` bounds the largest norm of the slopes of all sensors, for factors (m,) of them. `gradients_at` and `places`,
+    of which there are `counts` along each axis of the `extent`, are those of the model. `height` is the largest reading
+    and T the diffusion time.
+    """
+
+    peak: Callable[[FloatArray], "CertifiedMaximum"]
+    gradients_at: Callable[[FloatArray], FloatArray]
+    places: FloatArray
+    counts: tuple[int, ...]
+    extent: tuple[float, ...]
+    sensors: int
+    height: float
+    T: float
+    position: float = 0.0
+
+    @property
+    def each(self) -> FloatArray:
+        return np.full(self.sensors, steepest_kernel(self.height, self.T) * OUTWARD)
+
+    def steepest(self, weights: FloatArray | None = None) -> Slope:
+        factors = np.ones(self.sensors) if weights is None else weights
+        peak = self.peak(factors)
+        shift = self.position * float(np.linalg.norm(factors)) * self.height / (2 * self.T)
+        nearest = np.argsort(((self.places - np.asarray(peak.at)) ** 2).sum(axis=1))[:2]
+        return Slope((peak.value + shift) * OUTWARD, (int(nearest[0]), int(nearest[-1])))
+
+    def rows(self) -> Iterator[FloatArray]:
+        """Slopes in all directions at points that resolve the kernel, or at the places where these are too many."""
+        density, points = POINTS / math.sqrt(2 * self.T), self.places
+        counts = [max(k, math.ceil(density * side)) for k, side in zip(self.counts, self.extent, strict=True)]
+        if math.prod(counts) * self.sensors <= MAX_POINTS:
+            points = lattice(counts, self.extent)
+        angles = math.pi * np.arange(DIRECTIONS) / DIRECTIONS
+        turns = np.stack([np.cos(angles), np.sin(angles)], axis=1) if len(counts) == 2 else np.ones((1, 1))
+        for piece in pieces_of(len(points), len(turns) * self.sensors):
+            yield (turns @ self.gradients_at(points[piece])).reshape(-1, self.sensors)
+
+
+def lattice(counts: Sequence[int], size: Sequence[float]) -> FloatArray:
+    """Points at `size` i/n for i = 1..n along each axis, shape (points, axes)."""
+    axes = [side * np.arange(1, k + 1) / k for side, k in zip(size, counts, strict=True)]
+    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
 def heat_kernel(offsets: FloatArray, T: float) -> FloatArray:
@@ -43,9 +98,9 @@ def kernel_error(offsets: FloatArray, T: float, length: float) -> FloatArray:
     return np.asarray(8 + 3 * offsets**2 / (4 * T) + np.abs(offsets) * length / T)
 
 
-def steepest_kernel(T: float) -> float:
-    """Largest |g'|, at a distance of sqrt(2T)."""
-    return float(np.exp(-0.5) / np.sqrt(2 * T) / np.sqrt(4 * np.pi * T))
+def steepest_kernel(height: float, T: float) -> float:
+    """The steepest slope of a kernel of this height, at a distance of sqrt(2T)."""
+    return height * math.exp(-0.5) / math.sqrt(2 * T)
 
 
 def margin(T: float, sensors: int) -> float:

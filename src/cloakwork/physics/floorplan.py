@@ -1,21 +1,23 @@
 """Rooms with walls and doors."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import ndimage, sparse
 
 from cloakwork._checks import FloatArray, IntArray, frames, not_negative, points, positive, read_only
 from cloakwork._method_cache import memoize
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.base import Physics, pieces_of
+from cloakwork.physics.base import Physics
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, pulse, steady, unit_rows
+from cloakwork.physics.later_readings import SlopeBounds
 from cloakwork.physics.local_field import LocalField, local_field, steepest_in_boxes
+from cloakwork.physics.moves import RowMoves, Steps, shortest
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Space
 
@@ -163,6 +165,10 @@ class FloorPlan(Physics):
         return (length / self.rooms.cell) ** 2 / (1 if isinstance(self.regime, Steady) else 2)
 
     @property
+    def fade(self) -> float:
+        return 4 * self.regime.reach + self.footprint if isinstance(self.regime, Steady) else math.inf
+
+    @property
     def pulse(self) -> bool:
         return isinstance(self.regime, Pulse)
 
@@ -188,11 +194,6 @@ class FloorPlan(Physics):
         scale, tau = self.gain / h**2, (self.footprint / h) ** 2 / 2
         positions, sensors_at = self.rooms.grid_positions, self.sensor_places
         return local_field(self.laplacian, self.diffusion_time, tau, scale, positions, sensors_at)
-
-    @cached_property
-    def local_moves(self) -> sparse.csr_array | None:
-        """(M_i - M_j) / d(i, j) of each neighbour pair, shape (p, m); None if M is not local."""
-        return None if self.local is None else self.local.moves(self.space.pairs, self.space.lengths)
 
     @property
     def near(self) -> sparse.csc_array | None:
@@ -232,24 +233,17 @@ class FloorPlan(Physics):
     def move_error(self) -> float:
         return super().move_error if self.local is None else self.local.move_error(self.space.pairs)
 
-    def pair_columns(self) -> Iterator[tuple[slice, FloatArray]]:
-        if self.local_moves is None:
-            yield from super().pair_columns()
-            return
-        for which in pieces_of(len(self.space.pairs), self.sensors):
-            yield which, np.ascontiguousarray(self.local_moves[which].toarray().T) * self.space.lengths[which]
+    def steps(self, position: float = 0.0) -> Steps:
+        return super().steps(position) if self.local is None or position > 0 else self._local_steps
 
-    def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
-        if self.local_moves is None:
-            return super().pair_slopes(weights)
-        factors = np.ones(self.sensors) if weights is None else weights
-        return np.asarray(np.sqrt(self.local_moves.power(2) @ factors**2))
+    @cached_property
+    def _local_steps(self) -> RowMoves:
+        assert self.local is not None  # noqa: S101 - see `steps`
+        table = self.local.moves(self.space.pairs, self.space.lengths)
+        return RowMoves.of(table, row_error=self.move_error / shortest(self.space), pairs=self.space.pairs)
 
-    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
-        if self.local_moves is None or displacement > 0:
-            return super().sensor_slopes(displacement=displacement)
-        steepest = abs(self.local_moves).max(axis=0).toarray().ravel()
-        return np.asarray((steepest + self._slack(self.move_error)) * (1 + 1e-12))
+    def slope_bounds(self, position: float) -> SlopeBounds | None:
+        return SlopeBounds.of_diffusion(self, self.laplacian, self.diffusion_time, position) if self.pulse else None
 
     @cached_property
     def _rows(self) -> CertifiedRows:
@@ -299,8 +293,8 @@ class FloorPlan(Physics):
     def stretch(self) -> float:
         return math.sqrt(2)  # distance is measured along the axes
 
-    def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
-        """The steepest change of each sensor's reading within each square box of cells, shape (m, boxes).
+    def regions(self, travel: float, *, position: float = 0.0) -> RowMoves:
+        """Each sensor at its steepest within each square box of cells.
 
         Notes
         -----
@@ -309,36 +303,28 @@ class FloorPlan(Physics):
         that extend over at most k cells along each axis lie within a box of k + 1 such squares on a side.
         """
         squares = math.ceil(travel / self.rooms.cell * (1 - 1e-12)) + 1
-        return self._box_slopes(min(squares, max(self.rooms.grid.shape)), displacement)
+        return self._boxes(min(squares, max(self.rooms.grid.shape)), position)
 
     @memoize(1)  # the next call mostly asks for the same boxes
-    def _box_slopes(self, squares: int, displacement: float) -> CertifiedRows:
-        rows, columns = self.rooms.grid.shape
-        ends = self.rooms.grid_positions[self.rooms.pairs]
-        along_x = ends[:, 0, 0] == ends[:, 1, 0]
-        if self.local_moves is not None and displacement == 0:
-            return self._local_box_slopes(self.local_moves.tocsc(), squares, ends.min(axis=1), along_x)
-        slopes = self.sensor_pair_slopes(displacement)
-        boxes = np.zeros((self.sensors, rows, columns))
+    def _boxes(self, squares: int, position: float) -> RowMoves:
+        shape, ends = np.array(self.rooms.grid.shape), self.rooms.grid_positions[self.rooms.pairs]
+        first, along_x = ends.min(axis=1), ends[:, 0, 0] == ends[:, 1, 0]
+        if self.local is not None and position == 0:
+            moves, error = next(self._local_steps.rows()).tocsc(), self._local_steps.row_error
+            seen = (moves.indptr.astype(np.int64), moves.indices.astype(np.int64), np.abs(moves.data))
+            values, boxes, starts = steepest_in_boxes(seen, first, along_x.astype(np.int64), shape, squares)
+            local = sparse.csr_array((values, boxes, starts), shape=(self.sensors, int(shape.prod()))).T.tocsr()
+            # the error of a sensor's steepest slope is at most that of all pairs of the box together
+            return RowMoves.of(local, each_error=error, together=error * math.sqrt(2 * squares * (squares + 1)))
+        steps, slopes = self._listed(position)
+        table = np.zeros((self.sensors, *shape))
         for chosen, sizes in ((along_x, (squares + 1, squares)), (~along_x, (squares, squares + 1))):
-            table = np.zeros_like(boxes)
-            first = ends[chosen].min(axis=1)
-            table[:, first[:, 0], first[:, 1]] = slopes.values[:, chosen]
+            part = np.zeros_like(table)
+            part[:, first[chosen, 0], first[chosen, 1]] = slopes[chosen].T
             for axis, size in enumerate(sizes, start=1):
-                table = ndimage.maximum_filter1d(table, size, axis, mode="constant", origin=-(size // 2))
-            np.maximum(boxes, table, out=boxes)
-        return CertifiedRows(boxes.reshape(self.sensors, -1), slopes.error)
-
-    def _local_box_slopes(
-        self, moves: sparse.csc_array, squares: int, first: IntArray, along_x: NDArray[np.bool_]
-    ) -> CertifiedRows:
-        seen = (moves.indptr.astype(np.int64), moves.indices.astype(np.int64), np.abs(moves.data))
-        shape = np.array(self.rooms.grid.shape)
-        values, boxes, starts = steepest_in_boxes(seen, first, along_x.astype(np.int64), shape, squares)
-        table = sparse.csr_array((values, boxes, starts), shape=(self.sensors, int(shape.prod())))
-        slack = self._slack(self.move_error)
-        # the error of a sensor's steepest slope is at most that of all pairs of the box together
-        return CertifiedRows(table, slack, slack * math.sqrt(2 * squares * (squares + 1)))
+                part = ndimage.maximum_filter1d(part, size, axis, mode="constant", origin=-(size // 2))
+            np.maximum(table, part, out=table)
+        return RowMoves.of(table.reshape(self.sensors, -1).T, each_error=steps.each_error + steps.row_error)
 
     def with_spread(self, factor: float) -> Self:
         scale = float(np.sqrt(factor))

@@ -1,7 +1,7 @@
 """Diffusion over a network."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -15,9 +15,11 @@ from cloakwork._checks import FloatArray, IntArray, frames, not_negative, positi
 from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.array_sum import moved
-from cloakwork.physics.base import Physics, Slope
+from cloakwork.physics.base import Physics
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, unit_rows
 from cloakwork.physics.edge_list import EdgeList, Progress
+from cloakwork.physics.later_readings import SlopeBounds
+from cloakwork.physics.moves import Moves, RowMoves, Slope, Steps
 from cloakwork.physics.near_columns import NearColumns, near_columns
 from cloakwork.physics.network_kernel import NetworkKernel
 from cloakwork.physics.network_slope import EdgeSlopes, Network
@@ -66,7 +68,7 @@ class Graph(Physics):
 
     >>> import networkx as nx
     >>> star = Graph(nx.star_graph(9), tau=0.5)
-    >>> float((star.joint_slope().value ** 2).__round__(6))  # 10/9 exp(-10) + 8/9 exp(-1)
+    >>> float((star.moves().steepest().value ** 2).__round__(6))  # 10/9 exp(-10) + 8/9 exp(-1)
     0.327054
     """
 
@@ -179,11 +181,6 @@ class Graph(Physics):
         return np.asarray(1 / np.sqrt(np.where(degrees > 0, degrees, 1.0)))
 
     @property
-    def diffusion_time(self) -> float:
-        """The diffusion time tau, under the name that floor plans also use."""
-        return self.tau
-
-    @property
     def pulse(self) -> bool:
         return self.tau > 0
 
@@ -241,28 +238,16 @@ class Graph(Physics):
         basis = float(self._root.max() / self._root.min())
         return self.gain * self.kernel.error * basis * float(np.sqrt(np.bincount(sensors).max(initial=1)))
 
-    def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
-        if self.explicit or displacement > 0:
-            return super().joint_slope(weights, displacement=displacement)
-        slopes = self.edge_slopes(weights)
-        if not len(slopes.values):
-            return Slope(0.0, (0, 0))
-        steepest = int(np.argmax(slopes.upper))
-        bound = min((bound.value for bound in self.bounds()), default=np.inf) if weights is None else np.inf
-        u, v = (int(k) for k in self.space.pairs[steepest])
-        return Slope(min(float(slopes.upper[steepest]), bound), (u, v))
+    def steps(self, position: float = 0.0) -> Steps:
+        return super().steps(position) if self.explicit or position > 0 else EdgeMoves(self)
 
-    def pair_slopes(self, weights: FloatArray | None = None) -> FloatArray:
-        return super().pair_slopes(weights) if self.explicit else self.edge_slopes(weights).values
+    def later_moves(self, *, position: float = 0.0, travel: float = 0.0) -> Moves:
+        if self.explicit or position or travel or not self.fades:
+            return super().later_moves(position=position, travel=travel)
+        return EdgeMoves(self, fades=True)
 
-    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
-        """The steepest change of each sensor's own reading, shape (m,), rounded up.
-
-        If M is not formed, it is that of all readings together.
-        """
-        if self.explicit or displacement > 0:
-            return super().sensor_slopes(displacement=displacement)
-        return np.full(self.sensors, self.joint_slope().value)
+    def slope_bounds(self, position: float) -> SlopeBounds | None:
+        return SlopeBounds.of_diffusion(self, self.laplacian, self.tau, position) if self.pulse else None
 
     def edge_slopes(self, weights: FloatArray | None = None, *, progress: Progress | None = None) -> EdgeSlopes:
         """Slopes of all edges without the matrix, with their upper bounds; kept for each `weights`.
@@ -306,7 +291,7 @@ class Graph(Physics):
         if self.explicit:
             return 1.0
         steepest = self.edge_slopes().steepest
-        return max(1.0, self.joint_slope().value / steepest) if steepest > 0 else math.inf
+        return max(1.0, self.moves().steepest().value / steepest) if steepest > 0 else math.inf
 
     @cached_property
     def _edge_slopes(self) -> dict[bytes | None, EdgeSlopes]:
@@ -353,6 +338,41 @@ class Graph(Physics):
             value = gain * float((sums / edges.lengths).max())
             bounds.append(SpectralBound("spectrum of the graph", Side.UPPER, value * (1 + 1e-9)))
         return tuple(bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeMoves:
+    """The steps over the edges of a network whose matrix is never formed.
+
+    If it `fades`, at the model's time and at any later time: heat then only evens out, so that at equal noise no slope
+    grows, and other noise is at least as good as its least.
+    """
+
+    graph: Graph
+    fades: bool = False
+
+    @property
+    def each(self) -> FloatArray:
+        """The steepest slope of all readings together, which bounds that of each."""
+        return np.full(self.graph.sensors, self.steepest().value)
+
+    def steepest(self, weights: FloatArray | None = None) -> Slope:
+        if self.fades and weights is not None:
+            equal = self.steepest()
+            return Slope(equal.value * float(weights.max()), equal.pair)
+        upper = self.graph.edge_slopes(weights).upper
+        if not len(upper):
+            return Slope(0.0, (0, 0))
+        bound = min((bound.value for bound in self.graph.bounds()), default=math.inf) if weights is None else math.inf
+        u, v = (int(k) for k in self.graph.space.pairs[int(np.argmax(upper))])
+        return Slope(min(float(upper.max()), bound), (u, v))
+
+    def norms(self, weights: FloatArray | None = None) -> FloatArray:
+        """The slope of each edge, shape (edges,), not rounded."""
+        return self.graph.edge_slopes(weights).values
+
+    def rows(self) -> Iterator[FloatArray]:
+        return RowMoves.between_neighbours(self.graph.matrix, self.graph.space, 0.0).rows()
 
 
 def _kind(laplacian: Laplacian | str) -> Laplacian:

@@ -1,30 +1,28 @@
-"""Readings of one pulse at the model's time and at any later time: the steepest slopes over all of them, certified."""
+"""A pulse that is read at the model's time and at any later time: the steepest slopes over all of them, certified."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from cloakwork._checks import FloatArray
-from cloakwork.physics.base import Physics
-from cloakwork.physics.continuum import steepest_kernel
 from cloakwork.physics.diffusion import CertifiedRows
-from cloakwork.physics.floorplan import FloorPlan
-from cloakwork.physics.graph import Graph
-from cloakwork.physics.line import HeatLine
+from cloakwork.physics.moves import OUTWARD, Slope, shortest
+
+if TYPE_CHECKING:
+    from cloakwork.physics.base import Physics
 
 EXCESS = 1e-3  # by which a certified slope may exceed the steepest that was evaluated
 NEGLIGIBLE = 1e-9  # of the largest possible slope: an excess this small is accepted as well
 MAX_KEPT = 10_000_000  # numbers in memory for the matrices of later times
-FIFTH = 5.784  # at least the largest |u^5 - 10 u^3 + 15 u| exp(-u^2/2)
-
-Fading = Graph | FloorPlan | HeatLine
 
 
 @dataclass(frozen=True, eq=False)
-class LaterBounds:
+class SlopeBounds:
     """Bounds on the slopes of each sensor from the model's diffusion time tau on, each of shape (m,).
 
     `height` bounds the slopes, and `bend` tau^2 times their second derivatives by the time.
@@ -34,48 +32,52 @@ class LaterBounds:
     bend: FloatArray
 
     @classmethod
-    def of(cls, model: Fading, displacement: float) -> "LaterBounds":
-        """Bounds for sensors within `displacement` of their positions, which lines take to be 0.
+    def of_diffusion(cls, model: "Physics", L: sparse.csr_array, tau: float, position: float) -> "SlopeBounds":
+        """Bounds for the diffusion over a graph, with sensors within `position` of theirs.
 
         Notes
         -----
-        On a line the slope is |g'|, and its second derivative by the time is the fifth by the place, at most
-        `FIFTH` / (4 e^-1/2) times as large as the steepest slope, over T^2.
-
         A row of the matrix is r exp(-tau L) and its second derivative r exp(-tau L) L^2. Later ones are these times
         exp(-s L), whose columns are probabilities. So the range of their entries never grows, and a difference of two
         entries is at most the range.
         """
-        if isinstance(model, HeatLine):
-            height = np.full(model.sensors, model.gain * steepest_kernel(model.T) * (1 + 1e-9))
-            return cls(height, FIFTH / 4 * math.exp(0.5) * height)
         rows, choices = CertifiedRows(model.matrix, model.error), [np.array([k]) for k in range(model.sensors)]
-        if displacement > 0:
-            nearby = model.nearby_places(displacement)
-            positions = np.unique(np.concatenate(nearby))
-            rows, choices = model.rows(positions), [np.searchsorted(positions, places) for places in nearby]
-        L, shortest = model.laplacian, float(model.space.lengths.min(initial=np.inf))
+        if position > 0:
+            nearby = model.nearby_places(position)
+            places = np.unique(np.concatenate(nearby))
+            rows, choices = model.rows(places), [np.searchsorted(places, cells) for cells in nearby]
+        least = shortest(model.space)
         norm = math.sqrt(float(abs(L).sum(axis=0).max()) * float(abs(L).sum(axis=1).max()))
-        height = (np.ptp(rows.values, axis=1) + 2 * rows.error) / shortest
-        bent = np.ptp((L.T @ (L.T @ rows.values.T)).T, axis=1) + 2 * norm**2 * rows.error
-        bend = model.diffusion_time**2 * bent / shortest
+        height = (np.ptp(rows.values, axis=1) + 2 * rows.error) / least
+        bend = tau**2 * (np.ptp((L.T @ (L.T @ rows.values.T)).T, axis=1) + 2 * norm**2 * rows.error) / least
         return cls(*(np.array([each[choice].max() for choice in choices]) * (1 + 1e-9) for each in (height, bend)))
 
 
 @dataclass(frozen=True, eq=False)
-class LaterModels:
-    """A model of a pulse at its diffusion time and at all later times, for sensors within `displacement`."""
+class LaterMoves:
+    """The moves of a pulse at its diffusion time and at all later times, for sensors within `position` of theirs."""
 
-    model: Fading
-    displacement: float
+    model: "Physics"
+    position: float
 
-    def steepest(
-        self, slope: Callable[[Physics], FloatArray], combine: Callable[[FloatArray], FloatArray]
+    @cached_property
+    def each(self) -> FloatArray:
+        return self._largest(lambda model: model.steps(self.position).each, lambda bounds: bounds)
+
+    def steepest(self, weights: FloatArray | None = None) -> Slope:
+        value = self._largest(
+            lambda model: np.array(model.steps(self.position).steepest(weights).value),
+            lambda bounds: np.array(np.linalg.norm(bounds if weights is None else bounds * weights)),
+        )
+        return Slope(float(value), self.model.steps(self.position).steepest(weights).pair)
+
+    def rows(self) -> Iterator[Any]:
+        return self.model.steps(self.position).rows()
+
+    def _largest(
+        self, slope: Callable[["Physics"], FloatArray], combine: Callable[[FloatArray], FloatArray]
     ) -> FloatArray:
-        """The largest `slope` over all times, rounded up.
-
-        `slope` gives a number or one per sensor: a norm of the slopes of the sensors, which `combine` takes of bounds
-        on them, shape (m,).
+        """The largest `slope` over all times, rounded up; `combine` takes the same norm of bounds (m,) on all slopes.
 
         Notes
         -----
@@ -106,16 +108,18 @@ class LaterModels:
                 continue
             certified = np.maximum(certified, between)
             start, here, step = end, there, 2 * (end - start)
-        return np.asarray(np.maximum(certified, best) * (1 + 1e-12))
+        return np.asarray(np.maximum(certified, best) * OUTWARD)
 
-    def _at(self, time: float) -> tuple[Fading, LaterBounds]:
+    def _at(self, time: float) -> tuple["Physics", SlopeBounds]:
         if time not in self._models:
             if len(self._models) * self.model.matrix.size > MAX_KEPT:
                 self._models.clear()
             model = self.model.with_spread(time) if time > 1 else self.model
-            self._models[time] = (model, LaterBounds.of(model, self.displacement))
+            bounds = model.slope_bounds(self.position)
+            assert bounds is not None  # noqa: S101 - the same kind of model as the first
+            self._models[time] = (model, bounds)
         return self._models[time]
 
     @cached_property
-    def _models(self) -> dict[float, tuple[Fading, LaterBounds]]:
+    def _models(self) -> dict[float, tuple["Physics", SlopeBounds]]:
         return {}

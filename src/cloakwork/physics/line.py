@@ -1,5 +1,6 @@
 """Heat on a line."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -10,9 +11,20 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, count, positive, read_only
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import heat_kernel, kernel_error, line_peak, margin, steepest_kernel, swept_kernel
-from cloakwork.physics.diffusion import CertifiedRows
+from cloakwork.physics.base import Physics
+from cloakwork.physics.continuum import (
+    FIFTH,
+    AnywhereMoves,
+    CertifiedMaximum,
+    heat_kernel,
+    kernel_error,
+    line_peak,
+    margin,
+    steepest_kernel,
+    swept_kernel,
+)
+from cloakwork.physics.later_readings import SlopeBounds
+from cloakwork.physics.moves import OUTWARD, Moves, RowMoves
 from cloakwork.physics.space import Space
 
 
@@ -51,7 +63,7 @@ class HeatLine(Physics):
     >>> line = HeatLine(n=100, m=50, T=0.05)
     >>> line.range().rank
     11
-    >>> round(0.01 * line.joint_slope().value, 6)
+    >>> round(0.01 * line.moves().steepest().value, 6)
     0.135897
     """
 
@@ -139,33 +151,38 @@ class HeatLine(Physics):
             self, m=(self.sensor_positions[:, 0] + more).tolist(), length=self.length + 2 * more, placement="anywhere"
         )
 
-    def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
-        scaled = np.full(self.sensors, self.gain) if weights is None else self.gain * weights
-        shift = displacement * float(np.sqrt((scaled**2).sum())) * self._sharpest
-        if not self.anywhere:
-            on_grid = super().joint_slope(weights)
-            return Slope(on_grid.value + shift, on_grid.pair)
-        peak = line_peak(self.sensor_positions[:, 0], self.T, self.length, scaled)
-        i = min(max(int(peak.at[0] / self.length * self.n) - 1, 0), self.n - 1)
-        return Slope((peak.value + shift) * (1 + 1e-12), (i, min(i + 1, self.n - 1)))
+    def moves(self, *, position: float = 0.0, travel: float = 0.0) -> Moves:
+        still = self._anywhere(position) if self.anywhere else self.steps(position)
+        if not travel:
+            return still
+        swept = swept_kernel(self.sensor_positions, self.T, (self.length,), travel / 2 + position, self._height)
+        return RowMoves.of(swept.T, alone=still.each)
 
-    def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
-        """The steepest change of each sensor's reading within half of `travel` of any point, shape (m, points)."""
-        radius = travel / 2 + displacement
-        slopes = swept_kernel(self.sensor_positions, self.T, (self.length,), radius, self.gain * self._height)
-        return CertifiedRows(slopes, 0.0)
+    def later_moves(self, *, position: float = 0.0, travel: float = 0.0) -> Moves:
+        if self.anywhere or position or travel:
+            return self.endless.moves(position=position, travel=travel if math.isfinite(travel) else 0.0)
+        return super().later_moves()
 
-    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
-        ceiling = self.gain * steepest_kernel(self.T) * (1 + 1e-12)
-        if self.anywhere:
-            return np.full(self.sensors, ceiling)
-        return np.minimum(super().sensor_slopes() + displacement * self.gain * self._sharpest, ceiling)
+    def slope_bounds(self, position: float) -> SlopeBounds:
+        """Bounds on the slope |g'| and, by `FIFTH`, on its second derivative by the time, the fifth by the place."""
+        del position  # see `later_moves`
+        height = np.full(self.sensors, steepest_kernel(self._height, self.T) * (1 + 1e-9))
+        return SlopeBounds(height, FIFTH / 4 * math.exp(0.5) * height)
 
-    @property
-    def _sharpest(self) -> float:
-        """Largest |g''|: the change of a slope per unit of displacement of a sensor."""
-        return self._height / (2 * self.T)
+    def steps(self, position: float = 0.0) -> RowMoves:
+        """The steps between neighbours; each sensor's slope changes by at most |g''| as it moves."""
+        steps = RowMoves.between_neighbours(self.matrix, self.space, self.move_error)
+        steps = replace(steps, each_error=position * self._height / (2 * self.T))
+        return replace(steps, alone=np.minimum(steps.each, steepest_kernel(self._height, self.T) * OUTWARD))
+
+    def _anywhere(self, position: float) -> AnywhereMoves:
+        def peak(weights: FloatArray) -> CertifiedMaximum:
+            return line_peak(self.sensor_positions[:, 0], self.T, self.length, self.gain * weights)
+
+        model = (self.gradients_at, self.space.places, (self.n,), self.extent, self.sensors, self._height, self.T)
+        return AnywhereMoves(peak, *model, position)
 
     @property
     def _height(self) -> float:
-        return float(heat_kernel(np.zeros(1), self.T)[0])
+        """The largest reading."""
+        return self.gain / math.sqrt(4 * math.pi * self.T)

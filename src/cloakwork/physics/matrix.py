@@ -30,7 +30,7 @@ class Matrix(Physics):
 
     >>> import numpy as np
     >>> model = Matrix(np.eye(3), Space.line(3))
-    >>> float(model.joint_slope().value.__round__(6))
+    >>> round(model.moves().steepest().value, 6)
     4.242641
     """
 

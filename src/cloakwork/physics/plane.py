@@ -1,18 +1,27 @@
 """Heat on a plane without walls."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, count, points, positive, read_only
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.continuum import heat_kernel, kernel_error, margin, plane_peak, steepest_kernel, swept_kernel
-from cloakwork.physics.diffusion import CertifiedRows
+from cloakwork.physics.base import Physics
+from cloakwork.physics.continuum import (
+    AnywhereMoves,
+    CertifiedMaximum,
+    heat_kernel,
+    kernel_error,
+    lattice,
+    margin,
+    plane_peak,
+    swept_kernel,
+)
+from cloakwork.physics.moves import Moves, RowMoves
 from cloakwork.physics.space import Metric, Space
 
 
@@ -69,8 +78,7 @@ class HeatPlane(Physics):
         """Coordinates of the sensors, shape (m, 2)."""
         if len(self.m) == 2 and all(isinstance(value, int | np.integer) for value in self.m):
             mx, my = (count("m", value, error=PhysicsError) for value in self.m if isinstance(value, int | np.integer))
-            axes = [self.size[0] * np.arange(1, mx + 1) / mx, self.size[1] * np.arange(1, my + 1) / my]
-            return read_only(_product(axes))
+            return read_only(lattice((mx, my), self.size))
         return read_only(points("m", self.m, error=PhysicsError))
 
     @cached_property
@@ -81,8 +89,7 @@ class HeatPlane(Physics):
         along_x = np.stack([index[:-1].ravel(), index[1:].ravel()], axis=1)
         along_y = np.stack([index[:, :-1].ravel(), index[:, 1:].ravel()], axis=1)
         lengths = np.r_[np.full(len(along_x), steps[0]), np.full(len(along_y), steps[1])]
-        places = _product([step * np.arange(1, k + 1) for step, k in zip(steps, self.n, strict=True)])
-        return Space(places, np.concatenate([along_x, along_y]), lengths, Metric.PLANE)
+        return Space(lattice(self.n, self.size), np.concatenate([along_x, along_y]), lengths, Metric.PLANE)
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -131,36 +138,27 @@ class HeatPlane(Physics):
         return replace(self, m=[(x + more, y + more) for x, y in self.sensor_positions], size=(width, height))
 
     @property
-    def covers_the_plane(self) -> bool:
+    def convex(self) -> bool:
         return True
 
     def with_spread(self, factor: float) -> Self:
         return replace(self, T=self.T * factor)
 
-    def joint_slope(self, weights: FloatArray | None = None, *, displacement: float = 0.0) -> Slope:
-        scaled = np.full(self.sensors, self.gain) if weights is None else self.gain * weights
-        peak = plane_peak(self.sensor_positions, self.T, self.size, scaled)
-        shift = displacement * float(np.sqrt((scaled**2).sum())) * self._height / (2 * self.T)
-        squared = ((self.space.places - np.asarray(peak.at)) ** 2).sum(axis=1)
-        nearest = np.argsort(squared)[:2]
-        return Slope((peak.value + shift) * (1 + 1e-12), (int(nearest[0]), int(nearest[-1])))
+    def moves(self, *, position: float = 0.0, travel: float = 0.0) -> Moves:
+        def peak(weights: FloatArray) -> CertifiedMaximum:
+            return plane_peak(self.sensor_positions, self.T, self.size, self.gain * weights)
 
-    def swept_slopes(self, travel: float, *, displacement: float = 0.0) -> CertifiedRows:
-        """The steepest change of each sensor's reading within half of `travel` of any point, shape (m, points)."""
-        radius = travel / 2 + displacement
-        slopes = swept_kernel(self.sensor_positions, self.T, self.size, radius, self.gain * self._height)
-        return CertifiedRows(slopes, 0.0)
+        model = (self.gradients_at, self.space.places, tuple(self.n), self.size, self.sensors, self._height, self.T)
+        still = AnywhereMoves(peak, *model, position)
+        if not travel:
+            return still
+        swept = swept_kernel(self.sensor_positions, self.T, self.size, travel / 2 + position, self._height)
+        return RowMoves.of(swept.T, alone=still.each)
 
-    def sensor_slopes(self, *, displacement: float = 0.0) -> FloatArray:
-        del displacement  # the bound holds wherever the sensor is
-        peak = self.gain * steepest_kernel(self.T) * float(np.sqrt(self._height))
-        return np.full(self.sensors, peak * (1 + 1e-12))
+    def later_moves(self, *, position: float = 0.0, travel: float = 0.0) -> Moves:
+        return self.endless.moves(position=position, travel=travel if math.isfinite(travel) else 0.0)
 
     @property
     def _height(self) -> float:
-        return 1 / (4 * np.pi * self.T)
-
-
-def _product(axes: Sequence[NDArray[np.floating[Any]]]) -> FloatArray:
-    x, y = np.meshgrid(*axes, indexing="ij")
-    return np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float64)
+        """The largest reading."""
+        return self.gain / (4 * math.pi * self.T)

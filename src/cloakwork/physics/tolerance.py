@@ -2,32 +2,27 @@
 
 import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, not_negative
 from cloakwork._method_cache import memoize
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.base import Physics, Slope
-from cloakwork.physics.diffusion import CertifiedRows
-from cloakwork.physics.floorplan import FloorPlan
-from cloakwork.physics.graph import Graph
-from cloakwork.physics.later_readings import LaterModels
-from cloakwork.physics.line import HeatLine, Placement
-from cloakwork.physics.plane import HeatPlane
+from cloakwork.physics.base import Physics
+from cloakwork.physics.moves import OUTWARD, Moves, RowMoves, Slope, TravellingMoves
 
-DISTANCES = np.geomspace(1 / 8, 512, 49)  # of two paths, in ways that a source travels, at which bounds are evaluated
 SPREADS = 9  # diffusion values evaluated over the declared interval
-MAX_KEPT = 10_000_000  # numbers in memory for slopes within regions
 MAX_SLOPES = 1000  # kept, of different weights of the sensors
 MAX_DOORS = 6  # at most 2^6 plans are evaluated
 BETWEEN_AGES = (
     0.01  # room for heat between the ages that are evaluated; the largest excess found in a search of floors is 0.002
 )
+
+Groups: TypeAlias = tuple[tuple[float, Moves], ...]  # with a share each; their slopes add up
 
 
 @dataclass(frozen=True)
@@ -125,7 +120,20 @@ class Tolerance:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A model with its declared errors; computes the steepest slope over the whole set."""
+    """A model with its declared errors.
+
+    Notes
+    -----
+    Every figure is a maximum over models (doors, diffusion) of a sum over groups g (ages of the heat, each with its
+    share; else one) of a maximum over moves e:
+
+        max over models of  sum_g share_g max_e ||w D_ge||  +  half the largest change between two diffusions.
+
+    Neighbours are within alpha at every instant, but at each age another pair may be the worst: so the ages add up.
+    What a move is depends on the rest of the tolerance: with an error of position, and where sources travel between the
+    readings of a frame, each sensor is at its steepest near a place (`Physics.moves`); the moves of a pulse that is
+    read at any later time are those at all later times (`Physics.later_moves`).
+    """
 
     physics: Physics
     tolerance: Tolerance = Tolerance()
@@ -134,224 +142,132 @@ class Family:
     @property
     def members(self) -> tuple[Physics, ...]:
         """The evaluated models."""
-        return tuple(member for spreads in self._by_doors for member in spreads)
-
-    @cached_property
-    def _by_doors(self) -> tuple[tuple[Physics, ...], ...]:
-        """For each set of shut doors, the models over the interval of the diffusion, in order."""
-        spreads: list[Physics] = [self.physics]
-        if self.tolerance.later:
-            spreads = [self._earliest]
-        elif self.tolerance.diffusion:
-            low, high = 1 - self.tolerance.diffusion, 1 + self.tolerance.diffusion
-            factors = np.unique(np.append(np.geomspace(low, high, SPREADS), 1.0))
-            spreads = [self.physics if k == 1 else self.physics.with_spread(float(k)) for k in factors]
-        if not self.tolerance.doors:
-            return (tuple(spreads),)
-        return tuple(zip(*(_shut(member) for member in spreads), strict=True))
-
-    @property
-    def _earliest(self) -> Physics:
-        """The model of a pulse that is read as early as the tolerance allows, in an endless space if that helps."""
-        earliest = self.physics.with_spread(1 - self.tolerance.diffusion) if self.tolerance.diffusion else self.physics
-        only_at_places = isinstance(earliest, HeatLine) and earliest.placement is Placement.GRID
-        if isinstance(earliest, HeatPlane | HeatLine) and (
-            not only_at_places or self.tolerance.position or self.timing.travel
-        ):
-            return earliest.endless
-        return earliest
+        return tuple(model for models in self._by_doors for model in models)
 
     @property
     def doubt(self) -> float:
         """The probability that a slope of any evaluated model is understated."""
-        return sum(member.doubt for member in self.members)
-
-    def joint_slope(self, weights: FloatArray | None = None) -> Slope:
-        """The steepest joint slope over the set, cached per `weights`."""
-        if weights is not None and (weights == weights[0]).all():
-            plain = self.joint_slope()
-            return Slope(plain.value * float(weights[0]) * (1 + 1e-15), plain.pair)
-        return self._steepest(weights)
-
-    def frame_slope(self, weights: FloatArray | None = None) -> float:
-        """The largest shift of a frame by neighbours, over alpha, if sources move between its readings.
-
-        Notes
-        -----
-        Let sources travel at most l while a frame is measured, and S(r) be the largest l2 norm of the slopes of all
-        sensors, each at its steepest within a region of diameter r. Neighbours are pairs of paths with weights w_k and
-        distances D_k, sum w_k D_k <= alpha, so a bound on shift / D for one pair of unit weight at any distance D
-        suffices. The points at the same share of the way from one path to the other lie within a region of diameter l
-        on a line or plane, and l + 2 D min(share, 1 - share) where shortest paths may jump. So the mean of S over the
-        share is a bound that grows with D. The slope at one instant, plus what both paths add before and after it,
-        S(l) l/D, is one that falls with D. For any D', the larger of the two at D' therefore holds for all D; the least
-        over some D' counts, or the norm of each sensor's steepest slope anywhere, if that is less.
-        """
-        if self.timing.travel == 0:
-            return self.joint_slope(weights).value
-        return self._steepest_frame(np.ones(self.physics.sensors) if weights is None else weights)
+        return sum(model.doubt for model in self.members)
 
     @memoize(MAX_SLOPES)
-    def _steepest_frame(self, weights: FloatArray) -> float:
-        anywhere = float(_joint(self.sensor_slopes() * weights)) * (1 + 1e-12)
-        if self.timing.travel == np.inf or (self.tolerance.later and not self.physics.convex):
-            return anywhere
-        steepest = 0.0
-        for spreads in self._by_doors:
-            values = np.array(
-                [
-                    sum(share * self._frame_slope_of(part, weights) for share, part in self.parts(member))
-                    for member in spreads
-                ]
-            )
-            steepest = max(steepest, float(values.max() + _between(values)))
-        return min(steepest * (1 + self.tolerance.gain), anywhere)
+    def steepest(self, weights: FloatArray | None = None) -> Slope:
+        """Return the largest shift of the readings, times `weights` (m,), per unit of distance, rounded up.
 
-    def _frame_slope_of(self, member: Physics, weights: FloatArray) -> float:
-        travel = self.timing.travel
-        norms: dict[int, tuple[CertifiedRows, float]] = {}  # many diameters have the same regions
-
-        def swept(diameter: float) -> float:
-            slopes = self._swept_slopes(member, float(diameter))
-            if id(slopes) not in norms:
-                norms[id(slopes)] = slopes, _norm(slopes, weights)
-            return norms[id(slopes)][1]
-
-        if member.convex:
-            return swept(travel)
-        at_once, later = self._slope_at_once(member, weights).value, member.stretch * travel * swept(travel)
-        least, area, before = np.inf, 0.0, 0.0
-        for apart in travel * DISTANCES:  # two paths
-            area += (apart - before) * swept(travel + apart)
-            on_the_way, from_one_instant = area / apart, at_once + later / apart
-            least = min(least, max(on_the_way, from_one_instant))
-            if on_the_way >= from_one_instant:
-                break
-            before = apart
-        return float(least * (1 + 1e-12))
-
-    def _swept_slopes(self, member: Physics, diameter: float) -> CertifiedRows:
-        """The steepest slopes within regions, kept while memory allows."""
-        key = (id(member), diameter)
-        if key in self._regions:
-            return self._regions[key]
-        slopes = member.swept_slopes(diameter, displacement=self.tolerance.position)
-        held = {id(kept): kept.values.size for kept in (*self._regions.values(), slopes)}
-        if sum(held.values()) <= MAX_KEPT:
-            self._regions[key] = slopes
-        return slopes
+        Sources travel between the readings of a frame as far as the timing allows.
+        """
+        if weights is not None and (weights == weights[0]).all():
+            equal = self.steepest()
+            return Slope(equal.value * float(weights[0]) * (1 + 1e-15), equal.pair)
+        steepest = Slope(math.inf, (0, 0))
+        if not self._one_by_one:
+            steepest = Slope(0.0, (0, 0))
+            for spreads in self._groups:
+                slopes = [[(share, moves.steepest(weights)) for share, moves in groups] for groups in spreads]
+                values = np.array([sum(share * slope.value for share, slope in groups) for groups in slopes])
+                value = float(_largest(values))
+                if not value <= steepest.value:
+                    pair = max(slopes[int(values.argmax())], key=lambda part: part[0] * part[1].value)[1].pair
+                    steepest = Slope(value, pair)
+            steepest = Slope(steepest.value * (1 + self.tolerance.gain), steepest.pair)
+        if self.timing.travel:
+            alone = float(np.linalg.norm(self.each if weights is None else self.each * weights)) * OUTWARD
+            steepest = Slope(min(steepest.value, alone), steepest.pair)
+        return steepest
 
     @cached_property
-    def _regions(self) -> dict[tuple[int, float], CertifiedRows]:
-        return {}
+    def each(self) -> FloatArray:
+        """The steepest slope of each sensor's own reading over the set, shape (m,), rounded up."""
+        of_doors = [
+            _largest(np.stack([sum(share * moves.each for share, moves in groups) for groups in spreads]))
+            for spreads in self._groups
+        ]
+        return np.asarray(np.max(of_doors, axis=0) * (1 + self.tolerance.gain))
 
-    def parts(self, member: Physics) -> tuple[tuple[float, Physics], ...]:
-        """The model itself, or what sources of each age contribute to its readings if it remembers.
+    @property
+    def groups(self) -> int:
+        """Number of groups of moves: the ages of the heat in rooms with thermal memory, else 1."""
+        return 1 if self._one_by_one else len(self._groups[0][0])
 
-        Neighbours are within alpha at every instant, but at each age another pair may be the worst. So the slopes of
-        all ages add up. Their sum is a linear interpolation between ages, which can be too small where heat bends
-        around walls: `BETWEEN_AGES` is room for that.
+    def rows(self, group: int = 0) -> Iterator[Any]:
+        """Yield every move of every model in pieces of shape (moves, m): its slopes times the share of the group."""
+        if self._one_by_one:
+            yield self.each[None]
+            return
+        for spreads in self._groups:
+            for groups in spreads:
+                share, moves = groups[group]
+                for piece in moves.rows():
+                    yield share * piece
+
+    @property
+    def _one_by_one(self) -> bool:
+        """Whether each sensor counts at its steepest anywhere."""
+        travel = self.timing.travel
+        return travel == math.inf or (travel > 0 and self.tolerance.later and not self.physics.convex)
+
+    @cached_property
+    def _by_doors(self) -> tuple[tuple[Physics, ...], ...]:
+        """For each set of shut doors, the models over the interval of the diffusion, in order."""
+        error, factors = self.tolerance.diffusion, np.ones(1)
+        if error and self.tolerance.later:
+            factors = np.array([1 - error])
+        elif error:
+            factors = np.unique(np.append(np.geomspace(1 - error, 1 + error, SPREADS), 1.0))
+        spreads = [self.physics if k == 1 else self.physics.with_spread(float(k)) for k in factors]
+        return tuple(zip(*(_by_doors(m) if self.tolerance.doors else (m,) for m in spreads), strict=True))
+
+    @cached_property
+    def at_once(self) -> "Family":
+        """The same models, with sensors that all measure at the same instant."""
+        if not self.timing.travel:
+            return self
+        family = replace(self, timing=AT_ONCE)
+        family.__dict__["_by_doors"] = self._by_doors  # so that no model is computed again
+        return family
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[Groups, ...], ...]:
+        return tuple(tuple(map(self._groups_of, models)) for models in self._by_doors)
+
+    def _groups_of(self, model: Physics) -> Groups:
+        """The moves of a model, or of what sources of each age contribute to its readings if it remembers.
+
+        Where heat bends around walls, linear interpolation between the ages can be too small: `BETWEEN_AGES` is room
+        for that.
         """
+        position, travel = self.tolerance.position, self.timing.travel
+        if self.tolerance.later:
+            return ((1.0, model.later_moves(position=position, travel=travel)),)
+        travel = 0.0 if self._one_by_one else travel
         if not self.tolerance.memory:
-            return ((1.0, member),)
-        if not member.ages:
+            return ((1.0, self._kept(model.moves(position=position, travel=travel))),)
+        if not model.ages:
             raise PhysicsError(
-                f"{type(member).__name__} has no memory that is known: only a floor plan with Steady(...) has. Leave "
+                f"{type(model).__name__} has no memory that is known: only a floor plan with Steady(...) has. Leave "
                 "memory out of the tolerance.",
                 memory=True,
             )
-        return tuple((share * (1 + BETWEEN_AGES), part) for share, part in member.ages)
-
-    def _joint_slope_of(self, member: Physics, weights: FloatArray | None) -> Slope:
-        if self.tolerance.later:
-            if weights is not None and not member.explicit:  # readings that fade do so at equal noise only
-                equal = self._joint_slope_of(member, None)
-                return Slope(equal.value * float(weights.max()), equal.pair)
-            steepest = self._later(
-                member,
-                lambda model: np.array(self._slope_at_once(model, weights).value),
-                lambda bounds: _joint(bounds if weights is None else bounds * weights),
-            )
-            return Slope(float(steepest), self._slope_at_once(self.physics, weights).pair)
-        slopes = [(share, self._slope_at_once(part, weights)) for share, part in self.parts(member)]
-        largest = max(slopes, key=lambda slope: slope[0] * slope[1].value)[1]
-        return Slope(sum(share * slope.value for share, slope in slopes), largest.pair)
-
-    def _slope_at_once(self, member: Physics, weights: FloatArray | None) -> Slope:
-        return member.joint_slope(weights, displacement=self.tolerance.position)
-
-    def _later(
-        self,
-        member: Physics,
-        slope: Callable[[Physics], FloatArray],
-        combine: Callable[[FloatArray], FloatArray],
-    ) -> FloatArray:
-        """The largest `slope` of a model of a pulse and of all later times."""
-        if isinstance(member, HeatPlane) or (isinstance(member, HeatLine) and member.placement is Placement.ANYWHERE):
-            return slope(member)  # of an endless space
-        if isinstance(member, Graph) and not member.explicit and member.fades:
-            return slope(member)
-        if isinstance(member, Graph | FloorPlan | HeatLine) and member.pulse:
-            return self._later_models(member).steepest(slope, combine)
-        raise PhysicsError(
-            f"{type(member).__name__} is not known to be a pulse: leave `later` out of the tolerance.", later=True
+        return tuple(
+            (share * (1 + BETWEEN_AGES), self._kept(part.moves(position=position, travel=travel)))
+            for share, part in model.ages
         )
 
-    @memoize(MAX_SLOPES)
-    def _later_models(self, member: Graph | FloorPlan | HeatLine) -> LaterModels:
-        return LaterModels(member, self.tolerance.position)
+    def _kept(self, moves: Moves) -> Moves:
+        """The same moves, whose regions share the memory of the family."""
+        return replace(moves, kept=self._regions) if isinstance(moves, TravellingMoves) else moves
 
-    @memoize(MAX_SLOPES)
-    def _steepest(self, weights: FloatArray | None) -> Slope:
-        steepest = Slope(0.0, (0, 0))
-        for spreads in self._by_doors:
-            slopes = [self._joint_slope_of(member, weights) for member in spreads]
-            values = np.array([slope.value for slope in slopes])
-            best = int(np.argmax(values))
-            value = float(values[best]) + float(_between(values))
-            if not value <= steepest.value:
-                steepest = Slope(value, slopes[best].pair)
-        return Slope(steepest.value * (1 + self.tolerance.gain), steepest.pair)
-
-    @memoize(1)
-    def sensor_slopes(self) -> FloatArray:
-        """The steepest slope of each sensor over the set, shape (m,)."""
-        steepest = np.zeros(self.physics.sensors)
-        for spreads in self._by_doors:
-            values = np.stack([self._sensor_slopes_of(member) for member in spreads])
-            steepest = np.maximum(steepest, values.max(axis=0) + _between(values))
-        return np.asarray(steepest * (1 + self.tolerance.gain))
-
-    def _sensor_slopes_of(self, member: Physics) -> FloatArray:
-        move = self.tolerance.position
-        if self.tolerance.later:
-            return self._later(member, lambda model: model.sensor_slopes(displacement=move), lambda bounds: bounds)
-        slopes = [share * part.sensor_slopes(displacement=move) for share, part in self.parts(member)]
-        return np.asarray(np.sum(slopes, axis=0))
+    @cached_property
+    def _regions(self) -> dict[tuple[int, float], RowMoves]:
+        return {}
 
 
-def _joint(slopes: FloatArray) -> FloatArray:
-    """The l2 norm over the sensors, the first axis."""
-    return np.asarray(np.sqrt((slopes**2).sum(axis=0)))
+def _largest(values: FloatArray) -> FloatArray:
+    """The largest over the evaluated diffusions, plus half the largest change between two, for those between."""
+    between = np.abs(np.diff(values, axis=0)).max(axis=0) / 2 if len(values) > 1 else 0.0
+    return np.asarray(values.max(axis=0) + between)
 
 
-def _norm(slopes: CertifiedRows, weights: FloatArray) -> float:
-    """Largest norm of the weighted slopes of all sensors, each at its steepest within one region."""
-    squares = weights**2 @ slopes.values**2  # dense or sparse
-    slack = min(
-        float(np.sqrt((weights**2).sum())) * slopes.error, float(weights.max(initial=0.0)) * slopes.column_error
-    )
-    return (float(np.sqrt(squares.max(initial=0.0))) + slack) * (1 + 1e-12)
-
-
-def _between(values: FloatArray) -> FloatArray:
-    """Allowance for models between the evaluated ones: half the largest change from one to the next."""
-    if len(values) < 2:
-        return np.zeros(values.shape[1:])
-    return np.asarray(np.abs(np.diff(values, axis=0)).max(axis=0) / 2)
-
-
-def _shut(member: Physics) -> list[Physics]:
+def _by_doors(member: Physics) -> list[Physics]:
     """The plan with every subset of its doors shut, the empty subset first."""
     doors = range(0 if member.floor is None else member.floor.doors)
     if len(doors) > MAX_DOORS:

@@ -31,7 +31,7 @@ def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope | str =
     alpha * max ||M_i - M_j||_2 / d(i, j) over adjacent places i, j (Gilbert and McMillan, Proposition 5); with scope
     "sensor" the largest |M_ki - M_kj| / d(i, j) of any sensor k instead. Over a continuum of places it is the largest
     directional derivative. For a `Family` with a `Timing`, sources move between the readings of a frame
-    (`Family.frame_slope`).
+    (`Family.steepest`).
 
     Examples
     --------
@@ -42,8 +42,8 @@ def sensitivity(physics: Physics | Family, *, alpha: float, scope: Scope | str =
     positive("alpha", alpha, error=CalibrationError)
     family = physics if isinstance(physics, Family) else Family(physics)
     if member_of("scope", scope, Scope, error=CalibrationError) is Scope.SENSOR:
-        return alpha * float(family.sensor_slopes().max()) * (1 + 1e-15)
-    return alpha * family.frame_slope() * (1 + 1e-15)
+        return alpha * float(family.each.max()) * (1 + 1e-15)
+    return alpha * family.steepest().value * (1 + 1e-15)
 
 
 def refuse_nothing_to_hide(physics: Physics, slope: float) -> None:
@@ -165,14 +165,14 @@ class Allowance:
 
         Notes
         -----
-        network: alpha `Family.frame_slope` of the readings over sigma + ||r/sigma||; sensor: the largest
+        network: alpha `Family.steepest` of the readings over sigma + ||r/sigma||; sensor: the largest
         (alpha slope_l + r_l)/sigma_l. The rounding r, a sum of steps, is taken 2^-20 larger to cover the division of
         readings by steps in floating point (|reading/step| is below 2^31).
         """
         family, added = self.family, rounding * (1 + 2.0**-20)
         if self.scope is not Scope.NETWORK:
-            return float(np.max((self.alpha * family.sensor_slopes() + added) / sigma)) * (1 + 1e-12)
-        slope = family.frame_slope(1 / sigma)
+            return float(np.max((self.alpha * family.each + added) / sigma)) * (1 + 1e-12)
+        slope = family.steepest(1 / sigma).value
         return (self.alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
 
     def memory_cost(self, sigma: FloatArray) -> float:
@@ -187,9 +187,9 @@ class Allowance:
             return math.nan
         plain, remembering = (Family(physics, Tolerance(memory=memory)) for memory in (False, True))
         if self.scope is Scope.SENSOR:
-            slopes = [family.sensor_slopes() / sigma for family in (remembering, plain)]
+            slopes = [family.each / sigma for family in (remembering, plain)]
             return float(slopes[0].max() / slopes[1].max()) - 1
-        return remembering.joint_slope(1 / sigma).value / plain.joint_slope(1 / sigma).value - 1
+        return remembering.steepest(1 / sigma).value / plain.steepest(1 / sigma).value - 1
 
     def chosen(self, sigma: ArrayLike) -> NoiseLevels:
         """Noise that the caller chose. This does not check whether it is enough."""
@@ -292,7 +292,7 @@ class Allowance:
 
     def _least_each(self) -> NoiseLevels:
         """In scope "sensor", each sensor needs the noise that it would need alone."""
-        slopes = self.family.sensor_slopes()
+        slopes = self.family.each
         moved = self.alpha * np.maximum(slopes, BLIND * slopes.max())
         if self.rounding is None:
             sigma = moved / (self.mu - self._rounded) * (1 + 1e-11)

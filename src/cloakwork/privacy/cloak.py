@@ -229,7 +229,7 @@ class Cloak(Immutable):
         """How much more noise sources take that move between the readings of a frame, as a fraction, at equal noise."""
         if self.scope is Scope.SENSOR:
             return 0.0
-        return self.family.frame_slope() / self.family.joint_slope().value - 1
+        return self.family.steepest().value / self.family.at_once.steepest().value - 1
 
     @property
     def memory_cost(self) -> float:

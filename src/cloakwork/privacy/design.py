@@ -14,17 +14,14 @@ from cloakwork.errors import CalibrationError
 from cloakwork.physics import (
     Drift,
     Family,
-    HeatLine,
-    HeatPlane,
     Nuisance,
     Physics,
-    Placement,
-    column_differences,
+    largest_of_each,
     pieces_of,
 )
 from cloakwork.privacy.interior_point import Bounds, Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
-from cloakwork.privacy.variance import Moves
+from cloakwork.privacy.variance import LocationError
 
 MAX_SENSORS = 2_000
 ENOUGH, ROUGHLY = 1e-3, 1e-2  # relative gap at which a search stops, and one for a search that is repeated
@@ -35,9 +32,6 @@ MAX_STEPS = DEVICE_TABLES.ratio / 32  # of noise: draws of the offsets for long 
 TABLES_PER_OCTAVE = 8  # noise tables for given steps, which keep sensors from sharing one table
 MAX_SLOPES = 3_000_000  # places times axes times sensors; beyond, the search samples the places
 MAX_BOUNDS = 4_000_000  # moves times sensors to begin with; beyond, the search starts with the steepest moves
-DIRECTIONS = 12  # of moves on a plane, over half a turn
-POINTS = 4  # per width of the kernel, for sources that may be anywhere
-MAX_POINTS = 10_000_000  # such points times sensors
 _ROUNDS = 8
 _SLACK = 1e-3  # fraction by which a move outside the bounds may exceed the budget before it becomes a bound
 _MAX_INFORMATION = 0.99
@@ -105,7 +99,7 @@ class SearchResult:
     def sigma(self) -> FloatArray:
         """Noise of each sensor, before scaling; a sensor that is not needed has much noise, but a finite amount."""
         weights = self.optimum.weights
-        largest = _largest_of_each(self.bounds.rows)
+        largest = largest_of_each(self.bounds.rows)
         seeing = sensors_that_see(largest)
         floor = min(FAINTEST, FLOOR_COST / len(weights)) / largest[seeing]
         kept = np.maximum(weights[seeing], floor)
@@ -152,11 +146,11 @@ class Search:
         """Find the best weights, before any rounding."""
         equal = np.ones(self.family.physics.sensors)
         _refuse_too_many(len(equal))
-        moves = Moves.of(self.family.physics, drift=self.drift)
+        moves = LocationError.of(self.family.physics, drift=self.drift)
         few = moves.thinned(MAX_SLOPES)
         groups, complete = steepest(self.family, equal)
         shares = self.shares(groups, equal)
-        seeing = sensors_that_see(_largest_of_each(np.concatenate(groups)))
+        seeing = sensors_that_see(largest_of_each(np.concatenate(groups)))
         for _ in range(_ROUNDS):
             bounds = self.bounds(groups, shares)
             optimum = best_weights(few, bounds, seeing, enough=ENOUGH if complete else ROUGHLY)
@@ -194,19 +188,13 @@ class Search:
         return found
 
 
-def best_weights(moves: Moves, bounds: Bounds, sensors: IntArray, *, enough: float = ENOUGH) -> Optimum:
+def best_weights(moves: LocationError, bounds: Bounds, sensors: IntArray, *, enough: float = ENOUGH) -> Optimum:
     """Minimise the mean variance under the bounds with these sensors; the others have weight zero."""
     alone = 1 / bounds.rows[:, sensors].max(axis=0)
     inner = least(moves.of_sensors(sensors, alone), bounds.for_sensors(sensors, alone), 1 / alone, enough=enough)
     weights = np.zeros(bounds.rows.shape[1])
     weights[sensors] = inner.weights * alone
     return replace(inner, weights=weights)
-
-
-def _largest_of_each(rows: Any) -> FloatArray:
-    """The largest value of each column, dense or sparse."""
-    largest = rows.max(axis=0)
-    return np.asarray(largest if isinstance(largest, np.ndarray) else largest.toarray().ravel())
 
 
 def sensors_that_see(largest: FloatArray) -> IntArray:
@@ -229,7 +217,7 @@ def report(
     drift: Drift | Nuisance | None,
 ) -> DesignReport:
     """Compare this noise with equal noise, both for one whole window."""
-    moves = Moves.of(physics, drift=drift)
+    moves = LocationError.of(physics, drift=drift)
     weights = 1 / sigma**2
     places, before = (moves.members @ moves.variances(each) for each in (weights, 1 / equal**2))
     carried = np.sort(-moves.gradient(weights) * weights)[::-1]
@@ -249,7 +237,7 @@ def steepest(family: Family, weights: FloatArray) -> tuple[list[FloatArray], boo
 
     Of many moves, it keeps the steepest at these weights, and for each sensor the move that shifts it most.
     """
-    m, number = len(weights), len(family.parts(family.physics))
+    m, number = len(weights), family.groups
     room = _room(m) if number == 1 else 4 * m
     kept, complete = [], True
     for group in range(number):
@@ -265,66 +253,11 @@ def steepest(family: Family, weights: FloatArray) -> tuple[list[FloatArray], boo
 
 
 def squared_slopes(family: Family, group: int) -> Iterator[FloatArray]:
-    """Every move of every model, in pieces: (share dM_l / length)^2, one row per move, one column per sensor.
-
-    `group` is the age of the heat in rooms that remember, else 0. If sources move between the readings of a frame, a
-    row has the steepest slopes within one region. Where shortest paths may jump, regions twice as wide as the travel
-    come closest to `Family.frame_slope`.
-    """
-    travel = family.timing.travel
-    if travel == math.inf:
-        yield (family.sensor_slopes()[None] if group == 0 else np.zeros((1, family.physics.sensors))) ** 2
-        return
-    for member in family.members:
-        share, part = family.parts(member)[group]
-        if travel:
-            width = travel if member.convex else 2 * travel
-            swept = part.swept_slopes(width, displacement=family.tolerance.position).values.T
-            for piece in pieces_of(*swept.shape):
-                rows = swept[piece]
-                yield (share * (rows if isinstance(rows, np.ndarray) else rows.toarray())) ** 2
-            continue
-        for slopes in _slopes(part, family.tolerance.position):
-            yield np.ascontiguousarray((share * slopes.T) ** 2)
-
-
-def _slopes(model: Physics, displacement: float) -> Iterator[FloatArray]:
-    """Slopes along moves, in pieces of shape (m, moves)."""
-    if isinstance(model, HeatPlane) or (isinstance(model, HeatLine) and model.placement is Placement.ANYWHERE):
-        yield from _all_round(model)
-    elif displacement > 0 and not isinstance(model, HeatLine):  # which adds the same for all moves
-        yield from _displaced(model, displacement)
-    else:
-        for which, columns in model.pair_columns():
-            yield columns / model.space.lengths[which]
-
-
-def _all_round(model: HeatLine | HeatPlane) -> Iterator[FloatArray]:
-    """Slopes in all directions from each point of a space whose sources may be anywhere."""
-    along = Moves.of(_finer(model)).slopes
-    angles = math.pi * np.arange(DIRECTIONS) / DIRECTIONS
-    turns = np.stack([np.cos(angles), np.sin(angles)], axis=1) if along.shape[1] == 2 else np.ones((1, 1))
-    for piece in pieces_of(len(along), len(turns) * along.shape[2]):
-        yield (turns @ along[piece]).reshape(-1, along.shape[2]).T
-
-
-def _finer(model: HeatLine | HeatPlane) -> HeatLine | HeatPlane:
-    """The same model with enough places to resolve its kernel, unless that takes too many."""
-    density = POINTS / math.sqrt(2 * model.T)
-    if isinstance(model, HeatLine):
-        points = max(model.n, math.ceil(density * model.length))
-        return replace(model, n=points) if points * model.sensors <= MAX_POINTS else model
-    x, y = (max(k, math.ceil(density * side)) for k, side in zip(model.n, model.size, strict=True))
-    return replace(model, n=(x, y)) if x * y * model.sensors <= MAX_POINTS else model
-
-
-def _displaced(model: Physics, distance: float) -> Iterator[FloatArray]:
-    """The largest slope of each sensor over all its positions within `distance`."""
-    nearby = model.nearby_places(distance)
-    positions = np.unique(np.concatenate(nearby))
-    for which, columns in column_differences(model.rows(positions).values, model.space):
-        largest = [np.abs(columns[np.searchsorted(positions, places)]).max(axis=0) for places in nearby]
-        yield np.stack(largest) / model.space.lengths[which]
+    """Every move of every model in a group, in pieces: (share dM_l / length)^2, a row per move, a column per sensor."""
+    for rows in family.rows(group):
+        for piece in pieces_of(*rows.shape):
+            part = rows[piece]
+            yield np.ascontiguousarray(part if isinstance(part, np.ndarray) else part.toarray()) ** 2
 
 
 def _room(sensors: int) -> int:

@@ -386,17 +386,17 @@ def _designed(cloak: "Cloak") -> Figure:
 def _drivers(cloak: "Cloak", names: Sequence[str]) -> Iterator[Figure]:
     """Yield the moves and the sensors that set the noise; `names` are the names of the sensors."""
     if cloak.scope is Scope.SENSOR:
-        slopes = cloak.family.sensor_slopes()
+        slopes = cloak.family.each
         worst, share = names[int(np.argmax(slopes / cloak.sigmas))], _median_share(slopes)
         sentence = f"Sensor {worst} is the most exposed. The median sensor has {share} times the largest slope."
         yield Figure("exposed", "Most exposed sensor", [worst], worst, "", sentence)
         return
     weights = 1 / cloak.sigmas
-    pair = cloak.family.joint_slope(weights).pair
+    pair = cloak.family.at_once.steepest(weights).pair
     ends = [cloak.physics.space.name(place) for place in pair]
     sentence = (
         f"Moves between the places ({ends[0]}) and ({ends[1]}) set the noise. The median pair of neighbours has "
-        f"{_median_share(cloak.physics.pair_slopes(weights))} times the largest slope."
+        f"{_median_share(cloak.physics.steps().norms(weights))} times the largest slope."
     )
     yield Figure("steepest", "Moves that set the noise are between", ends, f"({ends[0]}) and ({ends[1]})", "", sentence)
     move = np.zeros(cloak.physics.places)
@@ -421,7 +421,7 @@ def _without(cloak: "Cloak", weights: FloatArray, top: Any) -> str:
         return ""
     kept = weights.copy()
     kept[top] = 0.0
-    saved = 1 - cloak.family.frame_slope(kept) / cloak.family.frame_slope(weights)
+    saved = 1 - cloak.family.steepest(kept).value / cloak.family.steepest(weights).value
     return f" Without them, the others would need {100 * saved:.0f} % less noise." if saved >= 0.01 else ""
 
 

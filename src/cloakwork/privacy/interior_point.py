@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.privacy.variance import Curve, Moves
+from cloakwork.privacy.variance import Curve, LocationError
 
 _MAX_STEPS = 200
 _PRICED = 1e-6  # fraction of the largest price below which a bound does not bind
@@ -105,7 +105,7 @@ class Optimum:
         return max(0.0, self.value - self.bound) / self.value
 
 
-def least(moves: Moves, bounds: Bounds, start: FloatArray, *, enough: float) -> Optimum:
+def least(moves: LocationError, bounds: Bounds, start: FloatArray, *, enough: float) -> Optimum:
     """Minimise the mean variance over weights w >= 0 that meet the bounds, up to a relative gap of `enough`.
 
     `start` are weights above zero, of any size. Each sensor must appear in some row.
@@ -138,7 +138,7 @@ class _State:
     curve: Curve
 
     @classmethod
-    def at(cls, moves: Moves, bounds: Bounds, x: FloatArray) -> "_State":
+    def at(cls, moves: LocationError, bounds: Bounds, x: FloatArray) -> "_State":
         curve = moves.curve(x[: moves.sensors])
         left = bounds.limits - bounds.matrix @ x
         level = curve.value / (2 * sum(bounds.matrix.shape))
@@ -158,7 +158,7 @@ class _Direction:
     z: FloatArray
 
 
-def _stepped(moves: Moves, bounds: Bounds, now: _State) -> _State:
+def _stepped(moves: LocationError, bounds: Bounds, now: _State) -> _State:
     rows, m = bounds.matrix, moves.sensors
     scaled = rows * np.sqrt(now.y / now.left)[:, None]
     system = scaled.T @ scaled
@@ -195,7 +195,7 @@ def _reach(now: _State, way: _Direction, share: float) -> tuple[float, float]:
     return share / variables, share / multipliers
 
 
-def _certified(moves: Moves, bounds: Bounds, now: _State, before: Optimum | None) -> Optimum:
+def _certified(moves: LocationError, bounds: Bounds, now: _State, before: Optimum | None) -> Optimum:
     """The better of the previous optimum and what the current point proves."""
     w = now.x[: moves.sensors]
     full = w / bounds.used(w)
@@ -208,7 +208,7 @@ def _certified(moves: Moves, bounds: Bounds, now: _State, before: Optimum | None
     return Optimum(weights, value, bound, prices)
 
 
-def lower_bound(moves: Moves, rows: FloatArray, weights: FloatArray, prices: FloatArray) -> float:
+def lower_bound(moves: LocationError, rows: FloatArray, weights: FloatArray, prices: FloatArray) -> float:
     """Return a lower bound over all weights with rows @ w <= 1, given weights that were found for fewer moves.
 
     The prices solve the linear program that the slope gives, over the rows that had a price before.

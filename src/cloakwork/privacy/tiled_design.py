@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +10,12 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Family, FloorPlan, Steady
 from cloakwork.privacy.design import MAX_SLOPES, Search, SearchResult, best_weights
 from cloakwork.privacy.interior_point import Bounds, Optimum
-from cloakwork.privacy.variance import Moves
+from cloakwork.privacy.variance import LocationError
 
 MAX_TOGETHER = 1_000  # sensors whose noise is searched for in one piece
 IN_A_TILE = 150  # sensors of a tile, without its margin
-MARGIN = 4.0  # reaches of the field around a tile that its search knows as well
 ENOUGH = 3e-3  # relative gap at which the search of a tile stops
 REDUCTIONS = 20  # rounds in which weights that exceed a condition are reduced
 PRICINGS = 400  # rounds in which the prices of all conditions improve
@@ -38,17 +35,17 @@ def searched(search: Search) -> SearchResult:
     sensors are charged too little.
     """
     physics = search.family.physics
-    if physics.sensors <= MAX_TOGETHER or not isinstance(physics, FloorPlan) or physics.local is None:
+    if physics.sensors <= MAX_TOGETHER or physics.near is None or physics.sensor_positions is None:
         return search.run()
     if search.family.timing.travel == math.inf:  # one condition for all sensors, so there are no tiles
         return search.run()
-    if not isinstance(physics.regime, Steady) or search.family.tolerance.position or search.family.tolerance.memory:
+    if search.family.tolerance.position or search.family.tolerance.memory:
         raise CalibrationError(
             f'design="least-error" with {physics.sensors:,} sensors: a floor as large as that takes no tolerance of '
             'position or memory. Leave it out, or use design="equal".',
             sensors=physics.sensors,
         )
-    return _Tiles.of(search, physics).result()
+    return _Tiles.of(search, physics.sensor_positions).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,25 +53,25 @@ class _Tiles:
     """The conditions rows @ w <= 1 and moves of a whole floor, both sparse, where the sensors are, and the margin."""
 
     rows: sparse.csr_array
-    moves: Moves
+    moves: LocationError
     owners: IntArray  # the sensor that each condition concerns most
     sensors_at: FloatArray
     places_at: FloatArray
     margin: float
 
     @classmethod
-    def of(cls, search: Search, physics: FloorPlan) -> "_Tiles":
-        squares = _squares(search.family)
+    def of(cls, search: Search, sensors_at: FloatArray) -> "_Tiles":
+        physics = search.family.physics
+        squares = sparse.vstack(list(search.family.rows()), format="csr").power(2)
         shares = search.shares([squares], np.ones(physics.sensors))
         rows = sparse.csr_array(squares / (shares[0] * search.reach**2))
-        reach = physics.regime.reach if isinstance(physics.regime, Steady) else 0.0
         return cls(
             rows,
-            Moves.of(physics),
+            LocationError.of(physics),
             np.asarray(rows.argmax(axis=1)).ravel(),
-            physics.sensor_positions,
+            sensors_at,
             physics.space.places,
-            MARGIN * reach + physics.footprint,
+            physics.fade,
         )
 
     def result(self) -> SearchResult:
@@ -114,7 +111,7 @@ class _Tiles:
         return Optimum(weights, value, Bounds.of(rows).certified(value, gradient, weights, y), prices)
 
 
-def _best(moves: Moves, rows: FloatArray) -> Optimum:
+def _best(moves: LocationError, rows: FloatArray) -> Optimum:
     """The best weights of one tile, from few conditions at first; prices are for all of them."""
     few = moves.thinned(MAX_SLOPES)
     each = np.arange(rows.shape[1])
@@ -130,16 +127,6 @@ def _best(moves: Moves, rows: FloatArray) -> Optimum:
     prices = np.zeros(len(rows))
     prices[chosen] = optimum.prices
     return Optimum(optimum.weights, optimum.value, optimum.bound, prices)
-
-
-def _squares(family: Family) -> Any:
-    """The squared slope of every sensor along every move of every model, sparse (moves, m)."""
-    travel, pieces = family.timing.travel, []
-    for member in family.members:
-        if not isinstance(member, FloorPlan) or member.local_moves is None:
-            raise TypeError("a large floor has local moves")
-        pieces.append(member.swept_slopes(2 * travel).values.T if travel else member.local_moves)
-    return sparse.vstack(pieces, format="csr").power(2)
 
 
 def _boxes(points: FloatArray, low: FloatArray, high: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:

@@ -64,7 +64,7 @@ def place_variances(
     >>> place_variances(HeatLine(n=5, m=5, T=0.05), 0.5).round(3).tolist()
     [0.022, 0.016, 0.013, 0.016, 0.022]
     """
-    moves = Moves.of(physics, known_within=known_within, drift=drift)
+    moves = LocationError.of(physics, known_within=known_within, drift=drift)
     noise = sigma_of_each_sensor(physics, sigma)
     return np.asarray(moves.members @ moves.variances(1 / noise**2))
 
@@ -79,8 +79,8 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
-    """The ways a unit source can move, in blocks of axes, and how fast the readings change along each.
+class LocationError:
+    """How well readings locate a unit source, from how fast they change along each axis on which it can move.
 
     `slopes` has shape (blocks, axes, m), or is one sparse (blocks, m) for each axis on a large floor. `known`, shape
     (blocks, axes, axes), is the information available without readings. Row p of `members` averages blocks into the
@@ -96,7 +96,7 @@ class Moves:
     @classmethod
     def of(
         cls, physics: Physics, *, known_within: float | None = None, drift: Drift | Nuisance | None = None
-    ) -> "Moves":
+    ) -> "LocationError":
         """The moves of a model: along the axes, or to each neighbour in a space without coordinates."""
         within = extent(physics.space) if known_within is None else known_within
         if not within > 0:
@@ -107,7 +107,7 @@ class Moves:
         if along is not None:
             n, axes = physics.space.places.shape
             fixed = np.broadcast_to(within**-2 * np.eye(axes), (n, axes, axes))
-            moves = Moves(along, fixed, sparse.diags_array(np.full(n, 1 / axes)).tocsr())
+            moves = LocationError(along, fixed, sparse.diags_array(np.full(n, 1 / axes)).tocsr())
         elif physics.space.places.shape[1]:
             moves = _along_axes(physics, within**-2)
         else:
@@ -122,7 +122,7 @@ class Moves:
         """The weight of each block in the mean over places, shape (blocks,)."""
         return np.asarray(self.members.sum(axis=0)).ravel() / max(1, self.members.shape[0])
 
-    def thinned(self, most: int) -> "Moves":
+    def thinned(self, most: int) -> "LocationError":
         """An evenly spread sample of the blocks with at most `most` slopes; all blocks if there are no more."""
         blocks = len(self.known)
         kept = max(1, most * blocks // max(1, blocks * self._axes * self.sensors))
@@ -137,22 +137,24 @@ class Moves:
             few = np.stack([axis[chosen].toarray() for axis in slopes], axis=1)
         else:
             few = slopes[chosen]
-        return Moves(few, self.known[chosen], (self.members.tocsc()[:, chosen] * scale).tocsr(), self.offsets)
+        return LocationError(few, self.known[chosen], (self.members.tocsc()[:, chosen] * scale).tocsr(), self.offsets)
 
-    def of_blocks(self, blocks: IntArray) -> "Moves":
+    def of_blocks(self, blocks: IntArray) -> "LocationError":
         """Some of the moves only, where each block is a place of its own."""
         slopes = self.slopes
         few = tuple(axis[blocks] for axis in slopes) if isinstance(slopes, tuple) else slopes[blocks]
-        return Moves(few, self.known[blocks], self.members[blocks][:, blocks], self.offsets)
+        return LocationError(few, self.known[blocks], self.members[blocks][:, blocks], self.offsets)
 
-    def of_sensors(self, sensors: IntArray, scale: FloatArray | float = 1.0) -> "Moves":
+    def of_sensors(self, sensors: IntArray, scale: FloatArray | float = 1.0) -> "LocationError":
         """The same moves seen by some sensors only, with their weights in units of `scale`."""
         if isinstance(self.slopes, tuple):
             scales = sparse.diags_array(np.broadcast_to(np.sqrt(scale), len(sensors)))
-            return Moves(tuple((axis[:, sensors] @ scales).tocsr() for axis in self.slopes), self.known, self.members)
+            return LocationError(
+                tuple((axis[:, sensors] @ scales).tocsr() for axis in self.slopes), self.known, self.members
+            )
         root = np.broadcast_to(np.sqrt(scale), len(sensors))
         offsets = None if self.offsets is None else self.offsets[np.ix_(sensors, sensors)] * np.outer(root, root)
-        return Moves(np.ascontiguousarray(self.slopes[:, :, sensors]) * root, self.known, self.members, offsets)
+        return LocationError(np.ascontiguousarray(self.slopes[:, :, sensors]) * root, self.known, self.members, offsets)
 
     def information(self, weights: FloatArray) -> FloatArray:
         """Fisher information of the place plus the known information, shape (blocks, axes, axes)."""
@@ -251,7 +253,7 @@ def extent(space: Space) -> float:
     return (diagonal if space.places.shape[1] else longest_path(space)) or 1.0
 
 
-def _along_axes(physics: Physics, known: float) -> Moves:
+def _along_axes(physics: Physics, known: float) -> LocationError:
     space = physics.space
     n, axes = space.places.shape
     normal, entries = _fits(space)
@@ -274,7 +276,7 @@ def _along_axes(physics: Physics, known: float) -> Moves:
     pinned = np.where(leads, known, (_PINNED * space.lengths.min(initial=1.0)) ** -2)
     fixed = (directions * pinned[:, None]) @ np.swapaxes(directions, 1, 2)
     members = sparse.diags_array(1 / np.maximum(leads.sum(axis=1), 1)).tocsr()
-    return Moves(slopes, fixed, members)
+    return LocationError(slopes, fixed, members)
 
 
 def _fits(space: Space) -> tuple[FloatArray, tuple[IntArray, IntArray, FloatArray]]:
@@ -291,7 +293,7 @@ def _fits(space: Space) -> tuple[FloatArray, tuple[IntArray, IntArray, FloatArra
     return normal, (start, end, weighted)
 
 
-def _to_neighbours(physics: Physics, known: float) -> Moves:
+def _to_neighbours(physics: Physics, known: float) -> LocationError:
     space = physics.space
     i, j = space.pairs.T
     blocks = np.arange(len(space.pairs))
@@ -300,4 +302,4 @@ def _to_neighbours(physics: Physics, known: float) -> Moves:
         (1 / degrees[np.r_[i, j]], (np.r_[i, j], np.r_[blocks, blocks])), shape=(len(space), len(blocks))
     )
     slopes = ((physics.matrix[:, i] - physics.matrix[:, j]) / space.lengths).T[:, None, :]
-    return Moves(np.ascontiguousarray(slopes), np.full((len(blocks), 1, 1), known), counts.tocsr())
+    return LocationError(np.ascontiguousarray(slopes), np.full((len(blocks), 1, 1), known), counts.tocsr())

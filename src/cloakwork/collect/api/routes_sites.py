@@ -287,8 +287,8 @@ def _geometry(name: str, watched: CollectedSite) -> GeometryBody:
     elif not space.places.shape[1]:
         shape |= {"pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
     zones = [NamedZone(id=zone.id, label=zone.label, places=zone.places.tolist()) for zone in site.zones]
-    shape |= {"sensors": sensors, "zones": zones, "longer": longer_window(watched)}
-    return GeometryBody(name=name, kind=site.spec.physics.kind, unit=site.unit, **shape)
+    shape |= {"kind": site.spec.physics.kind, "sensors": sensors, "zones": zones, "longer": longer_window(watched)}
+    return GeometryBody(name=name, unit=site.unit, **shape)
 
 
 def longer_window(watched: CollectedSite) -> LongerBody:
