@@ -26,7 +26,7 @@ def follow(block: str, succeed: Run) -> None:  # noqa: F811 - the fixture, hande
     for line in block.splitlines():
         words = shlex.split(line, comments=True)
         if words[:1] == ["cloakwork"]:
-            succeed(*words[1:])
+            succeed(*words[1:], *(["--no-simulation"] if words[1] == "plan" else []))  # it takes a minute
         elif words:
             subprocess.run(words, check=True)
 

@@ -59,18 +59,6 @@ def test_init_does_not_overwrite(run: Run, tmp_path: Path) -> None:
     assert path.read_text() == "precious"
 
 
-def test_plan_prints_its_values_as_json(run: Run, site: Path) -> None:
-    done = run("plan", "--no-simulation", site, "--json")
-    values = json.loads(done.out)
-    wanted = {"sensitivity", "sigma", "epsilon", "delta", "alpha", "scope", "places", "sensors", "rank"}
-    assert wanted <= values.keys()
-    assert (values["epsilon"], values["delta"], values["alpha"], values["scope"]) == (8.0, 1e-3, 0.02, "network")
-    assert (values["places"], values["sensors"], values["rank"]) == (20, 6, 6)
-    assert len(values["sigma"]) == 6
-    assert min(values["sigma"]) > values["sensitivity"] / 10 > 0
-    assert (done.code, done.err) == (0, "")
-
-
 def test_plan_in_words_has_the_same_values(run: Run, site: Path) -> None:
     values, done = (
         json.loads(run("plan", "--no-simulation", site, "--json").out),

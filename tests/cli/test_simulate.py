@@ -151,16 +151,6 @@ def test_a_plan_simulates_what_the_site_file_does(succeed: Run, site: Path) -> N
     }
 
 
-def test_the_plan_of_a_changed_site_is_refused(run: Run, site: Path) -> None:
-    out, plan = site.with_name("r.csv"), site.with_name("site.plan.json")
-    run("plan", "--no-simulation", site, "--out", plan)
-    site.write_text(SITE.replace("epsilon = 4.0", "epsilon = 5.0"))
-    done = run("simulate", site, "--out", out)
-    assert done.code == 2
-    assert f"cloakwork plan {site} --out {plan}" in done.err
-    assert not out.exists()
-
-
 def test_plan_and_simulate_know_sites_of_bits(succeed: Run, run: Run, tmp_path: Path) -> None:
     path, out = tmp_path / "site.toml", tmp_path / "sent.csv"
     path.write_text(BITS)
