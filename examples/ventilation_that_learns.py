@@ -49,7 +49,7 @@ def loss(level: NDArray[np.float64] | float, people: NDArray[np.float64]) -> NDA
     return np.asarray(np.maximum(people / MOST - level, (level - people / MOST) / 2))
 
 
-experts = cw.Experts.of_schedules(levels, loss, most=MOST)
+experts = cw.Experts.of_schedules(levels, loss, max_count=MOST)
 losses = experts.table[hour, :, visits]
 best = losses.sum(axis=0).argmin()
 print(f"for us alone: {experts.names[best]} would have been best, with a loss of {losses.sum(axis=0)[best]:.0f}")

@@ -280,7 +280,7 @@ def ventilation() -> Experts:
     def loss(level: FloatArray, people: FloatArray) -> FloatArray:
         return np.maximum(people / MOST - level, (level - people / MOST) / 2)
 
-    return Experts.of_schedules(schedules, loss, most=MOST)
+    return Experts.of_schedules(schedules, loss, max_count=MOST)
 
 
 def visits(rng: np.random.Generator) -> IntArray:

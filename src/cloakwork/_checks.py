@@ -51,10 +51,10 @@ def as_number(name: str, value: Any, *, error: type[InputError] = InputError) ->
         raise error(f"{name}={value!r}: give a number.", **{name: value}) from None
 
 
-def count(name: str, value: int, *, least: float = 1, error: type[InputError] = InputError) -> int:
-    """Return `value` as an int; refuse it unless it is a whole number of at least `least`, which may be -infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        allowed = f", {least:g} or above" if math.isfinite(least) else ""
+def count(name: str, value: int, *, minimum: float = 1, error: type[InputError] = InputError) -> int:
+    """Return `value` as an int; refuse it unless it is a whole number of at least `minimum`, which may be -infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
+        allowed = f", {minimum:g} or above" if math.isfinite(minimum) else ""
         raise error(f"{name}={value!r}: give a whole number{allowed}.", **{name: value})
     return int(value)
 

@@ -26,7 +26,7 @@ def ventilation(contexts: int = HOURS) -> Experts:
         for day in np.linspace(0, 1, 7)
         for night in (0.0, 0.5)
     }
-    return Experts.of_schedules(schedules, loss, most=6)
+    return Experts.of_schedules(schedules, loss, max_count=6)
 
 
 def small(**options: object) -> Learner:

@@ -258,5 +258,5 @@ def _checked(epsilon: float, delta: float, reports: int, confidence: float) -> t
     sure = as_number("confidence", confidence)
     if not 0.5 <= sure < 1:
         raise InputError(f"confidence={confidence!r}: give a number from 0.5 to below 1.", confidence=confidence)
-    ceiling = count("reports", reports, least=FEWEST_REPORTS)
+    ceiling = count("reports", reports, minimum=FEWEST_REPORTS)
     return AuditedClaim(float(epsilon), float(delta)), ceiling, sure

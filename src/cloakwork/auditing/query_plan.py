@@ -195,7 +195,7 @@ def checked_gap(delta: float, alpha: float) -> float:
 
 def checked_outcomes(n: int) -> int:
     """Return `n` as an int of at least 2: one outcome reveals nothing."""
-    return count("n", n, least=2)
+    return count("n", n, minimum=2)
 
 
 def checked_confidence(confidence: float) -> float:

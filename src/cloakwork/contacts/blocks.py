@@ -87,7 +87,7 @@ class Blocks:
 
         Memory grows with the number of contacts, not of pairs.
         """
-        labels = rng.choice(self.k, size=count("n", n, least=2), p=self.shares)
+        labels = rng.choice(self.k, size=count("n", n, minimum=2), p=self.shares)
         members = [np.flatnonzero(labels == a) for a in range(self.k)]
         parts = [
             random_pairs(members[a], None if a == b else members[b], float(self.matrix[a, b]), rng)

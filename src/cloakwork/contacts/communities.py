@@ -111,7 +111,7 @@ def communities(
     n = table.shape[0]
     _refuse_other_flip(table.nnz / 2, n * (n - 1) / 2, rates)
     if k is not None and labels is None:
-        groups, snr = _find(table, count("k", k, least=2), positive("false_alarms", false_alarms))
+        groups, snr = _find(table, count("k", k, minimum=2), positive("false_alarms", false_alarms))
     elif k is None and labels is not None:
         groups, snr = whole_numbers("labels", labels, n), np.empty(0)
         if groups.min() < 0 or groups.max() >= n or not np.bincount(groups).all():

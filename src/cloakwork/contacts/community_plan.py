@@ -124,7 +124,7 @@ def plan_communities(*, n: int, blocks: Blocks, epsilon: float, share_sent: floa
     (True, 3.78, 1.69)
     """
     instance_of("blocks", blocks, Blocks, "the groups as Blocks, such as Blocks([[0.05, 0.001], [0.001, 0.05]])")
-    people, flip = count("n", n, least=2), Flip(epsilon=epsilon, readings_per_window=1)
+    people, flip = count("n", n, minimum=2), Flip(epsilon=epsilon, readings_per_window=1)
     if blocks.k > people:
         raise InputError(f"blocks has {blocks.k} groups for {people} people: give at most {people}.", k=blocks.k, n=n)
     rates = ReportRates.of(flip, share_sent)

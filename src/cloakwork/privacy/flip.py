@@ -65,7 +65,7 @@ class Flip(Immutable):
         self.epsilon = positive("epsilon", epsilon, error=CalibrationError)
         self.delta = checked_delta(delta)
         self.readings_per_window = count("readings_per_window", readings_per_window, error=CalibrationError)
-        self.values = count("values", values, least=2, error=CalibrationError)
+        self.values = count("values", values, minimum=2, error=CalibrationError)
         self.sensors = count("sensors", sensors, error=CalibrationError)
         if self.values > MAX_VALUES:
             raise CalibrationError(

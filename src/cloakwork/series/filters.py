@@ -44,7 +44,7 @@ class Filter:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise InputError(f"name={describe_argument(self.name)}: give a text.")
-        count("first", self.first, least=-math.inf)
+        count("first", self.first, minimum=-math.inf)
         if callable(self.taps):
             return
         taps = np.array(numbers("taps", self.taps))

@@ -30,8 +30,9 @@ class Experts:
     names
         One for each expert, at least two.
     losses
-        Shape (contexts, experts, most + 1), or without contexts (experts, most + 1): the loss of one round for a count
-        of 0, 1, ..., `most`, from 0 to 1. Higher counts count as `most`. A context is public, such as the hour of day.
+        Shape (contexts, experts, max_count + 1), or without contexts (experts, max_count + 1): the loss of one round
+        for a count of 0, 1, ..., `max_count`, from 0 to 1. Higher counts count as `max_count`. A context is public,
+        such as the hour of day.
     settings
         What each expert sets in each context, shape (contexts, experts); None if `choose` is to return names only.
 
@@ -60,7 +61,7 @@ class Experts:
             raise InputError(f"names: give at least two experts, each with its own name; these are {len(names)}.")
         if table.ndim != 3 or table.shape[1] != len(names) or table.shape[2] < 2 or not len(table):
             raise InputError(
-                f"losses has shape {table.shape}: give (contexts, {len(names)}, most + 1).", shape=table.shape
+                f"losses has shape {table.shape}: give (contexts, {len(names)}, max_count + 1).", shape=table.shape
             )
         bad = np.argwhere(~((table >= 0) & (table <= 1)))
         if len(bad):
@@ -98,7 +99,7 @@ class Experts:
         schedules: Mapping[str, Sequence[float]],
         loss: Callable[[FloatArray, FloatArray], FloatArray],
         *,
-        most: int,
+        max_count: int,
     ) -> "Experts":
         """Make experts of schedules: names with a setting for each context.
 
@@ -106,7 +107,7 @@ class Experts:
 
         >>> def loss(level, people):
         ...     return np.where(people / 6 > level, people / 6 - level, (level - people / 6) / 2)
-        >>> Experts.of_schedules({"low": [0.2, 0.0], "high": [0.9, 0.3]}, loss, most=6).table.shape
+        >>> Experts.of_schedules({"low": [0.2, 0.0], "high": [0.9, 0.3]}, loss, max_count=6).table.shape
         (2, 2, 7)
         """
         if not isinstance(schedules, Mapping):
@@ -116,10 +117,12 @@ class Experts:
         if len(bad):
             name = list(schedules)[int(bad[0][-1])]
             raise InputError(f"schedules: {name!r} has a setting that is not a finite number.", expert=name)
-        return cls(tuple(schedules), loss(settings[:, :, None], np.arange(count("most", most) + 1.0)), settings)
+        return cls(
+            tuple(schedules), loss(settings[:, :, None], np.arange(count("max_count", max_count) + 1.0)), settings
+        )
 
     @property
-    def most(self) -> int:
+    def max_count(self) -> int:
         """The largest count that matters."""
         return int(self.table.shape[2]) - 1
 
@@ -247,7 +250,7 @@ class Learner(Immutable):
         if isinstance(visits, bool) or not isinstance(visits, int | np.integer) or visits < 0:
             raise ReadingError("visits: give a whole number, 0 or above.")
         [place] = self._contexts([context])
-        steps = self.experts.steps[place, min(visits, self.experts.most)].tolist()
+        steps = self.experts.steps[place, min(visits, self.experts.max_count)].tolist()
         with self._lock:
             if self._open:
                 raise BudgetError("this learner was interrupted while it learned a round: start a new one.")
@@ -267,7 +270,7 @@ class Learner(Immutable):
         places = self._contexts(np.zeros_like(visits) if contexts is None else contexts)
         if not len(visits) or len(places) != len(visits) or (visits < 0).any():
             raise ReadingError("counts: give at least one, whole numbers of 0 or above, and one context for each.")
-        steps = self.experts.steps[places, np.minimum(visits, self.experts.most)]
+        steps = self.experts.steps[places, np.minimum(visits, self.experts.max_count)]
         sums = self.streams[0].simulate(steps.T, rng=rng).values
         totals = np.cumsum(self._public(places), axis=0) + sums.T @ self.experts.basis.T
         before = np.vstack([np.zeros(len(self.experts.names)), totals[:-1]])
