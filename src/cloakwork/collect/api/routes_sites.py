@@ -4,7 +4,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from fastapi import APIRouter
@@ -125,7 +125,9 @@ class GeometryBody(ResponseModel):
     """The shape of a site. `places` are in the order of a map's numbers; a network has `labels` and `pairs` instead."""
 
     name: str
-    kind: Literal["line", "plane", "floorplan", "graph", "matrix", "bits"]
+    kind: str = Field(
+        examples=["floorplan"], description="line, plane, floorplan, graph, matrix, bits, or FILE.py:CLASS."
+    )
     unit: str
     places: list[list[float]]
     labels: list[str] | None = None
