@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cloakwork._checks import FloatArray
-from cloakwork.recovery.enumeration import enumerate_placements
+from cloakwork.recovery.enumeration import Terms, enumerate_placements
 
 NO_LIMIT = 1e9
 
@@ -20,9 +20,9 @@ def problem(rng: np.random.Generator, places: int, strength: float) -> tuple[Flo
     return columns, readings
 
 
-def terms(columns: FloatArray, readings: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+def terms(columns: FloatArray, readings: FloatArray) -> Terms:
     seen, gram = columns @ readings, columns @ columns.T
-    return seen, seen - np.diag(gram) / 2, gram, float(readings @ readings)
+    return Terms(seen, seen - np.diag(gram) / 2, gram, float(readings @ readings))
 
 
 def brute_force(columns: FloatArray, readings: FloatArray, least: int, most: int) -> tuple[FloatArray, FloatArray]:

@@ -9,22 +9,49 @@ strength.
 - *anywhere*: one source is redrawn from all places given the others;
 - *birth* and *death*: a source drawn from all places given the others appears, or one disappears;
 - *split* and *merge*: one source becomes two nearby ones with the same total, or the reverse.
-
-`lattice` is (coarse, coarse_squares, fine, squares, cell, members, starts, near): the columns of the places and of the
-finer candidates around them, one per row, and their squares; the place of each candidate, the candidates of each place;
-and the list of candidates near each candidate. `state` is (at, strength, rest, trial, field, rng): the candidates and
-strengths of the sources, the readings less their contribution, two scratch arrays, and random numbers.
 """
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled_part
 from cloakwork.recovery.source_strength import draw_strength, gain
 from cloakwork.recovery.vectors import add, copy, dot
+
+
+class Candidates(NamedTuple):
+    """The candidates of a lattice, as the chain takes them.
+
+    `coarse` are the columns of the places and `fine` those of the finer candidates around them, one per row, with their
+    squared norms. `cell` is the place of each candidate, `members` (places, candidates) are the candidates of each
+    place. Those near candidate i are `near[starts[i] : starts[i + 1]]`.
+    """
+
+    coarse: FloatArray
+    coarse_squares: FloatArray
+    fine: FloatArray
+    squares: FloatArray
+    cell: IntArray
+    members: IntArray
+    starts: IntArray
+    near: IntArray
+
+
+class ChainState(NamedTuple):
+    """The state of a chain: candidates and strengths of the sources, and the readings less what they explain.
+
+    `trial` and `field` are scratch arrays, of readings and of places.
+    """
+
+    at: IntArray
+    strength: FloatArray
+    rest: FloatArray
+    trial: FloatArray
+    field: FloatArray
+    rng: np.random.Generator
 
 
 @compiled_part
@@ -46,34 +73,34 @@ def other(i: int, k: int, rng: np.random.Generator) -> int:
 
 
 @compiled_part
-def _neighbour(lattice: Any, at: int, rng: np.random.Generator) -> int:
-    first, last = lattice[6][at], lattice[6][at + 1]
-    return int(lattice[7][first + below(last - first, rng)])
+def _neighbour(lattice: Candidates, at: int, rng: np.random.Generator) -> int:
+    first, last = lattice.starts[at], lattice.starts[at + 1]
+    return int(lattice.near[first + below(last - first, rng)])
 
 
 @compiled_part
-def _crowd(lattice: Any, at: int) -> float:
-    return float(lattice[6][at + 1] - lattice[6][at])
+def _crowd(lattice: Candidates, at: int) -> float:
+    return float(lattice.starts[at + 1] - lattice.starts[at])
 
 
 @compiled_part
-def _near(lattice: Any, at: int, other: int) -> bool:
+def _near(lattice: Candidates, at: int, other: int) -> bool:
     near = False
-    for k in range(lattice[6][at], lattice[6][at + 1]):
-        near |= lattice[7][k] == other
+    for k in range(lattice.starts[at], lattice.starts[at + 1]):
+        near |= lattice.near[k] == other
     return near
 
 
 @compiled_part
-def _score(lattice: Any, rest: FloatArray, at: int, low: float, high: float) -> float:
-    return gain(dot(rest, lattice[2][at]), lattice[3][at], low, high)
+def _score(lattice: Candidates, rest: FloatArray, at: int, low: float, high: float) -> float:
+    return gain(dot(rest, lattice.fine[at]), lattice.squares[at], low, high)
 
 
 @compiled_part
-def _scan(lattice: Any, state: Any, low: float, high: float) -> float:
+def _scan(lattice: Candidates, state: ChainState, low: float, high: float) -> float:
     """Fill `field` with the gain of a source at each place; returns the log of the average of exp(field)."""
-    coarse, squares = lattice[0], lattice[1]
-    rest, field = state[2], state[4]
+    coarse, squares = lattice.coarse, lattice.coarse_squares
+    rest, field = state.rest, state.field
     top = -np.inf
     for place in range(len(coarse)):
         field[place] = gain(dot(rest, coarse[place]), squares[place], low, high)
@@ -85,7 +112,7 @@ def _scan(lattice: Any, state: Any, low: float, high: float) -> float:
 
 
 @compiled_part
-def _pick(lattice: Any, field: FloatArray, average: float, rng: np.random.Generator) -> int:
+def _pick(lattice: Candidates, field: FloatArray, average: float, rng: np.random.Generator) -> int:
     """A candidate of a place drawn in proportion to exp(field)."""
     left = rng.random() * len(field)
     place = 0
@@ -93,139 +120,141 @@ def _pick(lattice: Any, field: FloatArray, average: float, rng: np.random.Genera
         left -= math.exp(field[place] - average)
         if left < 0:
             break
-    members = lattice[5]
+    members = lattice.members
     return int(members[place, below(members.shape[1], rng)])
 
 
 @compiled_part
-def _excess(lattice: Any, state: Any, at: int, low: float, high: float) -> float:
+def _excess(lattice: Candidates, state: ChainState, at: int, low: float, high: float) -> float:
     """The gain of a candidate beyond that of its place."""
-    return float(_score(lattice, state[2], at, low, high) - state[4][lattice[4][at]])
+    return float(_score(lattice, state.rest, at, low, high) - state.field[lattice.cell[at]])
 
 
 @compiled_part
-def _take(lattice: Any, state: Any, i: int) -> None:
-    add(state[2], lattice[2][state[0][i]], state[1][i])
+def _take(lattice: Candidates, state: ChainState, i: int) -> None:
+    add(state.rest, lattice.fine[state.at[i]], state.strength[i])
 
 
 @compiled_part
-def _put(lattice: Any, state: Any, i: int, at: int, low: float, high: float) -> None:
+def _put(lattice: Candidates, state: ChainState, i: int, at: int, low: float, high: float) -> None:
     """Put source i, removed before, at a candidate, with a strength drawn given all others."""
-    column = lattice[2][at]
-    state[0][i] = at
-    state[1][i] = low if low == high else draw_strength(dot(state[2], column), lattice[3][at], low, high, state[5])
-    add(state[2], column, -state[1][i])
+    column = lattice.fine[at]
+    state.at[i] = at
+    state.strength[i] = (
+        low if low == high else draw_strength(dot(state.rest, column), lattice.squares[at], low, high, state.rng)
+    )
+    add(state.rest, column, -state.strength[i])
 
 
 @compiled_part
-def local(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
+def local(lattice: Candidates, state: ChainState, i: int, low: float, high: float) -> None:
     """Move one source to a nearby candidate, its strength integrated out and redrawn."""
-    old = state[0][i]
-    new = _neighbour(lattice, old, state[5])
+    old = state.at[i]
+    new = _neighbour(lattice, old, state.rng)
     _take(lattice, state, i)
-    ratio = _score(lattice, state[2], new, low, high) - _score(lattice, state[2], old, low, high)
+    ratio = _score(lattice, state.rest, new, low, high) - _score(lattice, state.rest, old, low, high)
     if _crowd(lattice, old) != _crowd(lattice, new):
         ratio += math.log(_crowd(lattice, old) / _crowd(lattice, new))
-    _put(lattice, state, i, new if accept(ratio, state[5]) else old, low, high)
+    _put(lattice, state, i, new if accept(ratio, state.rng) else old, low, high)
 
 
 @compiled_part
-def shift(lattice: Any, state: Any, i: int) -> None:
+def shift(lattice: Candidates, state: ChainState, i: int) -> None:
     """Move one source to a nearby candidate with the same strength."""
-    fine, rest = lattice[2], state[2]
-    old, strength = state[0][i], state[1][i]
-    new = _neighbour(lattice, old, state[5])
+    fine, rest = lattice.fine, state.rest
+    old, strength = state.at[i], state.strength[i]
+    new = _neighbour(lattice, old, state.rng)
     ratio = 0.0
     for t in range(len(rest)):
         change = strength * (fine[old, t] - fine[new, t])
         ratio -= change * (rest[t] + change / 2)
     if _crowd(lattice, old) != _crowd(lattice, new):
         ratio += math.log(_crowd(lattice, old) / _crowd(lattice, new))
-    if accept(ratio, state[5]):
-        state[0][i] = new
+    if accept(ratio, state.rng):
+        state.at[i] = new
         for t in range(len(rest)):
             rest[t] += strength * (fine[old, t] - fine[new, t])
 
 
 @compiled_part
-def anywhere(lattice: Any, state: Any, i: int, low: float, high: float) -> None:
+def anywhere(lattice: Candidates, state: ChainState, i: int, low: float, high: float) -> None:
     """Redraw one source from all places given the others."""
-    old = state[0][i]
+    old = state.at[i]
     _take(lattice, state, i)
     average = _scan(lattice, state, low, high)
-    new = _pick(lattice, state[4], average, state[5])
+    new = _pick(lattice, state.field, average, state.rng)
     ratio = _excess(lattice, state, new, low, high) - _excess(lattice, state, old, low, high)
-    _put(lattice, state, i, new if accept(ratio, state[5]) else old, low, high)
+    _put(lattice, state, i, new if accept(ratio, state.rng) else old, low, high)
 
 
 @compiled_part
-def pair(lattice: Any, state: Any, i: int, j: int) -> None:
+def pair(lattice: Candidates, state: ChainState, i: int, j: int) -> None:
     """Move two sources to nearby candidates at once."""
-    at, strength, rest, trial = state[0], state[1], state[2], state[3]
-    new_i, new_j = _neighbour(lattice, at[i], state[5]), _neighbour(lattice, at[j], state[5])
+    at, strength, rest, trial = state.at, state.strength, state.rest, state.trial
+    new_i, new_j = _neighbour(lattice, at[i], state.rng), _neighbour(lattice, at[j], state.rng)
     copy(rest, trial)
-    add(trial, lattice[2][at[i]], strength[i])
-    add(trial, lattice[2][at[j]], strength[j])
-    add(trial, lattice[2][new_i], -strength[i])
-    add(trial, lattice[2][new_j], -strength[j])
+    add(trial, lattice.fine[at[i]], strength[i])
+    add(trial, lattice.fine[at[j]], strength[j])
+    add(trial, lattice.fine[new_i], -strength[i])
+    add(trial, lattice.fine[new_j], -strength[j])
     ratio = (dot(rest, rest) - dot(trial, trial)) / 2
     ratio += math.log(_crowd(lattice, at[i]) / _crowd(lattice, new_i) * _crowd(lattice, at[j]) / _crowd(lattice, new_j))
-    if accept(ratio, state[5]):
+    if accept(ratio, state.rng):
         at[i], at[j] = new_i, new_j
         copy(trial, rest)
 
 
 @compiled_part
-def exchange(lattice: Any, state: Any, i: int, j: int, low: float, high: float) -> None:
+def exchange(lattice: Candidates, state: ChainState, i: int, j: int, low: float, high: float) -> None:
     """Move strength from one source to another."""
-    at, strength, rest, trial = state[0], state[1], state[2], state[3]
+    at, strength, rest, trial = state.at, state.strength, state.rest, state.trial
     least, most = max(low - strength[i], strength[j] - high), min(high - strength[i], strength[j] - low)
     if most <= least:
         return
-    copy(lattice[2][at[i]], trial)
-    add(trial, lattice[2][at[j]], -1.0)
-    moved = draw_strength(dot(rest, trial), dot(trial, trial), least, most, state[5])
+    copy(lattice.fine[at[i]], trial)
+    add(trial, lattice.fine[at[j]], -1.0)
+    moved = draw_strength(dot(rest, trial), dot(trial, trial), least, most, state.rng)
     strength[i] += moved
     strength[j] -= moved
     add(rest, trial, -moved)
 
 
 @compiled_part
-def common(lattice: Any, state: Any, k: int, low: float, high: float) -> None:
+def common(lattice: Candidates, state: ChainState, k: int, low: float, high: float) -> None:
     """Redraw the shared strength of all k sources."""
-    strength, rest, trial = state[1], state[2], state[3]
+    strength, rest, trial = state.strength, state.rest, state.trial
     for t in range(len(trial)):
         trial[t] = 0.0
     for i in range(k):
-        add(trial, lattice[2][state[0][i]], 1.0)
+        add(trial, lattice.fine[state.at[i]], 1.0)
     add(rest, trial, strength[0])
-    drawn = draw_strength(dot(rest, trial), dot(trial, trial), low, high, state[5])
+    drawn = draw_strength(dot(rest, trial), dot(trial, trial), low, high, state.rng)
     for i in range(k):
         strength[i] = drawn
     add(rest, trial, -drawn)
 
 
 @compiled_part
-def _rescale(lattice: Any, state: Any, k: int, factor: float) -> float:
+def _rescale(lattice: Candidates, state: ChainState, k: int, factor: float) -> float:
     """Multiply the strengths of the first k sources; returns the change of the log likelihood."""
-    rest = state[2]
+    rest = state.rest
     before = dot(rest, rest)
     for i in range(k):
-        add(rest, lattice[2][state[0][i]], state[1][i] * (1 - factor))
-        state[1][i] *= factor
+        add(rest, lattice.fine[state.at[i]], state.strength[i] * (1 - factor))
+        state.strength[i] *= factor
     return (before - dot(rest, rest)) / 2
 
 
 @compiled_part
-def birth(lattice: Any, state: Any, k: int, low: float, high: float, shared: bool) -> int:
+def birth(lattice: Candidates, state: ChainState, k: int, low: float, high: float, shared: bool) -> int:
     """Add a source; a shared strength s of the k sources becomes s k / (k + 1)."""
     change = 0.0
     if shared and k > 0:
         change = _rescale(lattice, state, k, k / (k + 1.0)) + math.log(k / (k + 1.0))
-        low = high = state[1][0]
+        low = high = state.strength[0]
     average = _scan(lattice, state, low, high)
-    new = _pick(lattice, state[4], average, state[5])
-    if accept(change + average + _excess(lattice, state, new, low, high), state[5]):
+    new = _pick(lattice, state.field, average, state.rng)
+    if accept(change + average + _excess(lattice, state, new, low, high), state.rng):
         _put(lattice, state, k, new, low, high)
         return k + 1
     if shared and k > 0:
@@ -234,10 +263,10 @@ def birth(lattice: Any, state: Any, k: int, low: float, high: float, shared: boo
 
 
 @compiled_part
-def death(lattice: Any, state: Any, k: int, low: float, high: float, shared: bool) -> int:
+def death(lattice: Candidates, state: ChainState, k: int, low: float, high: float, shared: bool) -> int:
     """Remove a source chosen uniformly: the reverse of a birth."""
-    at, strength = state[0], state[1]
-    i, last = below(k, state[5]), k - 1
+    at, strength = state.at, state.strength
+    i, last = below(k, state.rng), k - 1
     at[i], at[last] = at[last], at[i]
     strength[i], strength[last] = strength[last], strength[i]
     common = strength[last]
@@ -249,30 +278,30 @@ def death(lattice: Any, state: Any, k: int, low: float, high: float, shared: boo
     ratio = _scan(lattice, state, low, high) + _excess(lattice, state, at[last], low, high)
     if shared and last > 0:
         ratio += math.log(last / float(k)) - _rescale(lattice, state, last, float(k) / last)
-    if accept(-ratio, state[5]):
+    if accept(-ratio, state.rng):
         return last
     if shared and last > 0:
         _rescale(lattice, state, last, last / float(k))
-    add(state[2], lattice[2][at[last]], -common)
+    add(state.rest, lattice.fine[at[last]], -common)
     return k
 
 
 @compiled_part
-def split(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
+def split(lattice: Candidates, state: ChainState, k: int, low: float, high: float) -> int:
     """Split one source into two nearby ones with the same total; returns the new number."""
-    at, strength, rest, trial = state[0], state[1], state[2], state[3]
-    i = below(k, state[5])
+    at, strength, rest, trial = state.at, state.strength, state.rest, state.trial
+    i = below(k, state.rng)
     old, total = at[i], strength[i]
-    first, second = _neighbour(lattice, old, state[5]), _neighbour(lattice, old, state[5])
-    part = state[5].random() * total
+    first, second = _neighbour(lattice, old, state.rng), _neighbour(lattice, old, state.rng)
+    part = state.rng.random() * total
     if not (low <= part <= high and low <= total - part <= high):
         return k
     copy(rest, trial)
-    add(trial, lattice[2][old], total)
-    add(trial, lattice[2][first], -part)
-    add(trial, lattice[2][second], part - total)
-    ratio = (dot(rest, rest) - dot(trial, trial)) / 2 + math.log(total / (high - low) / len(lattice[2]))
-    if accept(ratio + math.log(_crowd(lattice, old) / _crowd(lattice, first) * _crowd(lattice, old)), state[5]):
+    add(trial, lattice.fine[old], total)
+    add(trial, lattice.fine[first], -part)
+    add(trial, lattice.fine[second], part - total)
+    ratio = (dot(rest, rest) - dot(trial, trial)) / 2 + math.log(total / (high - low) / len(lattice.fine))
+    if accept(ratio + math.log(_crowd(lattice, old) / _crowd(lattice, first) * _crowd(lattice, old)), state.rng):
         at[i], at[k], strength[i], strength[k] = first, second, part, total - part
         copy(trial, rest)
         return k + 1
@@ -280,21 +309,21 @@ def split(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
 
 
 @compiled_part
-def merge(lattice: Any, state: Any, k: int, low: float, high: float) -> int:
+def merge(lattice: Candidates, state: ChainState, k: int, low: float, high: float) -> int:
     """Merge two sources: the reverse of a split."""
-    at, strength, rest, trial = state[0], state[1], state[2], state[3]
-    i = below(k, state[5])
-    j = other(i, k, state[5])
+    at, strength, rest, trial = state.at, state.strength, state.rest, state.trial
+    i = below(k, state.rng)
+    j = other(i, k, state.rng)
     total = strength[i] + strength[j]
-    new = _neighbour(lattice, at[i], state[5])
+    new = _neighbour(lattice, at[i], state.rng)
     if total > high or not _near(lattice, new, at[j]):
         return k
     copy(rest, trial)
-    add(trial, lattice[2][at[i]], strength[i])
-    add(trial, lattice[2][at[j]], strength[j])
-    add(trial, lattice[2][new], -total)
-    ratio = (dot(rest, rest) - dot(trial, trial)) / 2 - math.log(total / (high - low) / len(lattice[2]))
-    if accept(ratio - math.log(_crowd(lattice, new) / _crowd(lattice, at[i]) * _crowd(lattice, new)), state[5]):
+    add(trial, lattice.fine[at[i]], strength[i])
+    add(trial, lattice.fine[at[j]], strength[j])
+    add(trial, lattice.fine[new], -total)
+    ratio = (dot(rest, rest) - dot(trial, trial)) / 2 - math.log(total / (high - low) / len(lattice.fine))
+    if accept(ratio - math.log(_crowd(lattice, new) / _crowd(lattice, at[i]) * _crowd(lattice, new)), state.rng):
         at[i], strength[i] = new, total
         at[j], strength[j] = at[k - 1], strength[k - 1]
         copy(trial, rest)

@@ -1,7 +1,7 @@
 """Exact weights of all placements of a few equal sources of known strength, with a proof for excluded counts."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,22 @@ ROOM = 20.0  # largest distance of the best placement below the bound for source
 EXCLUDED = 30.0  # a count is left out if it is provably e^-30 times less likely than another
 
 
+class Terms(NamedTuple):
+    """C'b, C'b - diag(C'C) / 2, C'C and ||b||^2, for the columns C of the candidate places and whitened readings b."""
+
+    match: FloatArray
+    score: FloatArray
+    gram: FloatArray
+    square: float
+
+
 @compiled
 def enumerate_placements(
-    terms: Any, least: int, affordable: float, offset: float, evidence: FloatArray, drawn: IntArray
+    terms: Terms, least: int, affordable: float, offset: float, evidence: FloatArray, drawn: IntArray
 ) -> float:
     """Weigh all placements of `least` to len(evidence) - 1 sources, and draw some of them.
 
-    `terms` is (C'b, C'b - diag(C'C) / 2, C'C, ||b||^2) for the columns C of the candidate places and whitened readings
-    b. Fills `evidence` with the probability of each count (uniform over counts, places independent and uniform) and
+    Fills `evidence` with the probability of each count (uniform over counts, places independent and uniform) and
     `drawn` with placements at evenly spaced quantiles, the first at `offset` in [0, 1), padded with -1. Returns a bound
     on the probability of everything left out; infinite, without useful results, if a count that cannot be excluded has
     more than `affordable` placements.
@@ -32,10 +40,10 @@ def enumerate_placements(
     C'C over its pairs. Its average over the placements of k sources is at most -dist^2 / 2, with dist the distance of b
     from k times the convex hull of the columns, which Frank-Wolfe bounds from below.
     """
-    n, most = len(terms[0]), len(evidence) - 1
+    n, most = len(terms.match), len(evidence) - 1
     ceiling = np.empty(most + 1)
     for k in range(most + 1):
-        ceiling[k] = (terms[3] - _distance_squared(terms, k)) / 2 if k >= least else -np.inf
+        ceiling[k] = (terms.square - _distance_squared(terms, k)) / 2 if k >= least else -np.inf
         evidence[k] = -np.inf
     work = (np.empty((most + 1, n)), np.zeros(most + 1), np.zeros(most + 1), np.zeros(most + 1, dtype=np.int64))
     best, left_out = -np.inf, 0.0  # log evidence so far, and the sum of the rest relative to it
@@ -61,7 +69,7 @@ def enumerate_placements(
 
 
 @compiled_part
-def _draw_all(terms: Any, best: float, offset: float, evidence: FloatArray, drawn: IntArray, work: Any) -> float:
+def _draw_all(terms: Terms, best: float, offset: float, evidence: FloatArray, drawn: IntArray, work: Any) -> float:
     """Turn log evidence into probabilities, and draw; returns the total evidence relative to the best."""
     whole = 0.0
     for k in range(len(evidence)):
@@ -88,9 +96,9 @@ def _placements(n: int, k: int) -> float:
 
 
 @compiled_part
-def _distance_squared(terms: Any, k: int) -> float:
+def _distance_squared(terms: Terms, k: int) -> float:
     """A lower bound on ||b - C f||^2 over f >= 0 with total k, by Frank-Wolfe and its duality gap."""
-    seen, gram, square = terms[0], terms[2], terms[3]
+    seen, gram, square = terms.match, terms.gram, terms.square
     n = len(seen)
     score = np.empty(n)  # minus half the gradient: C'b - C'C f
     for i in range(n):
@@ -164,7 +172,7 @@ def _last(
 
 @compiled_part
 def _weigh(
-    terms: Any,
+    terms: Terms,
     k: int,
     reference: float,
     before: float,
@@ -186,11 +194,11 @@ def _weigh(
             row = _draw(before + total, whole, offset, drawn, row, chosen, -1, -1)
         return total, 0.0, row
     for place in range(n):
-        fields[0, place] = terms[1][place]
+        fields[0, place] = terms.score[place]
     total, top, depth, place = before, -np.inf, 0, 0
     while True:
         if depth < k - 1 and place < n:
-            _step(terms[2], depth, place, work)
+            _step(terms.gram, depth, place, work)
             depth += 1
             continue
         if depth == k - 1:

@@ -1,47 +1,46 @@
 """A reversible-jump chain over the number, places and strengths of point sources; `chain_moves` describes its moves."""
 
-from typing import Any
-
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
 from cloakwork.recovery import chain_moves
+from cloakwork.recovery.chain_moves import Candidates, ChainState
 from cloakwork.recovery.vectors import add, dot
 
 
 @compiled_part
-def _move(lattice: Any, state: Any, k: int, low: float, high: float, shared: bool) -> None:
+def _move(lattice: Candidates, state: ChainState, k: int, low: float, high: float, shared: bool) -> None:
     """Moves that keep the number of sources."""
     lowest, highest = low, high
     if shared and k > 1:
-        lowest = highest = state[1][0]
+        lowest = highest = state.strength[0]
     for i in range(k):
         if lowest == highest:
             chain_moves.shift(lattice, state, i)
         else:
             chain_moves.local(lattice, state, i, lowest, highest)
         if k > 1:
-            j = chain_moves.other(i, k, state[5])
+            j = chain_moves.other(i, k, state.rng)
             chain_moves.pair(lattice, state, i, j)
             if low < high and not shared:
                 chain_moves.exchange(lattice, state, i, j, low, high)
     if k > 0:
-        chain_moves.anywhere(lattice, state, chain_moves.below(k, state[5]), lowest, highest)
+        chain_moves.anywhere(lattice, state, chain_moves.below(k, state.rng), lowest, highest)
         if shared:
             chain_moves.common(lattice, state, k, low, high)
 
 
 @compiled_part
-def _jump(lattice: Any, state: Any, k: int, least: int, low: float, high: float, shared: bool) -> int:
+def _jump(lattice: Candidates, state: ChainState, k: int, least: int, low: float, high: float, shared: bool) -> int:
     """Moves to one source more or less; each of two opposite moves is tried half the time."""
-    most, up = len(state[0]), state[5].random() < 0.5
+    most, up = len(state.at), state.rng.random() < 0.5
     if up and k < most:
         k = chain_moves.birth(lattice, state, k, low, high, shared)
     elif not up and k > least:
         k = chain_moves.death(lattice, state, k, low, high, shared)
     if low < high and not shared:
-        up = state[5].random() < 0.5
+        up = state.rng.random() < 0.5
         if up and 0 < k < most:
             k = chain_moves.split(lattice, state, k, low, high)
         elif not up and k > max(least, 1):
@@ -51,7 +50,7 @@ def _jump(lattice: Any, state: Any, k: int, least: int, low: float, high: float,
 
 @compiled
 def run_chain(
-    lattice: Any,
+    lattice: Candidates,
     data: FloatArray,
     prior: tuple[float, float, bool],
     least: int,
@@ -69,24 +68,25 @@ def run_chain(
     """
     low, high, shared = prior
     before, between = lengths
-    state = (at, strength, data.copy(), np.empty(len(data)), np.empty(len(lattice[0])), rng)
+    state = ChainState(at, strength, data.copy(), np.empty(len(data)), np.empty(len(lattice.coarse)), rng)
+    drawn_at, drawn_strength, counts, misfits = drawn
     for i in range(k):
-        add(state[2], lattice[2][at[i]], -strength[i])
-    for row in range(len(drawn[2])):
+        add(state.rest, lattice.fine[at[i]], -strength[i])
+    for row in range(len(counts)):
         for _ in range(between if row else before):
             _move(lattice, state, k, low, high, shared)
             k = _jump(lattice, state, k, least, low, high, shared)
         for i in range(len(at)):
-            drawn[0][row, i] = at[i]
-            drawn[1][row, i] = strength[i]
-        drawn[2][row] = k
-        drawn[3][row] = dot(state[2], state[2])
+            drawn_at[row, i] = at[i]
+            drawn_strength[row, i] = strength[i]
+        counts[row] = k
+        misfits[row] = dot(state.rest, state.rest)
     return k
 
 
 @compiled
 def settle(
-    lattice: Any,
+    lattice: Candidates,
     data: FloatArray,
     strength: float,
     sweeps: int,
@@ -94,16 +94,17 @@ def settle(
     drawn: tuple[IntArray, FloatArray, IntArray, FloatArray],
 ) -> None:
     """Turn draws of places into draws of candidates around them, by local moves."""
-    members = lattice[5]
+    members = lattice.members
     nothing = np.empty(0)
-    for row in range(len(drawn[2])):
-        state = (drawn[0][row], drawn[1][row], data.copy(), nothing, nothing, rng)
-        k = drawn[2][row]
+    drawn_at, drawn_strength, counts, misfits = drawn
+    for row in range(len(counts)):
+        state = ChainState(drawn_at[row], drawn_strength[row], data.copy(), nothing, nothing, rng)
+        k = counts[row]
         for i in range(k):
-            state[0][i] = members[state[0][i], chain_moves.below(members.shape[1], rng)]
-            state[1][i] = strength
-            add(state[2], lattice[2][state[0][i]], -strength)
+            state.at[i] = members[state.at[i], chain_moves.below(members.shape[1], rng)]
+            state.strength[i] = strength
+            add(state.rest, lattice.fine[state.at[i]], -strength)
         for _ in range(sweeps):
             for i in range(k):
                 chain_moves.shift(lattice, state, i)
-        drawn[3][row] = dot(state[2], state[2])
+        misfits[row] = dot(state.rest, state.rest)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,9 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Space
+from cloakwork.recovery.chain_moves import Candidates
 from cloakwork.recovery.problem import Problem
+from cloakwork.recovery.summary import CandidateMetric
 
 FINE = 5  # candidates along each axis around a place, if sources may be between places
 REACH = 2.0  # length of a local move, in least standard deviations
@@ -146,7 +147,7 @@ class Lattice:
         return self.columns(self.positions) if self.between else self.coarse
 
     @cached_property
-    def arrays(self) -> Any:
+    def arrays(self) -> Candidates:
         """The lattice as the compiled chain takes it."""
         finer = len(self.fine) // len(self.coarse)
         members = np.arange(len(self.fine)).reshape(len(self.coarse), finer)
@@ -154,23 +155,23 @@ class Lattice:
         near = self.near
         squares = tuple(np.asarray((columns**2).sum(axis=1)) for columns in (self.coarse, self.fine))
         starts, indices = near.indptr.astype(np.int64), near.indices.astype(np.int64)
-        return (self.coarse, squares[0], self.fine, squares[1], cell, members, starts, indices)
+        return Candidates(self.coarse, squares[0], self.fine, squares[1], cell, members, starts, indices)
 
     @cached_property
-    def metric(self) -> Any:
+    def metric(self) -> CandidateMetric:
         """Distances for compiled functions: a table over places, or coordinates, and the order on a line."""
         unordered = np.empty(0, dtype=np.int64)
         if self.space.metric is not Metric.PATH:
             order = np.argsort(self.along) if self.space.metric is Metric.LINE else unordered
             # a copy, so that one compiled version serves read-only positions too
-            return (np.empty((0, 0), dtype=np.float32), np.array(self.positions), self.place, order)
+            return CandidateMetric(np.empty((0, 0), dtype=np.float32), np.array(self.positions), self.place, order)
         if len(self.space) > MAX_PATH_PLACES:
             raise InputError(
                 f"{len(self.space):,} places with distances along paths: PointSources takes at most "
                 f"{MAX_PATH_PLACES:,}. Use larger cells, or BasisPursuit.",
                 places=len(self.space),
             )
-        return (finite_distances(self.space), np.empty((0, 0)), self.place, unordered)
+        return CandidateMetric(finite_distances(self.space), np.empty((0, 0)), self.place, unordered)
 
     @memoize(1)
     def gram(self, strength: float) -> FloatArray:
@@ -211,7 +212,7 @@ class Lattice:
         """The fine candidates within a local move of each, itself included."""
         reach = REACH * self.deviation
         if self.space.metric is Metric.PATH:
-            table = self.metric[0]
+            table = self.metric.table
             crowd = min(MAX_NEAR, len(table)) - 1
             widest = float(np.partition(table, crowd, axis=1)[:, crowd].min())
             reach = min(max(reach, float(self.space.lengths.min(initial=0.0))), widest)

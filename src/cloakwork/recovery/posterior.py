@@ -7,7 +7,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Metric
-from cloakwork.recovery.enumeration import enumerate_placements
+from cloakwork.recovery.enumeration import Terms, enumerate_placements
 from cloakwork.recovery.estimator import FrameSolution, Status
 from cloakwork.recovery.goodness_of_fit import Fit
 from cloakwork.recovery.jump_chain import settle
@@ -63,7 +63,7 @@ def posterior(
     if prior.known and len(lattice.coarse) <= MAX_ENUMERATED and square < LARGEST_SQUARE:
         counts = np.zeros(prior.max_sources + 1)
         seen, gram = prior.low * (lattice.coarse @ data), lattice.gram(prior.low)
-        terms = (seen, seen - np.diag(gram) / 2, gram, square)
+        terms = Terms(seen, seen - np.diag(gram) / 2, gram, square)
         left_out = enumerate_placements(terms, prior.min_sources, AFFORDABLE, 0.5, counts, draws.at)
         if math.isfinite(left_out):
             draws.at[:] = np.concatenate([draws.at[0::2], draws.at[1::2]])
@@ -113,8 +113,7 @@ def _source(j: int, at: int, labels: IntArray, draws: Draws, lattice: Lattice, s
     if min(len(shaping), len(cutting)) < 10:  # too few draws to split
         shaping = cutting = draws.at[mine]
     density, far = np.empty(len(lattice.fine)), lattice.distances(at)
-    starts, near = lattice.arrays[6:8]
-    spread(starts, near, shaping, far, density)
+    spread(lattice.arrays.starts, lattice.arrays.near, shaping, far, density)
     held = density >= _cut(density[cutting], share)
     space, place = lattice.space, int(lattice.place[at])
     parts = np.bincount(lattice.place, minlength=len(space))

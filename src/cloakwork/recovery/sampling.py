@@ -133,7 +133,9 @@ class _Sampler:
         lattice, prior = self.lattice, self.prior
         worth = lattice.space.dimension * math.log(2.0) * len(lattice.warmer)
         if not prior.known:
-            worth += math.log(max(2.0, (prior.high - prior.low) * math.sqrt(float(np.median(lattice.arrays[1])))))
+            worth += math.log(
+                max(2.0, (prior.high - prior.low) * math.sqrt(float(np.median(lattice.arrays.coarse_squares))))
+            )
         rest = self.data - state.strength[: state.k] @ lattice.fine[state.at[: state.k]]
         return float(rest @ rest) / 2 + worth * state.k
 

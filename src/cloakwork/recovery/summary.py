@@ -1,12 +1,9 @@
-"""Inner loops from draws of a posterior to centres, smooth densities and quantiles.
+"""Inner loops from draws of a posterior to centres, smooth densities and quantiles."""
 
-`metric` is (table, coordinates, place, order): distances between places, or else coordinates of the candidates; the
-place of each candidate; and on a line the candidates in order.
-"""
-
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
@@ -16,10 +13,23 @@ SMOOTHED = 3  # rounds of spreading each draw over nearby candidates
 TRIED = 48  # draws tried as the new centre of a source
 
 
+class CandidateMetric(NamedTuple):
+    """How far candidates are from each other.
+
+    `table` has the distances of places, or is empty where `coordinates` of the candidates have them. `place` is the
+    place of each candidate, `order` lists the candidates along a line.
+    """
+
+    table: NDArray[np.float32]
+    coordinates: FloatArray
+    place: IntArray
+    order: IntArray
+
+
 @compiled_part
-def _apart(metric: Any, a: int, b: int) -> float:
+def _apart(metric: CandidateMetric, a: int, b: int) -> float:
     """Distance between two candidates: from a table over places, or between coordinates."""
-    table, coordinates, cell = metric[0], metric[1], metric[2]
+    table, coordinates, cell = metric.table, metric.coordinates, metric.place
     if len(table):
         return float(table[cell[a], cell[b]])
     total = 0.0
@@ -66,7 +76,7 @@ def cheapest(cost: FloatArray, rows: int, columns: int, best: FloatArray, choice
 
 
 @compiled
-def match_draws(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, labels: IntArray) -> None:
+def match_draws(metric: CandidateMetric, centres: IntArray, at: IntArray, counts: IntArray, labels: IntArray) -> None:
     """Match the sources of every draw to centres one to one, at the least sum of distances; -1 if unmatched."""
     listed, most = len(centres), at.shape[1]
     size = 1 << max(listed, most)
@@ -94,11 +104,11 @@ def match_draws(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, 
 
 
 @compiled_part
-def _middle(metric: Any, matched: IntArray, number: int, before: int) -> int:
+def _middle(metric: CandidateMetric, matched: IntArray, number: int, before: int) -> int:
     """The one of the first `number` candidates with the least total distance to all; the median on a line."""
     if number == 0:
         return before
-    order = metric[3]
+    order = metric.order
     if len(order):
         return _median(order, matched, number)
     best, least = before, np.inf
@@ -129,7 +139,7 @@ def _median(order: IntArray, matched: IntArray, number: int) -> int:
 
 
 @compiled
-def centre(metric: Any, centres: IntArray, at: IntArray, counts: IntArray, labels: IntArray) -> None:
+def centre(metric: CandidateMetric, centres: IntArray, at: IntArray, counts: IntArray, labels: IntArray) -> None:
     """Move each centre to the drawn candidate with the least total distance to all those matched to it."""
     listed = len(centres)
     matched = np.empty(at.shape[0], dtype=np.int64)
