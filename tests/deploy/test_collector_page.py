@@ -1,4 +1,4 @@
-"""docs/guides/collector.md says what is so: commands, options, routes, roles, metrics, problems and limits."""
+"""The pages on the collector, Home Assistant and the HTTP API say what is so: commands, options, routes, roles, metrics, problems and limits."""
 
 import re
 import shlex
@@ -17,7 +17,8 @@ from cloakwork.collect.message_problems import Reason
 from tests.collect.api_kit import Bench, bench
 from tests.deploy.installation import DEPLOY, ROOT
 
-PAGE = (ROOT / "docs" / "guides" / "collector.md").read_text(encoding="utf-8")
+NAMES = ("guides/collector.md", "guides/home-assistant.md", "reference/http-api.md")
+PAGE = "\n".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES)
 
 
 @pytest.fixture(scope="module")
