@@ -11,8 +11,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.auditing import KnownPair, KnownPure, Pair, RandomPrivacy, UnknownPair, Verdict, audit
 from papers.experiment import stream
 from papers.queries import Contest, halves, known_contest, pure_contest, seldom, shuffled, strained, unknown_contest
-from papers.query_limits import approximate_limit, most_failures, pure_limit, share_limit, votes
-from papers.query_table import boundary_pair
+from papers.query_limits import approximate_limit, boundary_pair, most_failures, pure_limit, share_limit, votes
 from papers.statistics import Slope, fit_slope
 
 EPSILON, DELTA = 1.0, 0.05

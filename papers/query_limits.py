@@ -21,6 +21,10 @@ from cloakwork.errors import InputError
 
 GRID = 401
 DOWN = 1 - 1e-9
+BLINDNESS = (
+    "the proof of Theorem 10.7, n^(1-o(1)), fails; Liu and Oh (2019) prove the order n / log n for estimating delta"
+)
+"""What is known of tests without information that no bound of ours shows."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,18 @@ class HardPairs:
 
     private: Pair
     far: Pair
+
+
+def boundary_pair(n: int, epsilon: float, beta: float | None = None) -> Pair:
+    """A pair of pure privacy exactly epsilon with least probability beta, the rest spread evenly."""
+    e = math.exp(checked_epsilon(epsilon))
+    largest = 1 / (n - 1 + e)
+    least = largest if beta is None else beta
+    if not 0 < least <= largest * (1 + 1e-12):
+        raise InputError(
+            f"beta={beta!r}: give a probability above 0 and at most 1/(n - 1 + e^epsilon) = {largest:.4g}.", beta=beta
+        )
+    return Pair(*(np.r_[p, np.full(n - 1, (1 - p) / (n - 1))] for p in (least, e * least)))
 
 
 def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float, confidence: float = CONFIDENCE) -> int:

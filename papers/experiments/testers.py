@@ -14,7 +14,7 @@ from papers.complexity import GAMMA, MAX_REPORTS, Along, Cell, Point, Rare, Sett
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.queries import spread
-from papers.query_table import BLINDNESS
+from papers.query_limits import BLINDNESS
 from papers.result import Agreement, Claim, Finding, Measure, Table, tabulate
 from papers.statistics import Slope, fit_slope, judge_lower, judge_upper
 

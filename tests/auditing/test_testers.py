@@ -20,7 +20,7 @@ from cloakwork.auditing import (
 )
 from cloakwork.auditing.query_plan import count_outcomes
 from cloakwork.errors import CloakworkError
-from papers.query_table import boundary_pair
+from papers.query_limits import boundary_pair
 from tests.auditing.tester_kit import ONE_WAY, Floats, accepted, crooked, halves, single, turned
 
 RNG = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The pages on the collector, Home Assistant and the HTTP API say what is so: commands, options, routes, roles, metrics, problems and limits."""
+"""The pages on the collector, Home Assistant and the HTTP API say what is so: commands, options, routes and limits."""
 
 import re
 import shlex

@@ -15,7 +15,6 @@ from papers.__main__ import app
 from papers.experiment import Size
 from papers.recordings import INFRARED
 from tests.cli.conftest import Outcome, runner
-from tests.cluster import cluster_processes
 from tests.papers.kit import DICE
 
 Command = Callable[..., Outcome]
@@ -55,17 +54,6 @@ def test_run_prints_tables_and_writes_two_files(run: Command, tmp_path: Path) ->
     assert (folder / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_run_on_the_workers_of_a_scheduler_has_the_numbers_of_one_here(run: Command, tmp_path: Path) -> None:
-    there, here = tmp_path / "there", tmp_path / "here"
-    with cluster_processes(tmp_path, 1) as processes:
-        words = ("run", "sensitivity", "--quick", "--scheduler", processes.address, "--out", there)
-        outcome, again = run(*words), run(*words)
-    assert (outcome.code, again.code) == (0, 0)
-    assert "already there" in again.err
-    assert run("run", "sensitivity", "--quick", "--out", here).out == outcome.out
-    assert (there / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
-
-
 def dict_of_experiments() -> dict[str, Experiment]:
     """The experiments that a test has registered."""
     assert isinstance(experiments.EXPERIMENTS, dict)
@@ -79,20 +67,6 @@ def dice(register: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Expe
     register(dice)
     monkeypatch.setattr(__main__, "EXPERIMENTS", experiments.EXPERIMENTS)
     return dice
-
-
-def test_run_says_what_is_there_and_how_to_keep_results(run: Command, dice: Experiment, tmp_path: Path) -> None:
-    assert "--out DIR" in run("run", "dice").err
-    first, second = (run("run", "dice", "--out", tmp_path) for _ in range(2))
-    assert "already there" not in first.err
-    assert "already there" in second.err
-    assert first.out == second.out
-
-
-def test_run_says_which_recording_is_missing(run: Command, dice: Experiment) -> None:
-    outcome = run("run", "dice")
-    assert outcome.code == 0
-    assert "dice ran without a recording" in outcome.err
 
 
 def test_an_interrupted_run_says_how_far_it_is_and_that_it_goes_on(
@@ -109,38 +83,12 @@ def test_an_interrupted_run_says_how_far_it_is_and_that_it_goes_on(
     assert f"stopped: 1 of 2 results in {tmp_path}" in outcome.err
 
 
-def test_run_all_with_json_prints_one_object(run: Command, dice: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(dict_of_experiments(), "cards", replace(dice, name="cards", minutes=9.0))
-    outcome = run("run", "all", "--quick", "--jobs", "1", "--json")
-    assert outcome.code == 0
-    results = json.loads(outcome.out)["results"]
-    assert [one["experiment"] for one in results] == ["dice", "cards"]
-    assert all(one["quick"] for one in results)
-    assert "cards (1 of 2): " in outcome.err
-
-
 def test_an_unknown_name_is_bad_input_and_lists_the_known_ones(run: Command, tmp_path: Path) -> None:
     outcome = run("run", "nonsense", "--out", tmp_path / "out")
     assert outcome.code == 2
     assert outcome.out == ""
     assert all(name in outcome.err for name in EXPERIMENTS)
     assert not (tmp_path / "out").exists()
-
-
-def test_an_out_that_is_a_file_is_refused_before_the_work(run: Command, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    outcome = run("run", "estimators", "--quick", "--out", tmp_path / "file")
-    assert outcome.code == 2
-    assert "is a file" in outcome.err
-
-
-def test_a_report_of_less_than_a_full_run_is_refused(run: Command, dice: Experiment, tmp_path: Path) -> None:
-    run("run", "dice", "--quick", "--out", tmp_path / "lab")
-    outcome = run("report", tmp_path / "lab", "--docs", tmp_path / "docs")
-    assert outcome.code == 2
-    assert "quick: dice" in outcome.err
-    assert f"`python -m papers run all --out {tmp_path / 'lab'}`" in outcome.err
-    assert not (tmp_path / "docs").exists()
 
 
 def test_a_report_says_where_it_is_and_what_it_lacks(run: Command, dice: Experiment, tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from scipy import linalg
 
 from cloakwork.privacy import largest_mu
 from papers.experiment import stream
-from papers.experiments.growth import TOWNS, Growth, Scene, grow, streets, two_towns
+from papers.experiments.growth import Scene, grow, streets, two_towns
 from papers.networks import DELTA, EPSILON, TAU
-from tests.papers.kit import probed
 
 
 @pytest.fixture(params=[(streets, 12), (two_towns, 60)], ids=["streets", "towns"])
@@ -48,14 +47,6 @@ def test_bits_and_the_noise_that_finds_a_source_are_those_of_the_likelihood(scen
             low, high = (low, mu) if likelihoods(frame, mu).argmax() == at[frame] else (mu, high)
         needed.append(high)
     assert np.mean(needed) == pytest.approx(grown.needed.value, rel=1e-3)
-
-
-def test_a_probe_has_both_networks() -> None:
-    finding = probed("growth").finding
-    assert isinstance(finding, Growth)
-    [town] = finding.of(TOWNS)
-    assert town.home is not None
-    assert 0.5 < town.home.value < 1
 
 
 def test_no_frame_says_more_on_average_than_the_divergence_from_noise(scene: Scene) -> None:

@@ -15,28 +15,19 @@ from papers.bodies import (
     MARGIN,
     ROWS,
     WITHIN,
-    Body,
     Method,
-    Score,
-    Shares,
-    Trial,
     blocks,
     bumps,
     fit,
     heights,
-    identify,
     limits,
-    mean_positions,
     near,
-    random_positions,
-    score,
     shares,
     shifted,
 )
-from papers.experiments.infrared import REACH, SHOWN, STANDARD, Cloaked, Real, Size
+from papers.experiments.infrared import REACH, STANDARD, Cloaked, Real, Size
 from papers.recordings import INFRARED, Infrared
-from papers.statistics import Mean
-from tests.papers.kit import check_forms, check_measures, run_with, run_without
+from tests.papers.kit import check_measures, run_with, run_without
 
 SMALL = {"QUICK": Size(made_up=0, shown=1, pursuit=6, slidings=2, real=1)}
 AT = np.array([[5.0, 6.0], [24.5, 18.0]])
@@ -78,18 +69,6 @@ def real_of(result: Result) -> Real:
     return real
 
 
-def test_without_data_it_says_what_is_missing_and_does_not_fail(without_data: Result) -> None:
-    found = cloaked_of(without_data)
-    assert found.real is None
-    assert "thermo_presence/ir38.npz" in found.tables()[1].rows[0][1]
-    assert "PUTvision/thermo-presence" in found.paragraphs()[-1]
-
-
-def test_forms(with_data: Result, without_data: Result, tmp_path: Path) -> None:
-    check_forms(with_data, tmp_path)
-    check_forms(without_data, tmp_path)
-
-
 def test_what_is_measured_without_data_is_measured_with_data_too(with_data: Result, without_data: Result) -> None:
     check_measures(without_data, with_data)
 
@@ -102,22 +81,6 @@ def test_who_does_not_look_finds_people_who_sit_still_but_not_when_pictures_are_
     assert moved_away.within(REACH).value < 0.5
     clear = next(one for one in real.scores if one.method is Method.CLEAR)
     assert clear.within(REACH).value == 1.0
-
-
-def test_the_views_show_the_camera_and_what_two_methods_find(with_data: Result) -> None:
-    pixels, clear, ours, papers = real_of(with_data).views
-    assert len(pixels.values) == ROWS * COLUMNS
-    assert {len(view.values) for view in (clear, ours, papers)} == {ROWS * COLUMNS // BLOCK**2}
-    assert len(clear.found) == len(ours.found) == len(real_of(with_data).truth) == 2
-    assert pixels.found == ()
-
-
-def test_blocks_are_means_of_their_pixels() -> None:
-    frames = np.arange(2 * ROWS * COLUMNS, dtype=np.float64).reshape(2, ROWS, COLUMNS)
-    found = blocks(frames)
-    assert found.shape == (2, ROWS * COLUMNS // BLOCK**2)
-    assert found[0, 0] == frames[0, :BLOCK, :BLOCK].mean()
-    assert found[1, 1] == frames[1, :BLOCK, BLOCK : 2 * BLOCK].mean()
 
 
 def test_a_known_body_is_found_again() -> None:
@@ -164,31 +127,6 @@ def test_everyone_needs_a_position_of_their_own() -> None:
     assert nobody.error > 0
 
 
-def test_a_wide_reach_never_finds_fewer() -> None:
-    rng = np.random.default_rng(1)
-    people = [rng.uniform(0, 20, (4, 2)) for _ in range(20)]
-    found = shares(people, [random_positions(4, rng) for _ in range(20)])
-    values = [mean.value for mean in found.over_pictures]
-    assert values == sorted(values)
-
-
-def test_few_people_seen_often_count_as_few() -> None:
-    people = [AT] * 50
-    found = [[(5.0, 6.0), (0.0, 0.0)]] * 50  # one of the two always, the other never
-    often = shares(people, found, [np.array([0, 1])] * 50)
-    assert often.over_pictures[1].error < 0.06
-    assert often.over_pictures[1].value == 0.5
-    assert often.between_people[1] == pytest.approx(0.5)
-    mixed = shares(people, found, [np.array([k % 2, 1 - k % 2]) for k in range(50)])
-    assert mixed.between_people[1] < 0.06
-
-
-def test_people_are_known_by_their_homes() -> None:
-    pictures = [AT, AT[::-1] + 1.0, AT[:1] + 2.0]
-    assert mean_positions(pictures).tolist() == [[6.0, 7.0], [25.0, 18.5]]
-    assert [one.tolist() for one in identify(pictures, mean_positions(pictures))] == [[0, 1], [1, 0], [0]]
-
-
 def test_slid_pictures_keep_every_pixel_and_the_place_of_people_in_them() -> None:
     rng = np.random.default_rng(2)
     frames = np.array([picture(AT, 150.0)] * 30)
@@ -201,25 +139,6 @@ def test_slid_pictures_keep_every_pixel_and_the_place_of_people_in_them() -> Non
     assert np.std([at[0] for at in moved.people], axis=0).min() > 4
 
 
-def test_counts_may_differ_from_picture_to_picture() -> None:
-    people = (AT, AT[:1], AT)
-    readings = np.array([bumps(at, STANDARD.width).sum(axis=1) * 200 for at in people])
-    trial = Trial(STANDARD, STANDARD.camera, readings, people)
-    _, found = trial.look(Method.OURS, 32.0, (1,))
-    assert [len(one) for one in found] == [2, 1, 2]
-    assert shares(people, found).over_pictures[2].value == 1.0
-    assert len(trial.first(2).people) == 2
-
-
-def test_what_is_not_found_is_guessed() -> None:
-    people = tuple(np.random.default_rng(3).uniform((2, 2), (30, 22), (4, 2)) for _ in range(60))
-    trial = Trial(STANDARD, STANDARD.camera, np.zeros((60, 192)), people)
-    nothing = score(trial, Method.PAPERS, 2.0, (1,))
-    assert nothing.given < 0.5
-    assert nothing.within(6.0).value > 0.25
-    assert nothing.pictures == 60
-
-
 def test_the_limit_is_that_of_the_information() -> None:
     far = limits(AT, np.array([200.0, 200.0]), 2.4, 40.0)
     lone = limits(AT[:1], np.array([200.0]), 2.4, 40.0)
@@ -228,23 +147,3 @@ def test_the_limit_is_that_of_the_information() -> None:
     # a round bump in the middle, read finely: sigma^2 / (height^2 pi / 2) for each block of one unit
     assert lone[0, 0, 0] == pytest.approx(40.0**2 * BLOCK**2 / (200.0**2 * np.pi / 2), rel=0.02)
     assert np.isinf(limits(AT[[0, 0]], np.array([100.0, 100.0]), 2.4, 40.0)[0, 0, 0])
-
-
-def test_the_goal_needs_to_be_ahead_everywhere() -> None:
-    def made(method: Method, epsilon: float | None, value: float) -> Score:
-        return Score(method, epsilon, 100, 1.0, Shares((Mean(value, 0.01),) * len(WITHIN)))
-
-    def found(ours: float, constant: float = 0.9) -> Cloaked:
-        scores = [made(Method.CLEAR, None, 0.7), made(Method.GUESS, None, 0.1), made(Method.CONSTANT, None, 0.12)]
-        for epsilon, own in ((2.0, ours), (SHOWN, 0.8)):
-            scores += [made(Method.OURS, epsilon, own), made(Method.PURSUIT, epsilon, 0.5)]
-            scores += [made(Method.PAPERS, epsilon, 0.2), made(Method.LIMIT, epsilon, 0.9)]
-        body = Body(2.4, 250.0, 50.0, 40.0, 20.0)
-        still = made(Method.CONSTANT, None, constant)
-        return Cloaked(tuple(scores), Real(4, 5, 20, 1, body, still, tuple(scores), (), ()))
-
-    assert found(0.3).goals()[0].met
-    assert not found(0.1).goals()[0].met
-    ratio = found(0.3).measures()[0]
-    assert ratio.value == pytest.approx(4.0)
-    assert ratio.error == pytest.approx(4.0 * np.hypot(0.01 / 0.8, 0.01 / 0.2))

@@ -10,17 +10,10 @@ from cloakwork.series import Experts, Learner
 from papers import Agreement, find
 from papers.experiments.learners import ventilation
 from papers.perturbations import (
-    FIRST,
-    SECOND,
-    component_regrets,
-    game,
-    hedge,
     in_random_frames,
     laplace_ensemble,
     noises,
-    online_components,
     orthogonal_ensemble,
-    regrets,
     reused_advantage,
 )
 from papers.regret import largest_noise, regret_bound
@@ -40,13 +33,6 @@ def test_gumbel_noise_is_hedge() -> None:
         assert integrate.quad(wins, -10, 40, epsabs=1e-12)[0] == pytest.approx(share, abs=1e-9)
 
 
-def test_gumbel_regret_is_hedges_within_its_error() -> None:
-    rng = np.random.default_rng(1)
-    losses = game(FIRST, 500, 6, rng)
-    found = regrets(losses, noises(6)[0].draw(0.2, (4000, 6), rng))
-    assert found.mean() == pytest.approx(hedge(losses, 0.2), abs=4 * found.std() / math.sqrt(4000))
-
-
 @pytest.mark.parametrize("noise", noises(10), ids=lambda one: one.name)
 def test_a_hazard_rate_is_the_largest_slope_of_the_log_survival(noise: object) -> None:
     """-d log P(Z > z) / dz, from quantiles at equal steps of the logarithm."""
@@ -56,11 +42,6 @@ def test_a_hazard_rate_is_the_largest_slope_of_the_log_survival(noise: object) -
     steepest = float(np.abs(slopes).max())
     hazard = noise.hazard  # type: ignore[attr-defined]
     assert steepest > 4 if math.isinf(hazard) else steepest == pytest.approx(hazard, rel=0.01)
-
-
-def test_the_leader_is_always_wrong_without_noise() -> None:
-    losses = game(SECOND, 100, 4, np.random.default_rng(1))
-    assert regrets(losses, np.zeros((1, 4)))[0] >= 49
 
 
 def test_plays_with_reused_noise_reveal_a_changed_loss() -> None:
@@ -92,11 +73,6 @@ def test_ensembles_have_their_known_norms() -> None:
     np.testing.assert_allclose(flat.var(axis=0), weight, rtol=0.06)
 
 
-def test_axes_in_turn_mislead_the_leading_directions() -> None:
-    x = online_components(SECOND, 90, 5, 2, np.random.default_rng(1))
-    assert component_regrets(x, 2, np.zeros((1, 5, 5)))[0] > 25
-
-
 @pytest.mark.parametrize(("rate", "epsilon"), [(0.5, 8.0), (math.inf, 8.0), (math.inf, 0.4)])
 def test_regret_stays_below_the_bound_even_if_the_leader_is_always_wrong(rate: float, epsilon: float) -> None:
     experts = Experts(["a", "b"], [[0.0, 1.0], [1.0, 0.0]])
@@ -124,13 +100,6 @@ def test_the_noise_that_hides_visits_bounds_the_regret_of_the_leader() -> None:
         assert bounds[-1] == pytest.approx(plays + noise, abs=0.1)
         assert bounds[-1] >= plays + noise
     assert bounds[1] < bounds[0] < bounds[2] < 210
-
-
-def test_the_expected_maximum_is_bounded() -> None:
-    basis = ventilation().basis
-    noise = np.random.default_rng(2).standard_normal((20_000, basis.shape[1])) @ basis.T
-    bound = largest_noise(np.sqrt((basis**2).sum(axis=1)))
-    assert noise.max(axis=1).mean() < bound < 2 * noise.max(axis=1).mean()
 
 
 def test_verdicts_follow_the_numbers() -> None:

@@ -8,25 +8,19 @@ import pytest
 
 from papers import Result, Run
 from papers.experiment import Size
-from papers.experiments import movement
 from papers.experiments.movement import (
     DELTA,
     EPSILON,
     EVERY_MS,
-    READINGS,
-    Film,
     Method,
     cloak_of,
     distances,
     film,
     flat,
-    follow,
-    map_of,
 )
 from papers.recordings import POSITIONS
-from papers.statistics import Mean
 from papers.walks import staying
-from tests.papers.kit import check_forms, check_measures, run_with, run_without
+from tests.papers.kit import check_measures, run_with, run_without
 
 HEADER = "day,seq,frame,n_people,x_px,y_px\n"
 SMALL = {"EVERY_MS": 30_000, "MOMENTS": 3, "MINUTES_DRAWS": 2}
@@ -47,24 +41,6 @@ def without_data() -> Result:
 @pytest.fixture(scope="module")
 def with_data(tmp_path_factory: pytest.TempPathFactory) -> Result:
     return run_with("movement", SMALL, written, tmp_path_factory.mktemp("data"))
-
-
-def film_of(result: Result) -> Film:
-    assert isinstance(result.finding, Film)
-    return result.finding
-
-
-def test_recordings_are_used_where_there_are_any_and_it_says_so(with_data: Result, without_data: Result) -> None:
-    real, made_up = film_of(with_data), film_of(without_data)
-    assert (real.recorded, made_up.recorded) == (True, False)
-    assert "as recorded in an office" in real.paragraphs()[0]
-    assert "PUTvision/thermo-presence" in made_up.paragraphs()[0]
-    assert "simulated" in made_up.origin
-
-
-def test_forms(with_data: Result, without_data: Result, tmp_path: Path) -> None:
-    check_forms(with_data, tmp_path)
-    check_forms(without_data, tmp_path)
 
 
 def test_what_is_measured_without_data_is_measured_with_data_too(with_data: Result, without_data: Result) -> None:
@@ -92,18 +68,6 @@ def test_the_claim_is_the_same_for_all_and_only_the_noise_differs() -> None:
     assert papers == [Method.PAPERS, Method.PAPERS_NOISE]
 
 
-def test_the_mean_of_a_minute_sees_people_who_stay_and_smears_those_who_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(movement, "MINUTES_DRAWS", 2)
-    truth = np.array([map_of(PEOPLE)] * READINGS)
-    stay, maps = follow(Method.WINDOW, truth, 1, (1,))
-    assert stay.mean.value < 0.5
-    assert stay.sigma == pytest.approx(np.median(cloak_of(Method.OURS).sigmas) / np.sqrt(READINGS))
-    assert (maps == maps[0]).all()
-    truth[READINGS // 2 :] = map_of([(2.0, 6.0), (8.0, 2.0)])
-    leave, _ = follow(Method.WINDOW, truth, 1, (1,))
-    assert leave.mean.value > 3 * stay.mean.value
-
-
 def test_distance_is_walking_distance_and_an_empty_map_counts_as_the_same_everywhere() -> None:
     truth = np.zeros((3, flat().places))
     here, there = flat().rooms.cell_at(5.75, 0.25), flat().rooms.cell_at(6.25, 0.25)
@@ -115,23 +79,3 @@ def test_distance_is_walking_distance_and_an_empty_map_counts_as_the_same_everyw
     assert found[0] == pytest.approx(0.0)
     assert found[1] > 2.0  # through the door, and not through the wall
     assert found[2] == pytest.approx(float(distances(truth[:1], np.ones((1, flat().places)))[0]))
-
-
-def test_goals_are_judged_at_their_thresholds(without_data: Result) -> None:
-    found = film_of(without_data)
-
-    def with_means(papers: float, ours: float, minute: float = 0.9) -> Film:
-        means = {Method.PAPERS: papers, Method.OURS: ours, Method.WINDOW: minute}
-        tracks = tuple(
-            replace(track, mean=Mean(means.get(track.method, 2.0), 0.1), distances=(0.2,) * 8 + (2.0,) * 8)
-            for track in found.tracks
-        )
-        times = tuple(5.0 * k for k in range(16))
-        return replace(found, tracks=tracks, guess=(2.0,) * 16, seconds=times, limit=(0.5,) * 16)
-
-    assert [goal.met for goal in with_means(2.6, 1.0).goals()] == [True, True]
-    assert [goal.met for goal in with_means(2.4, 1.0).goals()] == [False, True]
-    assert [goal.met for goal in with_means(9.0, 1.1).goals()] == [True, False]
-    assert with_means(3.0, 1.0).better().value == pytest.approx(3.0)
-    assert with_means(3.0, 1.0).better().error == pytest.approx(3.0 * np.hypot(0.1 / 3, 0.1))
-    assert with_means(3.0, 1.0).minutes == pytest.approx((0.8, 2.0))

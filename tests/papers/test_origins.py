@@ -10,14 +10,12 @@ from papers.experiments.origins import (
     GUESSES,
     KNOWING,
     SPREAD,
-    Origins,
     Rumours,
     cascades,
     listen,
     weigh,
 )
 from papers.networks import block_model
-from tests.papers.kit import probed
 
 
 def test_one_round_tells_each_neighbour_with_its_probability() -> None:
@@ -56,10 +54,3 @@ def test_many_rumours_are_weighed_as_find_origin_weighs_each() -> None:
         ]
         assert min(float(np.abs(each - one).max()) for one in near) < 1e-6
         assert np.abs(each - find_origin(network.physics(SPREAD), row, flip, times=(1,)).probability).max() < 0.02
-
-
-def test_more_epsilon_tells_more() -> None:
-    finding = probed("origins").finding
-    assert isinstance(finding, Origins)
-    stated = [finding.of(epsilon).stated for epsilon in (0.5, 2.0, CLEAR)]
-    assert stated == sorted(stated)

@@ -7,11 +7,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from cloakwork._checks import FloatArray
-from cloakwork.errors import InputError
-from cloakwork.series import Coefficients, RunningSum, SeriesCloak
-from papers.filters import magnitudes
-from papers.laplace_losses import laplace_delta
-from papers.paper_laplace import LONGEST, largest_delta, papers_shifts, real_basis, repaired_delta
+from cloakwork.series import Coefficients, SeriesCloak
+from papers.paper_laplace import real_basis, repaired_delta
 from tests.series.series_kit import CLAIM
 
 H = np.array([1.0, 0.6, 0.3, 0.1, 0.0, 0.0, 0.05, 0.2])
@@ -42,13 +39,6 @@ def test_the_basis_is_orthonormal_and_that_of_fourier(n: int) -> None:
         assert spectrum[[frequency, -frequency]].sum() / (1 + (2 * frequency % n == 0)) == pytest.approx(n)
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 30])
-def test_shifts_are_the_papers(n: int, rng: np.random.Generator) -> None:
-    h = rng.normal(size=n)
-    ours = papers_shifts(magnitudes(Coefficients(h), n, circular=True), 1.0, 1e-6)
-    assert np.sort(ours, axis=0) == pytest.approx(np.sort(shifts_by_hand(h, 1.0, 1e-6), axis=0), abs=1e-12)
-
-
 @pytest.mark.parametrize(("n", "times"), [(64, 1.9), (256, 3.3)])
 def test_at_a_large_epsilon_the_papers_noise_is_not_private(n: int, times: float) -> None:
     """Delta is twice to three times the claim for x itself (h = 1); dp-accounting, which knows no Fourier, agrees."""
@@ -68,27 +58,6 @@ def test_at_a_large_epsilon_the_papers_noise_is_not_private(n: int, times: float
 def test_an_average_of_8_over_256_values_has_the_delta_that_the_pages_state() -> None:
     found = repaired_delta(Coefficients(np.ones(8) / 8), 256, 10.0, 0.01, circular=True)
     assert found == pytest.approx(0.027, abs=5e-4)
-
-
-@pytest.mark.parametrize("claim", [(1.0, 1e-6), (0.1, 1e-8), (3.0, 1e-3)])
-def test_at_a_small_epsilon_the_papers_noise_is_private(claim: tuple[float, float], rng: np.random.Generator) -> None:
-    h = rng.normal(size=101)
-    found = repaired_delta(Coefficients(h), 101, *claim, circular=True)
-    assert found <= claim[1]
-    by_formula = max(laplace_delta(column, claim[0]) for column in shifts_by_hand(h, *claim).T)
-    assert found == pytest.approx(by_formula, rel=1e-3, abs=1e-20)
-
-
-def test_the_largest_of_all_neighbours_is_found(rng: np.random.Generator) -> None:
-    shifts = rng.normal(size=(20, 9)) * 0.3
-    assert largest_delta(shifts, 1.5) == pytest.approx(max(laplace_delta(np.abs(c), 1.5) for c in shifts.T), rel=1e-9)
-    assert largest_delta(np.zeros((4, 3)), 0.0) == 0.0
-
-
-def test_long_series_are_refused() -> None:
-    with pytest.raises(InputError) as caught:
-        repaired_delta(RunningSum(), LONGEST, 1.0, 1e-6)
-    assert caught.value.values["allowed"] == LONGEST
 
 
 def printed(x: FloatArray, h: FloatArray, epsilon: float, delta: float, rng: np.random.Generator) -> FloatArray:

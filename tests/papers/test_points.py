@@ -1,12 +1,10 @@
 """Point sources on a line, and the descent to the nearest best fit."""
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from cloakwork._checks import FloatArray
-from cloakwork.errors import InputError
-from cloakwork.physics import Graph, HeatLine, Matrix, Physics, Space, heat_kernel
+from cloakwork.physics import HeatLine, heat_kernel
 from cloakwork.recovery import Problem
 from papers.gallery.descent import Strength, descend
 from papers.gallery.points import PointModel, Points
@@ -36,42 +34,6 @@ def test_slopes_are_the_derivative_of_the_kernel(line: HeatLine, model: PointMod
     np.testing.assert_allclose(model.slopes(at) @ model.problem.range.basis.T * 0.15, exact, atol=1e-5)
 
 
-def test_sensors_with_different_noise_are_divided_by_their_own(line: HeatLine) -> None:
-    sigma = np.linspace(0.1, 0.3, 50)
-    model = PointModel(Problem.with_noise(line, sigma))
-    seen = model.data(readings_of(line, [0.345], [0.7]))
-    np.testing.assert_allclose(model.left(seen, Points(np.array([[0.345]]), np.array([[0.7]]))), 0, atol=1e-8)
-
-
-def test_a_map_keeps_the_weight_and_the_mean_position(line: HeatLine, model: PointModel) -> None:
-    points = Points(np.array([[0.0133, 1.0, 0.5], [0.01, 0.4567, 0.9]]), np.array([[0.2, 1.0, 0.0], [0.5, 0.6, 0.7]]))
-    maps = model.on_places(points)
-    np.testing.assert_allclose(maps.sum(axis=1), points.weight.sum(axis=1))
-    np.testing.assert_allclose(maps @ line.space.places[:, 0], (points.at * points.weight).sum(axis=1))
-    assert (maps > 0).sum(axis=1).tolist() == [3, 4]
-
-
-@pytest.mark.parametrize(
-    "physics",
-    [
-        Graph(nx.path_graph(5), tau=1.0),
-        Matrix(np.eye(4), Space.line(4)),
-        HeatLine(n=1, m=3, T=0.05),
-    ],
-    ids=["graph", "matrix", "one place"],
-)
-def test_physics_without_positions_on_a_line_is_refused(physics: Physics) -> None:
-    with pytest.raises(InputError, match=r"moves sources along a line.*PointSources"):
-        PointModel(Problem.with_noise(physics, 0.1))
-
-
-def test_descent_from_nearby_ends_at_the_truth(line: HeatLine, model: PointModel) -> None:
-    data = model.data(readings_of(line, [0.234, 0.781], [0.9, 0.4]))
-    found = descend(model, data, Points(np.array([[0.3, 0.7]]), np.array([[0.5, 0.5]])), FREE)
-    np.testing.assert_allclose(found.at, [[0.234, 0.781]], atol=1e-4)
-    np.testing.assert_allclose(found.weight, [[0.9, 0.4]], atol=1e-4)
-
-
 def test_descent_never_climbs_and_ends_where_no_allowed_move_helps(
     line: HeatLine, model: PointModel, rng: np.random.Generator
 ) -> None:
@@ -89,22 +51,3 @@ def test_descent_never_climbs_and_ends_where_no_allowed_move_helps(
         at = np.clip(found.at + rng.normal(size=found.at.shape) * 1e-4, 0.01, 1)
         weight = np.clip(found.weight + rng.normal(size=found.at.shape) * 1e-3, 0, 1)
         assert (model.misfit(data, Points(at, weight)) > least - 1e-6).all()
-
-
-def test_known_weights_stay(line: HeatLine, model: PointModel) -> None:
-    data = model.data(readings_of(line, [0.4], [1.0]))
-    found = descend(model, data, Points(np.array([[0.2]]), np.array([[1.0]])), Strength(1.0, 1.0))
-    assert found.weight.tolist() == [[1.0]]
-    np.testing.assert_allclose(found.at, [[0.4]], atol=1e-5)
-
-
-def test_sets_of_points_are_put_together() -> None:
-    points = Points(np.array([[0.6, 0.2, 0.3]]), np.array([[0.5, 0.3, 0.9]]))
-    assert points.ordered().at.tolist() == [[0.2, 0.3, 0.6]]
-    assert points.ordered().weight.tolist() == [[0.3, 0.9, 0.5]]
-    merged = points.ordered().merged(0)
-    np.testing.assert_allclose(merged.at, [[0.275, 0.6]])
-    np.testing.assert_allclose(merged.weight, [[1.0, 0.5]])
-    assert points.without(1).at.tolist() == [[0.6, 0.3]]
-    assert points.padded(4).weight.tolist() == [[0.5, 0.3, 0.9, 0.0]]
-    assert Points.none(2, 3).merged(1).at.shape == (2, 2)

@@ -7,39 +7,30 @@ import pytest
 from scipy.stats import norm
 
 from cloakwork._checks import FloatArray
-from cloakwork.auditing import KnownPair, KnownPure, Pair, UnknownPair
-from cloakwork.auditing.query_plan import largest_ratio, positive_parts
+from cloakwork.auditing import KnownPair
+from cloakwork.auditing.query_plan import largest_ratio
 from cloakwork.auditing.testers import _identity
 from papers.complexity import (
-    COIN,
     DELTA,
     EPSILON,
     MAX_REPORTS,
-    ONE_WAY,
     Cell,
     Setting,
     audit_pair,
     mistakes,
-    printed_pure,
-    printed_unknown,
     share,
 )
 from papers.queries import (
     Contest,
     Sampler,
     brink,
-    estimates,
     halves,
     known_contest,
     lonely,
     pure_contest,
     seldom,
-    shuffled,
-    spread,
-    strained,
     unknown_contest,
 )
-from papers.query_table import cost_table
 
 
 @pytest.mark.parametrize("n", [4, 16, 17, 256])
@@ -49,21 +40,6 @@ def test_pairs_have_exactly_the_delta_that_they_are_for(n: int) -> None:
     assert brink(n, 1.0, 0.05).deltas(1.0)[0] == pytest.approx(0.05)
     assert brink(n, 1.0, 0.05).delta(1.0) <= 0.05 + 1e-12
     assert lonely(n, 0.15).delta(1.0) == pytest.approx(0.15)
-
-
-@pytest.mark.parametrize("share_of_zero", [0.0, 0.5, 1.0])
-def test_pure_pairs_have_exactly_the_epsilon_that_they_are_for(share_of_zero: float) -> None:
-    stated = seldom(16, 1.0, 1 / 64)
-    assert stated.epsilon == pytest.approx(1.0)
-    assert min(stated.zero.min(), stated.one.min()) == pytest.approx(1 / 64)
-    assert strained(stated, 0.5, share_of_zero).epsilon == pytest.approx(1.5)
-
-
-def test_shuffling_changes_nothing_but_the_order() -> None:
-    pair = seldom(16, 1.0, 1 / 64)
-    other = shuffled(pair, np.random.default_rng(1))
-    assert other.zero.tolist() != pair.zero.tolist()
-    assert sorted(zip(other.zero, other.one, strict=True)) == sorted(zip(pair.zero, pair.one, strict=True))
 
 
 def normal(mean: float) -> Sampler:
@@ -80,20 +56,6 @@ def test_a_search_finds_the_size_that_tells_two_normal_means_apart(gap: float) -
     contest = Contest((normal(0.0), normal(-1.0)), (normal(gap), normal(gap + 1)))
     found = np.array([contest.needed(4000, np.random.default_rng(k), start=1.0) for k in range(8)])
     assert np.exp(np.log(found).mean()) == pytest.approx(wanted, rel=0.1)
-
-
-def test_one_hard_pair_decides() -> None:
-    easy = Contest((normal(0.0),), (normal(10.0),))
-    mixed = Contest((normal(0.0),), (normal(10.0), normal(0.1)))
-    assert easy.needed(200, np.random.default_rng(1), start=0.001) < 1
-    assert mixed.needed(200, np.random.default_rng(1)) > 30
-
-
-def test_estimates_are_those_of_the_tester() -> None:
-    rng = np.random.default_rng(1)
-    x, y = rng.poisson(20.0, (3, 8)), rng.poisson(10.0, (3, 8))
-    wanted = [max(positive_parts(a, b, 0.7)) / 100.0 for a, b in zip(x, y, strict=True)]
-    assert estimates(x, y, 100.0, 0.7) == pytest.approx(wanted)
 
 
 def sampled(sampler: Sampler, size: float, seed: int) -> float:
@@ -137,27 +99,6 @@ def test_what_is_needed_is_between_the_limit_and_the_plan() -> None:
         assert limit < setting.contest.needed(200, np.random.default_rng(1)) < planned
 
 
-def test_the_plan_itself_keeps_the_pairs_apart_with_its_own_threshold() -> None:
-    rng = np.random.default_rng(2)
-    tester = UnknownPair(16, EPSILON, DELTA, 0.2)
-    assert all(tester.test(brink(16, EPSILON, DELTA), rng).accepts for _ in range(20))
-    assert not any(tester.test(lonely(16, DELTA + 0.201), rng).accepts for _ in range(20))
-    stated = halves(16, EPSILON, DELTA)
-    known = KnownPair(stated, EPSILON, DELTA, 0.2)
-    far = halves(16, EPSILON, DELTA, moved=0.201 / (1 + math.e))
-    assert not any(known.test(far, rng).accepts for _ in range(20))
-
-
-def test_printed_numbers_are_those_of_the_table_of_costs() -> None:
-    table = cost_table(n=64, epsilon=EPSILON, delta=DELTA, alpha=0.1)
-    pure, unknown, known = (table.rows[k] for k in (1, 2, 3))
-    assert Setting(Cell.UNKNOWN, 64, 0.1).printed == pytest.approx(unknown.printed)
-    assert Setting(Cell.UNKNOWN, 64, 0.1).planned() == (unknown.here, unknown.lower)
-    assert Setting(Cell.KNOWN, 64, 0.1).printed is known.printed is None
-    assert Setting(Cell.PURE, 64, 0.1).printed == pytest.approx(pure.printed)
-    assert Setting(Cell.PURE, 64, 0.1).planned() == (pure.here, pure.lower)
-
-
 def test_an_audit_finds_the_far_pair_and_not_the_private_one() -> None:
     setting = Setting(Cell.UNKNOWN, 16, 0.4)
     reports, found = audit_pair(setting.far, DELTA, 2, (1, 2))
@@ -184,18 +125,3 @@ def test_printed_testers_fail_where_the_mended_ones_do_not() -> None:
     assert (found.one_way_printed, found.one_way_here) == (1.0, 0.0)
     assert found.honest_printed == 0.0
     assert found.honest_here > 0.8
-
-
-def test_printed_testers_do_what_is_printed() -> None:
-    rng = np.random.default_rng(1)
-    turned = Pair(ONE_WAY.one, ONE_WAY.zero)
-    assert not printed_unknown(turned, rng)
-    assert printed_unknown(Pair([0.5, 0.5], [0.5, 0.5]), rng)
-    assert not printed_pure(Pair([0.999, 0.001], [0.25, 0.75]), COIN, 0.05, rng)
-    assert KnownPure(COIN, COIN.epsilon, 0.5).test(COIN, rng).accepts
-
-
-def test_the_spread_is_pooled() -> None:
-    rng = np.random.default_rng(1)
-    sizes = [np.exp(rng.normal(k, 0.1, 2000)) for k in range(3)]
-    assert spread(sizes) == pytest.approx(0.1, rel=0.05)

@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cloakwork.auditing import KnownPair, KnownPure, Pair, UnknownPair, unnoticed_mass
-from cloakwork.errors import InputError
+from cloakwork.auditing import Pair, unnoticed_mass
 from papers.query_limits import (
     approximate_limit,
+    boundary_pair,
     hard_pairs,
     pure_limit,
     random_distance,
-    share_limit,
     votes,
 )
-from papers.query_table import boundary_pair, cost_table
 from tests.auditing.tester_kit import Floats
 
 
@@ -30,14 +28,6 @@ def samples(pair: Pair, r: int) -> Floats:
 def apart(first: Pair, second: Pair, r: int) -> float:
     """Total variation between r answers on each input of two mechanisms with two outcomes."""
     return float(np.abs(samples(first, r) - samples(second, r)).sum()) / 2
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize(("delta", "alpha"), [(0.05, 0.1), (0.0, 0.05), (0.3, 0.3), (1e-6, 1e-3)])
-def test_the_hard_pairs_have_their_parameters(epsilon: float, delta: float, alpha: float) -> None:
-    pairs = hard_pairs(epsilon=epsilon, delta=delta, alpha=alpha)
-    assert pairs.private.delta(epsilon) == pytest.approx(delta, abs=1e-12)
-    assert pairs.far.delta(epsilon) == pytest.approx(delta + alpha, abs=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "alpha"), [(1.0, 0.05, 0.1), (0.0, 0.1, 0.15), (2.0, 0.01, 0.3)])
@@ -99,65 +89,11 @@ def test_below_the_pure_limit_some_violator_passes(epsilon: float, alpha: float,
     assert least < 1 / 3
 
 
-def test_the_pure_limit_grows_with_the_rarest_outcome_and_the_gap() -> None:
-    def limit(beta: float, alpha: float) -> int:
-        return pure_limit(boundary_pair(4, 0.5, beta), epsilon=0.5, alpha=alpha)
-
-    assert limit(1e-4, 0.1) / limit(1e-3, 0.1) == pytest.approx(10, rel=0.01)
-    assert limit(1e-3, 0.01) / limit(1e-3, 0.1) == pytest.approx(100, rel=0.1)
-    assert pure_limit(Pair([1.0, 0.0], [0.0, 1.0]), epsilon=1.0, alpha=0.1) == 1
-
-
-def test_below_the_limit_of_shares_no_test_tells_them_apart() -> None:
-    for gamma, slack in ((0.0, 0.05), (0.1, 0.1)):
-        pairs = share_limit(gamma=gamma, slack=slack)
-        k = np.arange(pairs)
-        few, more = (stats.binom.pmf(k, pairs - 1, chance) for chance in (gamma, gamma + slack))
-        assert np.abs(few - more).sum() / 2 < 1 / 3
-
-
 @pytest.mark.parametrize("queries", [1, 10, 1000])
 def test_a_leak_just_rare_enough_stays_unseen_too_often(queries: int) -> None:
     mass = unnoticed_mass(queries)
     assert 1 - (1 - mass) ** queries == pytest.approx(1 / 3)
     assert unnoticed_mass(queries, confidence=0.95) > mass
-
-
-@pytest.mark.parametrize(("epsilon", "alpha"), [(0.0, 1e-12), (300.0, 1e-12), (300.0, 0.5), (40.0, 0.9)])
-def test_hopeless_costs_are_still_numbers(epsilon: float, alpha: float) -> None:
-    uniform = Pair(np.full(4, 0.25), np.full(4, 0.25))
-    least = approximate_limit(n=4, epsilon=epsilon, delta=1e-13, alpha=alpha)
-    assert 1 <= least <= UnknownPair(4, epsilon, 1e-13, alpha).plan.per_input
-    assert 1 <= least <= KnownPair(uniform, epsilon, 1e-13, alpha).plan.per_input
-    assert 1 <= pure_limit(uniform, epsilon=epsilon, alpha=alpha) <= KnownPure(uniform, epsilon, alpha).plan.per_input
-
-
-@pytest.mark.parametrize("n", [2, 16, 256])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_the_table_has_what_is_used_between_what_is_printed_and_what_is_needed(n: int, epsilon: float) -> None:
-    table = cost_table(n=n, epsilon=epsilon, delta=0.05, alpha=0.1)
-    rows = {(row.privacy, row.information): row for row in table.rows}
-    assert rows["pure", "no information"].here == rows["pure", "no information"].lower == math.inf
-    assert rows["approximate", "full information"].printed is None
-    for row in table.rows[1:]:
-        assert 1 <= row.lower < row.here
-    assert rows["approximate", "no information"].here < rows["approximate", "no information"].corrected
-    assert rows["pure", "full information"].here < rows["pure", "full information"].corrected
-    assert str(table).count("\n") == 5
-    assert "none" in str(table)
-
-
-def test_the_table_prints_the_thesis_numbers_at_the_same_gap() -> None:
-    table = cost_table(n=100, epsilon=1.0, delta=0.05, alpha=0.2, beta=0.005)
-    rows = {(row.privacy, row.information): row for row in table.rows}
-    unit = (1 + math.exp(2)) / 0.1**2
-    assert rows["approximate", "no information"].printed == pytest.approx(400 * unit)
-    assert rows["approximate", "no information"].corrected == pytest.approx(100 * unit)
-    assert rows["pure", "full information"].printed == pytest.approx(math.log(100) / (0.02**2 * 0.005**2))
-    with pytest.raises(InputError, match="delta above 0"):
-        cost_table(n=4, epsilon=1.0, delta=0.0, alpha=0.1)
-    with pytest.raises(InputError, match=r"beta=0\.5"):
-        cost_table(n=4, epsilon=1.0, delta=0.05, alpha=0.1, beta=0.5)
 
 
 def by_grid(excess: list[float], weights: list[float], gamma: float, scale: float) -> float:
@@ -176,15 +112,6 @@ def test_the_random_distance_is_the_best_trade_of_the_two() -> None:
         gamma, scale = float(rng.uniform(0, 0.5)), float(rng.uniform(0.1, 5))
         expected = by_grid(excess.tolist(), weights.tolist(), gamma, scale)
         assert random_distance(excess, weights, gamma=gamma, scale=scale) == pytest.approx(expected, abs=1e-9)
-
-
-def test_the_random_distance_is_not_nothing_as_printed() -> None:
-    assert random_distance([math.inf, 0.0], [0.5, 0.5], gamma=0.1, scale=1.0) == pytest.approx(0.4)
-    assert random_distance([math.inf, 0.0], [0.5, 0.5], gamma=0.5, scale=1.0) == 0
-    with pytest.raises(InputError, match="excess"):
-        random_distance([-1.0], [1.0], gamma=0.1, scale=1.0)
-    with pytest.raises(InputError, match="gamma=2"):
-        random_distance([1.0], [1.0], gamma=2, scale=1.0)
 
 
 @pytest.mark.parametrize("chance", [1 / 3, 0.1, 0.45])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cloakwork.physics import HeatLine
-from cloakwork.recovery import Problem, Status, recover
+from cloakwork.recovery import Problem, recover
 from papers import Refined
 from papers.gallery.points import PointModel, Points
 from papers.gallery.refined import refine
@@ -32,39 +32,3 @@ def test_sources_that_the_readings_do_not_tell_apart_are_merged(line: HeatLine, 
     found = refine(model, data, [Points(np.array([[0.3, 0.42, 0.5]]), np.array([[0.3, 0.3, 0.3]]))])
     assert (found.weight > 0).sum() == 1
     assert found.at[found.weight > 0] == pytest.approx(0.4, abs=0.03)
-
-
-def test_sources_that_the_readings_tell_apart_are_kept(line: HeatLine) -> None:
-    model = PointModel(Problem.with_noise(line, 0.05))
-    data = model.data((line.columns_at(np.array([[0.2], [0.8]])) @ [0.9, 0.9])[None])
-    found = refine(model, data, [Points(np.array([[0.25, 0.7]]), np.array([[0.5, 0.5]]))])
-    np.testing.assert_allclose(found.at, [[0.2, 0.8]], atol=1e-3)
-
-
-def test_a_patch_of_more_than_one_unit_keeps_its_weight(line: HeatLine, rng: np.random.Generator) -> None:
-    noisy = line.columns_at(np.array([[0.48], [0.54]])) @ [1.0, 1.0] + 0.05 * rng.normal(size=50)
-    found = recover(noisy, line, sigma=0.05, estimator=Refined()).map
-    assert found.sum() == pytest.approx(2.0, abs=0.1)
-    assert found @ line.space.places[:, 0] / found.sum() == pytest.approx(0.51, abs=0.01)
-
-
-def test_where_basis_pursuit_finds_nothing_neither_does_this(line: HeatLine) -> None:
-    found = recover(np.zeros((2, 50)), line, sigma=0.1, estimator=Refined())
-    assert found.status == (Status.EMPTY, Status.EMPTY)
-    assert not found.map.any()
-
-
-def test_frames_with_different_numbers_of_sources_do_not_disturb_each_other(
-    line: HeatLine, rng: np.random.Generator
-) -> None:
-    columns = line.columns_at(np.array([[0.2], [0.5], [0.8]]))
-    noisy = np.stack([columns[:, :k].sum(axis=1) for k in (3, 0, 1, 2)]) + 0.05 * rng.normal(size=(4, 50))
-    batch = recover(noisy, line, sigma=0.05, estimator=Refined()).map
-    for frame, found in zip(noisy, batch, strict=True):
-        np.testing.assert_allclose(recover(frame, line, sigma=0.05, estimator=Refined()).map, found, atol=1e-6)
-
-
-def test_progress_is_told_frames(line: HeatLine) -> None:
-    said: list[tuple[int, int]] = []
-    recover(np.zeros((401, 50)), line, sigma=0.1, estimator=Refined(), progress=lambda *now: said.append(now))
-    assert said == [(200, 401), (400, 401), (401, 401)]

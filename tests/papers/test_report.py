@@ -88,13 +88,6 @@ def test_the_page_says_what_was_found_and_another_one_what_is_wrong(cup: Cup) ->
     assert "| Some paper, Figure 1 | throw 0 shows \\| six | 3 | dice |" in report.errata_page(records)
 
 
-def test_the_page_has_its_origin(cup: Cup) -> None:
-    text = report.page([recorded("dice", Claimed((3,)), {"there.csv": "34cd", "away.csv": "none"})])
-    assert "seed 7 and numpy 2.4, scipy 1.17." in text
-    assert "| dice | there.csv | `34cd` |" in text
-    assert "| dice | away.csv | missing |" in text
-
-
 def test_a_report_is_made_of_a_folder_and_leaves_nothing_old(lab: Path, docs: Path) -> None:
     seen: list[tuple[int, int]] = []
     before = contents(lab)
@@ -106,19 +99,6 @@ def test_a_report_is_made_of_a_folder_and_leaves_nothing_old(lab: Path, docs: Pa
     assert (docs / "results.md").read_text(encoding="utf-8") == report.page(stored)
     assert (docs / "errata.md").read_text(encoding="utf-8") == report.errata_page(stored)
     assert seen == [(1, 2), (2, 2)]
-
-
-def test_pictures_are_drawn_from_the_numbers(lab: Path, docs: Path) -> None:
-    before = contents(lab)
-    (lab / "dice.png").write_text("another picture")
-    (lab / "cards.png").unlink()
-    report.write_report(lab, docs, progress=silent)
-    assert contents(docs / "results") == before
-
-
-def test_a_report_can_be_written_where_there_is_none(lab: Path, tmp_path: Path) -> None:
-    report.write_report(lab, tmp_path / "new" / "docs", progress=silent)
-    assert names(tmp_path / "new" / "docs") == ["errata.md", "results", "results.md"]
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -152,22 +132,6 @@ def problems_of(refused: InputError) -> dict[str, list[str]]:
     return problems
 
 
-def test_all_problems_are_reported_at_once(lab: Path, docs: Path) -> None:
-    change(lab / "dice.json", quick=True, seed=5)
-    (lab / "cards.json").unlink()
-    with pytest.raises(InputError) as refused:
-        report.write_report(lab, docs, progress=silent)
-    assert list(problems_of(refused.value)) == ["missing or unreadable", "quick", "stale"]
-    assert f"`python -m papers run all --out {lab} --seed 5`" in str(refused.value)
-
-
-def test_a_folder_without_results_is_refused(two: Cup, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as refused:
-        report.write_report(tmp_path / "nowhere", tmp_path / "docs", progress=silent)
-    assert problems_of(refused.value) == {"missing or unreadable": ["dice", "cards"]}
-    assert names(tmp_path) == []
-
-
 def test_results_are_not_replaced_by_their_own_report(two: Cup, tmp_path: Path) -> None:
     for source in (tmp_path / "results", tmp_path / "results" / "full"):
         run_here(source, two.experiment, replace(two.experiment, name="cards", data=()))
@@ -183,13 +147,6 @@ def test_what_no_report_wrote_is_not_replaced(lab: Path, docs: Path) -> None:
     with pytest.raises(InputError, match=r"notes\.txt"):
         report.write_report(lab, docs, progress=silent)
     assert contents(docs) == before
-
-
-def test_a_file_in_the_way_is_not_replaced(lab: Path, tmp_path: Path) -> None:
-    (tmp_path / "results").write_text("mine")
-    with pytest.raises(InputError, match="is a file"):
-        report.write_report(lab, tmp_path, progress=silent)
-    assert (tmp_path / "results").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_report_that_fails_half_way_changes_nothing(lab: Path, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

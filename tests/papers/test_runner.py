@@ -11,7 +11,7 @@ from cloakwork.errors import CloakworkError, InputError
 from papers import EXPERIMENTS, Experiment, Run
 from papers.experiment import Size, stream
 from papers.runner import run_all
-from papers.store import is_done, read
+from papers.store import read
 from tests.papers.conftest import Cup
 from tests.papers.kit import DICE, RECORDING, Dice, names, quick, run_here
 
@@ -36,14 +36,6 @@ def test_another_seed_size_or_behaviour_is_run_again(cup: Cup, tmp_path: Path) -
     assert read("dice", tmp_path).difference() == ""
 
 
-def test_a_signature_tolerates_rounding_only(cup: Cup, tmp_path: Path) -> None:
-    [record] = run_here(tmp_path, cup.experiment)
-    assert replace(record, signature=(1.0 + 1e-6,)).difference() == ""
-    assert replace(record, signature=(1.01,)).difference() != ""
-    assert replace(record, signature=(1.0, 1.0)).difference() != ""
-    assert replace(record, signature=()).difference() != ""
-
-
 def test_on_another_processor_a_few_numbers_may_differ(
     cup: Cup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,15 +46,6 @@ def test_on_another_processor_a_few_numbers_may_differ(
         for processor, stale in ((record.processor, stale_here), ("another", stale_there)):
             probed = replace(record, signature=numbers, processor=processor)
             assert bool(probed.difference()) is stale, (differing, processor)
-
-
-def test_a_quick_run_does_not_replace_a_full_one(cup: Cup, tmp_path: Path) -> None:
-    before = run_here(tmp_path, cup.experiment)[0].result
-    with pytest.raises(InputError) as refused:
-        run_here(tmp_path, cup.experiment, quick=True)
-    assert refused.value.values["full"] == ["dice"]
-    assert cup.thrown == [1]
-    assert read("dice", tmp_path).result == before
 
 
 def test_other_data_is_run_again(cup: Cup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,14 +60,6 @@ def test_other_data_is_run_again(cup: Cup, tmp_path: Path, monkeypatch: pytest.M
     assert cup.thrown == [1, 1, 1]
     assert [one.lacking for one in records] == [(RECORDING.name,)] * 2 + [()] * 3
     assert len({one.data[RECORDING.name] for one in records}) == 3
-
-
-def test_a_missing_picture_is_made_again(cup: Cup, tmp_path: Path) -> None:
-    run_here(tmp_path, cup.experiment)
-    (tmp_path / "dice.png").unlink()
-    run_here(tmp_path, cup.experiment)
-    assert cup.thrown == [1, 1]
-    assert names(tmp_path) == ["dice.json", "dice.png"]
 
 
 SPOILED: dict[str, Callable[[bytes], bytes]] = {
@@ -110,15 +85,6 @@ def test_a_damaged_file_is_not_a_result(cup: Cup, tmp_path: Path, spoil: Callabl
     assert cup.thrown == [1, 1]
 
 
-def test_a_result_under_another_name_is_refused(cup: Cup, tmp_path: Path) -> None:
-    run_here(tmp_path, cup.experiment)
-    for kind in ("json", "png"):
-        (tmp_path / f"cards.{kind}").write_bytes((tmp_path / f"dice.{kind}").read_bytes())
-    with pytest.raises(InputError, match="a result of dice"):
-        read("cards", tmp_path)
-    assert not is_done(replace(cup.experiment, name="cards"), tmp_path, quick=False, seed=1)
-
-
 def test_an_interrupted_write_leaves_no_picture_beside_other_numbers(
     cup: Cup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,14 +103,6 @@ def test_an_interrupted_write_leaves_no_picture_beside_other_numbers(
     assert names(tmp_path) == ["dice.png"]
 
 
-def test_a_folder_that_is_a_file_is_refused(cup: Cup, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError) as refused:
-        run_here(tmp_path / "file", cup.experiment)
-    assert refused.value.values["folder"] == str(tmp_path / "file")
-    assert cup.thrown == []
-
-
 def test_a_parallel_run_gives_the_same_and_a_failure_is_raised_at_the_end(tmp_path: Path) -> None:
     chosen = [EXPERIMENTS["sensitivity"], Experiment("nowhere", "", Dice, DICE.work, minutes=9.0)]
     seen: dict[str, float] = {}
@@ -157,18 +115,6 @@ def test_a_parallel_run_gives_the_same_and_a_failure_is_raised_at_the_end(tmp_pa
     record = read("sensitivity", tmp_path)
     assert record.result == quick("sensitivity")
     assert record.difference() == ""
-
-
-def test_a_failure_in_turn_is_raised_when_the_others_are_done(cup: Cup, tmp_path: Path) -> None:
-    def fail(run: Run) -> Dice:
-        raise ValueError("no table")
-
-    cards = Experiment("cards", "What cards show", Dice, fail, minutes=9.0)
-    with pytest.raises(CloakworkError, match=r"^cards failed: ValueError: no table$"):
-        run_here(tmp_path, cards, cup.experiment)
-    assert names(tmp_path) == ["dice.json", "dice.png"]
-    with pytest.raises(ValueError, match=r"^no table$"):
-        run_here(tmp_path, cards)
 
 
 @dataclass(frozen=True)
@@ -228,26 +174,3 @@ def test_parts_of_another_seed_size_or_behaviour_are_not_used(thrower: Thrower, 
     thrower.loaded = 1
     run_here(tmp_path, thrower.experiment)
     assert thrower.thrown == [0, 1, 2, 3, 4]
-
-
-def test_parts_of_another_run_are_left_to_it(thrower: Thrower, tmp_path: Path) -> None:
-    thrower.interrupted(tmp_path, 3)
-    run_here(tmp_path, thrower.experiment, seed=2)
-    thrower.thrown = []
-    run_here(tmp_path, thrower.experiment)
-    assert thrower.thrown == [3, 4]
-    assert names(tmp_path) == ["dice.json", "dice.png"]
-
-
-@pytest.mark.parametrize("damage", [b"", b'{"eyes": 3', b'{"eyes": "many"}', b"\xff\xfe"])
-def test_a_part_that_cannot_be_read_is_made_again(thrower: Thrower, tmp_path: Path, damage: bytes) -> None:
-    thrower.interrupted(tmp_path, 3)
-    [part] = tmp_path.rglob("1.json")
-    part.write_bytes(damage)
-    run_here(tmp_path, thrower.experiment)
-    assert thrower.thrown == [1, 3, 4]
-
-
-def test_without_a_folder_no_part_is_kept(thrower: Thrower) -> None:
-    assert thrower.experiment.run(seed=3) == thrower.experiment.run(seed=3)
-    assert len(thrower.thrown) == 10
