@@ -41,7 +41,9 @@ def _tail() -> Erratum:
 
 def _sparse_recovery() -> Iterator[Erratum]:
     """The two conditions on the papers' line; with columns of norm 1 the isometry constant of order 2 is coherence."""
-    coherence = Setting().line.describe().coherence
+    matrix = Setting().line.matrix
+    columns = matrix / np.linalg.norm(matrix, axis=0)
+    coherence = float(np.triu(np.abs(columns.T @ columns), 1).max())
     yield erratum(
         Part.RECOVERY,
         f"{PAPER}, Theorem 11 (Tropp)",

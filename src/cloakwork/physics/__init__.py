@@ -12,13 +12,12 @@ from cloakwork.physics.moves import Moves, RowMoves, Slope, largest_of_each, pie
 from cloakwork.physics.plane import HeatPlane
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Metric, Space
-from cloakwork.physics.spectrum import Description, NumericalRange, Side, SpectralBound
+from cloakwork.physics.spectrum import NumericalRange
 from cloakwork.physics.tolerance import AT_ONCE, Family, Timing, Tolerance
 
 __all__ = [
     "AT_ONCE",
     "EDGE_COLUMNS",
-    "Description",
     "Drift",
     "Family",
     "FloorPlan",
@@ -37,10 +36,8 @@ __all__ = [
     "Pulse",
     "Rooms",
     "RowMoves",
-    "Side",
     "Slope",
     "Space",
-    "SpectralBound",
     "Steady",
     "Timing",
     "Tolerance",

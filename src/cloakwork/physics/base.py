@@ -19,7 +19,7 @@ from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.later_readings import LaterMoves, SlopeBounds
 from cloakwork.physics.moves import Moves, RowMoves, Steps, TravellingMoves, pieces_of, shortest
 from cloakwork.physics.space import Metric, Space
-from cloakwork.physics.spectrum import Description, NumericalRange, SpectralBound, describe
+from cloakwork.physics.spectrum import NumericalRange
 
 if TYPE_CHECKING:
     from cloakwork.physics.rooms import Rooms
@@ -207,14 +207,6 @@ class Physics(ABC):
     def range(self, weights: FloatArray | None = None, /) -> NumericalRange:
         """The numerical range of M, of diag(weights) M or, with a matrix (m, m), of weights M; cached per `weights`."""
         return NumericalRange.of_matrix(_scaled(self.matrix, weights))
-
-    def describe(self) -> Description:
-        """Rank, spectrum, condition number, coherence, steepest slope and spectral bounds."""
-        return describe(self.matrix, self.space, self.moves().steepest().value, self.range(), self.bounds())
-
-    def bounds(self) -> tuple[SpectralBound, ...]:
-        """Bounds on the slope that are specific to this kind of model."""
-        return ()
 
     def rows(self, sensors: IntArray) -> CertifiedRows:
         """Rows of M for sensors at other places, shape (len(sensors), n), with their error."""

@@ -24,9 +24,8 @@ from cloakwork.physics.near_columns import NearColumns, near_columns
 from cloakwork.physics.network_kernel import NetworkKernel
 from cloakwork.physics.network_slope import EdgeSlopes, Network
 from cloakwork.physics.space import Metric, Space
-from cloakwork.physics.spectrum import Side, SpectralBound
 
-DENSE_SPECTRUM = 2_000  # most nodes for which `describe` computes the full spectrum of L
+DENSE_SPECTRUM = 2_000  # most nodes for which the full spectrum of L bounds the slope
 MAX_EXPLICIT = 4_000_000  # entries of M above which it is applied and never formed
 SKETCH_ROOM = 100  # sketches that the doubt of a slope covers
 
@@ -311,8 +310,9 @@ class Graph(Physics):
     def nearby_places(self, distance: float) -> list[IntArray]:
         return [np.flatnonzero(self.space.distances(int(k)) <= distance * (1 + 1e-9)) for k in self.sensor_places]
 
-    def bounds(self) -> tuple[SpectralBound, ...]:
-        """Certified upper bounds on the slope, from the edge weights and from the spectrum of L.
+    @cached_property
+    def steepest_bound(self) -> float:
+        """A bound on the joint slope of heat from the edge weights and, of a small network, the spectrum of L.
 
         Notes
         -----
@@ -321,23 +321,21 @@ class Graph(Physics):
         """
         edges = self._edges
         if not len(edges.pairs) or self.kind is not Laplacian.COMBINATORIAL:
-            return ()
-        bounds = []
-        # several sensors at one node read the same
-        gain = self.gain * float(np.sqrt(np.bincount(self.sensor_places).max()))
+            return math.inf
+        bound = math.inf
         if self.tau > 0:
-            edgewise = np.minimum(np.sqrt(2), 1 / np.sqrt(2 * math.e * self.tau * edges.weights))
-            value = gain * float((edgewise / edges.lengths).max())
-            bounds.append(SpectralBound("edge weights", Side.UPPER, value))
+            bound = float(
+                (np.minimum(np.sqrt(2), 1 / np.sqrt(2 * math.e * self.tau * edges.weights)) / edges.lengths).max()
+            )
         if len(self.space) <= DENSE_SPECTRUM:
             values, vectors = np.linalg.eigh(self.laplacian.toarray())
             i, j = edges.pairs.T
             # computed eigenvalues may be too large by a few roundings of ||L||
             safe = np.maximum(values - 1e-12 * values[-1], 0.0)
             sums = np.abs(vectors[i, 1:] - vectors[j, 1:]) @ np.exp(-self.tau * safe[1:])
-            value = gain * float((sums / edges.lengths).max())
-            bounds.append(SpectralBound("spectrum of the graph", Side.UPPER, value * (1 + 1e-9)))
-        return tuple(bounds)
+            bound = min(bound, float((sums / edges.lengths).max()) * (1 + 1e-9))
+        # several sensors at one node read the same
+        return bound * self.gain * float(np.sqrt(np.bincount(self.sensor_places).max()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,7 +361,7 @@ class EdgeMoves:
         upper = self.graph.edge_slopes(weights).upper
         if not len(upper):
             return Slope(0.0, (0, 0))
-        bound = min((bound.value for bound in self.graph.bounds()), default=math.inf) if weights is None else math.inf
+        bound = self.graph.steepest_bound if weights is None else math.inf
         u, v = (int(k) for k in self.graph.space.pairs[int(np.argmax(upper))])
         return Slope(min(float(upper.max()), bound), (u, v))
 
