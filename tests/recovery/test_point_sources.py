@@ -219,10 +219,10 @@ def test_progress_reaches_the_last_frame() -> None:
         {"strength": "1"},
         {"strength": True},
         {"strength": (0.0, 0.0)},
-        {"most": 0},
-        {"most": 10_001},
-        {"least": 5},
-        {"level": 1.0},
+        {"max_sources": 0},
+        {"max_sources": 10_001},
+        {"min_sources": 5},
+        {"confidence": 1.0},
     ],
 )
 def test_bad_options_are_refused(options: dict[str, object]) -> None:
