@@ -23,8 +23,8 @@ from cloakwork.recovery.floors.floor_weights import (
     OTHERS,
     SOURCES,
     TILE,
-    ChainState,
     ChainSums,
+    FloorChainState,
     FloorColumns,
     SweepRule,
     Whereabouts,
@@ -50,7 +50,7 @@ def _corner(field: FloorColumns, place: int, offset: Any) -> tuple[int, int]:
 
 
 @compiled_part
-def _move(field: FloorColumns, state: ChainState, i: int, place: int) -> None:
+def _move(field: FloorColumns, state: FloorChainState, i: int, place: int) -> None:
     """Move source i to a place, -1 for nowhere. The readings left are the caller's."""
     at, first, following = state.at, state.first, state.following
     old = at[i]
@@ -73,7 +73,7 @@ def _move(field: FloorColumns, state: ChainState, i: int, place: int) -> None:
 
 
 @compiled_part
-def _within(field: FloorColumns, state: ChainState, begin: int, box: Any) -> int:
+def _within(field: FloorColumns, state: FloorChainState, begin: int, box: Any) -> int:
     """Fill `state.members` with the sources from number `begin` on in a box (rows, then columns, ends included)."""
     at, first, following = state.at, state.first, state.following
     top, bottom, left, right = box
@@ -91,7 +91,13 @@ def _within(field: FloorColumns, state: ChainState, begin: int, box: Any) -> int
 
 @compiled_part
 def _redraw(
-    field: FloorColumns, prior: Whereabouts, state: ChainState, i: int, offset: Any, rule: SweepRule, sums: ChainSums
+    field: FloorColumns,
+    prior: Whereabouts,
+    state: FloorChainState,
+    i: int,
+    offset: Any,
+    rule: SweepRule,
+    sums: ChainSums,
 ) -> None:
     """Draw the place of track i: near where it was or absent if it is there or absent now, else within its tile."""
     at, rest, held = state.at, state.rest, state.held
@@ -120,7 +126,7 @@ def _redraw(
 
 
 @compiled_part
-def _put(field: FloorColumns, state: ChainState, tracks: int, place: int) -> None:
+def _put(field: FloorColumns, state: FloorChainState, tracks: int, place: int) -> None:
     """Add one of the others."""
     held = state.held
     _move(field, state, tracks + held[OTHERS], place)
@@ -130,7 +136,7 @@ def _put(field: FloorColumns, state: ChainState, tracks: int, place: int) -> Non
 
 
 @compiled_part
-def _forget(field: FloorColumns, state: ChainState, tracks: int, j: int) -> None:
+def _forget(field: FloorColumns, state: FloorChainState, tracks: int, j: int) -> None:
     """Remove one of the others, whose contribution is no longer in the readings left."""
     at, held = state.at, state.held
     held[OTHERS] -= 1
@@ -142,7 +148,7 @@ def _forget(field: FloorColumns, state: ChainState, tracks: int, j: int) -> None
 
 @compiled_part
 def _renew_tile(
-    field: FloorColumns, prior: Whereabouts, state: ChainState, corner: Any, rule: SweepRule, sums: ChainSums
+    field: FloorColumns, prior: Whereabouts, state: FloorChainState, corner: Any, rule: SweepRule, sums: ChainSums
 ) -> None:
     """Draw the others of a tile."""
     at, rest, held, members, tracks = state.at, state.rest, state.held, state.members, len(prior.size)
@@ -172,7 +178,9 @@ def _renew_tile(
 
 
 @compiled_part
-def _jump(field: FloorColumns, prior: Whereabouts, state: ChainState, count: int, corner: Any, rule: SweepRule) -> None:
+def _jump(
+    field: FloorColumns, prior: Whereabouts, state: FloorChainState, count: int, corner: Any, rule: SweepRule
+) -> None:
     """Add one to the others of a tile that has some, or take one of several away."""
     tracks, held, beta = len(prior.size), state.held, rule.beta
     if state.rng.random() < 0.5:
@@ -207,7 +215,7 @@ def _stepped(field: FloorColumns, place: int, rng: np.random.Generator) -> int:
 
 
 @compiled_part
-def _pair(field: FloorColumns, prior: Whereabouts, state: ChainState, i: int, beta: float) -> None:
+def _pair(field: FloorColumns, prior: Whereabouts, state: FloorChainState, i: int, beta: float) -> None:
     """Move source i and one near it to neighbouring cells at once."""
     at, rest, rng = state.at, state.rest, state.rng
     before = _within(field, state, 0, _around(field, at[i]))
@@ -244,7 +252,7 @@ def _pair(field: FloorColumns, prior: Whereabouts, state: ChainState, i: int, be
 
 
 @compiled_part
-def _hand_over(field: FloorColumns, prior: Whereabouts, state: ChainState, i: int, box: Any) -> None:
+def _hand_over(field: FloorColumns, prior: Whereabouts, state: FloorChainState, i: int, box: Any) -> None:
     """Let track i leave its source to the others, or take one of those near it; `box` has all places near it."""
     at, rng, held, tracks = state.at, state.rng, state.held, len(prior.size)
     absent, place = prior.absent[i], at[i]
@@ -284,7 +292,7 @@ def _comes_before(field: FloorColumns, place: int, right: int, bottom: int) -> b
 
 @compiled_part
 def _sweep(
-    field: FloorColumns, prior: Whereabouts, state: ChainState, boxes: IntArray, rule: SweepRule, sums: ChainSums
+    field: FloorColumns, prior: Whereabouts, state: FloorChainState, boxes: IntArray, rule: SweepRule, sums: ChainSums
 ) -> None:
     tracks, at, rng = len(prior.size), state.at, state.rng
     offset, (height, width), drawn = (int(rng.random() * TILE), int(rng.random() * TILE)), field.grid.shape, 0
@@ -335,7 +343,7 @@ def run_floor_chain(
     tracks, size = len(prior.size), max(TILE * TILE, prior.core.shape[1])
     before, least = at.copy(), np.inf
     at[:] = -1
-    state = ChainState(
+    state = FloorChainState(
         at=at,
         rest=data.copy(),
         held=np.zeros(2, dtype=np.int64),

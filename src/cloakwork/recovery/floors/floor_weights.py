@@ -8,7 +8,7 @@ import numpy as np
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled_part
 
-OTHERS, SOURCES = 0, 1  # indices of `ChainState.held`
+OTHERS, SOURCES = 0, 1  # indices of `FloorChainState.held`
 TILE = 8  # cells on a side of a tile
 BAND = 5 * TILE  # columns that a sweep finishes before it goes on: those of a few rows fit into a cache
 MAX_NEAR = 400  # places near a track that are weighed one by one
@@ -71,7 +71,7 @@ def no_tracks(likeliest: IntArray, patch_of: IntArray, others: FloatArray) -> Wh
     )
 
 
-class ChainState(NamedTuple):
+class FloorChainState(NamedTuple):
     """The state of a chain.
 
     `at` holds the places of the tracks, -1 if absent, and then of the others; `rest` the readings less the sources;
@@ -172,7 +172,9 @@ def _weighed(weight: FloatArray, number: int, top: float) -> float:
 
 
 @compiled_part
-def scan_core(field: FloorColumns, prior: Whereabouts, state: ChainState, i: int, beta: float) -> tuple[float, float]:
+def scan_core(
+    field: FloorColumns, prior: Whereabouts, state: FloorChainState, i: int, beta: float
+) -> tuple[float, float]:
     """Weigh the places near track i: the sum of their weights over exp(top), and top."""
     starts, sensors, values, squares = field.starts, field.sensors, field.values, field.squares
     rest, weight = state.rest, state.weight
@@ -189,7 +191,7 @@ def scan_core(field: FloorColumns, prior: Whereabouts, state: ChainState, i: int
 
 @compiled_part
 def scan_tile(
-    field: FloorColumns, prior: Whereabouts, state: ChainState, i: int, corner: Any, beta: float
+    field: FloorColumns, prior: Whereabouts, state: FloorChainState, i: int, corner: Any, beta: float
 ) -> tuple[int, float, float]:
     """Weigh the places of a tile for track i, those near it left out, or for one of the others.
 
@@ -218,7 +220,7 @@ def scan_tile(
 
 
 @compiled_part
-def pick(state: ChainState, number: int, total: float) -> int:
+def pick(state: FloorChainState, number: int, total: float) -> int:
     """The number of one of the entries scanned, in proportion to its weight."""
     left, weight = state.rng.random() * total, state.weight
     for k in range(number):
@@ -229,6 +231,6 @@ def pick(state: ChainState, number: int, total: float) -> int:
 
 
 @compiled_part
-def picked(state: ChainState, number: int, total: float) -> int:
+def picked(state: FloorChainState, number: int, total: float) -> int:
     """One of the places scanned in a tile."""
     return int(state.inside[pick(state, number, total)])
