@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,11 @@ class Physics(ABC):
     >>> isinstance(line, Physics), line.matrix.shape, line.apply(sources(line, [0.3])).shape
     (True, (50, 100), (50,))
     """
+
+    only_listed: ClassVar[bool] = True
+    """Whether the model has readings of its places and does not know how they change on the way between them."""
+    stretch: ClassVar[float] = 1.0
+    """The factor by which a straight line can be longer when measured in the metric of the space."""
 
     @property
     @abstractmethod
@@ -116,11 +121,6 @@ class Physics(ABC):
     def anywhere(self) -> bool:
         """Whether sources may be between the places too."""
         return False
-
-    @property
-    def only_listed(self) -> bool:
-        """Whether the model has readings of its places and does not know how they change on the way between them."""
-        return True
 
     @property
     def near(self) -> sparse.csc_array | None:
@@ -297,11 +297,6 @@ class Physics(ABC):
     def convex(self) -> bool:
         """Whether straight lines are shortest, so that points between two paths travel no further than the paths."""
         return self.space.metric is Metric.LINE
-
-    @property
-    def stretch(self) -> float:
-        """The factor by which a straight line can be longer when measured in the metric of the space."""
-        return 1.0
 
     @memoize(1)
     def _displaced(self, position: float) -> RowMoves:

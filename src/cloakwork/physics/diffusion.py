@@ -1,6 +1,5 @@
 """Diffusion over the edges of a graph, row by row, with a certified error."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +17,10 @@ TRUNCATION = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class CertifiedRows:
-    """Rows of an operator, shape (rows, n), dense or sparse, and a bound on the spectral norm of their error.
-
-    `column_error` bounds the l2 norm of the error of one column, where a closer bound is known.
-    """
+    """Rows of an operator, shape (rows, n), dense or sparse, and a bound on the spectral norm of their error."""
 
     values: Any
     error: float
-    column_error: float = math.inf
 
     def __post_init__(self) -> None:
         values = self.values if isinstance(self.values, np.ndarray) else self.values.data

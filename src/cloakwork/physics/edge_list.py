@@ -108,40 +108,34 @@ def _merged(names: list[Any], ends: NDArray[Any], weights: FloatArray, lengths: 
 
 
 def _from_networkx(graph: Any) -> EdgeList:
-    if graph.is_directed() or graph.is_multigraph():
-        raise PhysicsError("the graph is directed or has parallel edges: give an undirected simple graph.", graph=graph)
-    if graph.number_of_nodes() == 0:
-        raise PhysicsError("the graph has no nodes: give at least one.", nodes=0)
     labels = tuple(graph.nodes)
     number = {label: k for k, label in enumerate(labels)}
     edges = [(u, v, data) for u, v, data in graph.edges(data=True) if u != v]
-    pairs = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
-    try:
-        weights = np.array([data.get("weight", 1.0) for *_, data in edges], dtype=np.float64)
-        lengths = np.array([data.get("length", 1.0) for *_, data in edges], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise PhysicsError("an edge has a weight or length that is not a number.", edges=edges) from None
-    return EdgeList(len(labels), pairs, weights, lengths, labels)
+    values = {name: [data.get(name, 1.0) for *_, data in edges] for name in EDGE_COLUMNS[2:]}
+    ends = [(number[u], number[v]) for u, v, _ in edges]
+    return _simple(graph, graph.is_multigraph(), len(labels), ends, values, labels)
 
 
 def _from_igraph(graph: Any) -> EdgeList:
-    pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-    if graph.is_directed() or graph.has_multiple():
+    ends, held = graph.get_edgelist(), graph.es.attributes()
+    values = {name: graph.es[name] if name in held else np.ones(len(ends)) for name in EDGE_COLUMNS[2:]}
+    labels = tuple(graph.vs["name"]) if "name" in graph.vs.attributes() else None
+    return _simple(graph, graph.has_multiple(), graph.vcount(), ends, values, labels)
+
+
+def _simple(graph: Any, parallel: bool, n: int, ends: Any, values: dict[str, Any], labels: Any) -> EdgeList:
+    """The edges of the graph of another library, without self-loops."""
+    if graph.is_directed() or parallel:
         raise PhysicsError("the graph is directed or has parallel edges: give an undirected simple graph.", graph=graph)
-    n = int(graph.vcount())
     if n == 0:
         raise PhysicsError("the graph has no nodes: give at least one.", nodes=0)
-    held = graph.es.attributes()
+    pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
+    kept = pairs[:, 0] != pairs[:, 1]
     try:
-        weights, lengths = (
-            np.array(graph.es[name], dtype=np.float64) if name in held else np.ones(len(pairs))
-            for name in ("weight", "length")
-        )
+        weights, lengths = (np.array(values[name], dtype=np.float64)[kept] for name in EDGE_COLUMNS[2:])
     except (TypeError, ValueError):
         raise PhysicsError("an edge has a weight or length that is not a number.", edges=len(pairs)) from None
-    kept = pairs[:, 0] != pairs[:, 1]
-    labels = tuple(graph.vs["name"]) if "name" in graph.vs.attributes() else None
-    return EdgeList(n, pairs[kept], weights[kept], lengths[kept], labels)
+    return EdgeList(n, pairs[kept], weights, lengths, labels)
 
 
 def _from_adjacency(adjacency: sparse.coo_array, lengths: Any) -> EdgeList:

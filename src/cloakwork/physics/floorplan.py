@@ -98,6 +98,8 @@ class FloorPlan(Physics):
     footprint: float = 0.0
     gain: float = 1.0
     lag: float = 0.0
+    only_listed = False
+    stretch = math.sqrt(2)  # distance is measured along the axes
 
     def __post_init__(self) -> None:
         not_negative("footprint", self.footprint, error=PhysicsError)
@@ -118,12 +120,10 @@ class FloorPlan(Physics):
 
     @cached_property
     def sensor_positions(self) -> FloatArray:
-        """Coordinates of the sensors, shape (m, 2)."""
         return read_only(points("sensors_at", self.sensors_at, error=PhysicsError))
 
     @cached_property
     def sensor_places(self) -> IntArray:
-        """The cell of each sensor, shape (m,)."""
         cells = []
         for number, (x, y) in enumerate(self.sensor_positions):
             try:
@@ -143,10 +143,6 @@ class FloorPlan(Physics):
     @property
     def extent(self) -> tuple[float, float]:
         return self.rooms.size
-
-    @property
-    def only_listed(self) -> bool:
-        return False
 
     def place_at(self, at: object) -> int:
         if isinstance(at, tuple | list) and len(at) == 2:
@@ -289,10 +285,6 @@ class FloorPlan(Physics):
         pulses = [replace(self, regime=Pulse(float(length)), lag=0.0) for length in lengths]
         return tuple(zip((shares * (1 + 1e-12)).tolist(), pulses, strict=True))
 
-    @property
-    def stretch(self) -> float:
-        return math.sqrt(2)  # distance is measured along the axes
-
     def regions(self, travel: float, *, position: float = 0.0) -> RowMoves:
         """Each sensor at its steepest within each square box of cells.
 
@@ -333,5 +325,4 @@ class FloorPlan(Physics):
         return replace(self, regime=Pulse(self.regime.length * scale))
 
     def with_doors_shut(self, doors: Sequence[int]) -> Self:
-        """The same plan with some doors shut."""
         return replace(self, rooms=self.rooms.shut(doors))

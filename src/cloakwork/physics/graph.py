@@ -77,6 +77,7 @@ class Graph(Physics):
     lengths: Any
     gain: float
     kind: Laplacian
+    only_listed = False
 
     def __init__(
         self,
@@ -129,7 +130,6 @@ class Graph(Physics):
 
     @cached_property
     def sensor_places(self) -> IntArray:
-        """Index of each sensor's node, shape (m,)."""
         if self.sensors_at is None:
             return np.arange(len(self.space))
         number = {label: k for k, label in enumerate(self.space.labels or ())}
@@ -139,10 +139,6 @@ class Graph(Physics):
     @property
     def sensors(self) -> int:
         return len(self.sensor_places)
-
-    @property
-    def only_listed(self) -> bool:
-        return False
 
     @property
     def explicit(self) -> bool:

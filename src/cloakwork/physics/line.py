@@ -73,6 +73,7 @@ class HeatLine(Physics):
     length: float = 1.0
     gain: float = 1.0
     placement: Placement | str = Placement.GRID
+    only_listed = False
 
     def __post_init__(self) -> None:
         count("n", self.n, error=PhysicsError)
@@ -94,7 +95,6 @@ class HeatLine(Physics):
 
     @cached_property
     def sensor_positions(self) -> FloatArray:
-        """Coordinates of the sensors, shape (m, 1)."""
         if isinstance(self.m, int | np.integer) and not isinstance(self.m, bool):
             m = count("m", int(self.m), error=PhysicsError)
             return read_only((self.length * np.arange(1, m + 1) / m)[:, None])
@@ -125,10 +125,6 @@ class HeatLine(Physics):
     @property
     def anywhere(self) -> bool:
         return self.placement is Placement.ANYWHERE
-
-    @property
-    def only_listed(self) -> bool:
-        return False
 
     @property
     def error(self) -> float:

@@ -55,6 +55,7 @@ class HeatPlane(Physics):
     T: float
     size: tuple[float, float] = (1.0, 1.0)
     gain: float = 1.0
+    only_listed = False
 
     def __post_init__(self) -> None:
         for name in ("n", "m", "size"):
@@ -75,7 +76,6 @@ class HeatPlane(Physics):
 
     @cached_property
     def sensor_positions(self) -> FloatArray:
-        """Coordinates of the sensors, shape (m, 2)."""
         if len(self.m) == 2 and all(isinstance(value, int | np.integer) for value in self.m):
             mx, my = (count("m", value, error=PhysicsError) for value in self.m if isinstance(value, int | np.integer))
             return read_only(lattice((mx, my), self.size))
@@ -112,10 +112,6 @@ class HeatPlane(Physics):
     @property
     def anywhere(self) -> bool:
         return True
-
-    @property
-    def only_listed(self) -> bool:
-        return False
 
     @property
     def error(self) -> float:

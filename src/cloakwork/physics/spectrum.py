@@ -19,18 +19,14 @@ class NumericalRange:
 
     basis: FloatArray
     reduced: FloatArray
-    singular_values: FloatArray
 
     @classmethod
     def of_matrix(cls, matrix: FloatArray) -> "NumericalRange":
         """Compute the range of a matrix; a matrix of zeros has rank 0."""
         left, values, right = linalg.svd(matrix, full_matrices=False, lapack_driver="gesdd")
         rank = int((values > RANK_TOLERANCE * values[0]).sum()) if values[0] > 0 else 0
-        return cls(
-            read_only(np.ascontiguousarray(left[:, :rank])),
-            read_only(np.ascontiguousarray(values[:rank, None] * right[:rank])),
-            read_only(values),
-        )
+        basis, reduced = left[:, :rank], values[:rank, None] * right[:rank]
+        return cls(read_only(np.ascontiguousarray(basis)), read_only(np.ascontiguousarray(reduced)))
 
     @property
     def rank(self) -> int:

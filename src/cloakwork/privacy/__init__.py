@@ -11,13 +11,7 @@ from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.exposure import Exposure, exposures, flip_exposures
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Profile, check_claim, largest_mu
-from cloakwork.privacy.guarantee import (
-    LARGE_COST,
-    Explanation,
-    Figure,
-    Guarantee,
-    rule_of_thumb,
-)
+from cloakwork.privacy.guarantee import LARGE_COST, Explanation, Figure, Guarantee, rule_of_thumb
 from cloakwork.privacy.hardware import Hardware
 from cloakwork.privacy.laplace import LaplaceProfile
 from cloakwork.privacy.laplace_table import laplace_table

@@ -56,12 +56,7 @@ def refuse_nothing_to_hide(physics: Physics, slope: float) -> None:
 
 
 def reading_mu(
-    shift: float,
-    *,
-    sigma: float,
-    step: float,
-    resolution: float | None = None,
-    noise_floor: float = 0.0,
+    shift: float, *, sigma: float, step: float, resolution: float | None = None, noise_floor: float = 0.0
 ) -> float:
     """The mu of one reading of one sensor whose true value moves by `shift`, rounded up."""
     noise, rounding = np.array([sigma]), np.array([step + (resolution or 0.0)])

@@ -8,15 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import (
-    FloatArray,
-    IntArray,
-    frames,
-    instance_of,
-    member_of,
-    read_only,
-    scalar_or_array,
-)
+from cloakwork._checks import FloatArray, IntArray, frames, instance_of, member_of, read_only, scalar_or_array
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Nuisance, Physics
 from cloakwork.privacy.assumptions import Assumptions
@@ -261,7 +253,7 @@ class Cloak(Immutable):
         if self.slow is not None:
             raise CalibrationError(
                 "a cloak with a stay cannot release: its offsets would begin anew with the cloak of the next window. "
-                "Devices keep them. To experiment, use simulate(readings, rng=...).",
+                "Devices keep them. To experiment, use simulate(readings, rng=...)."
             )
         steps = frames_in_steps(readings, self.steps)
         self._ledger.spend(steps.size // self.physics.sensors)

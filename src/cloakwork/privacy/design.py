@@ -11,14 +11,7 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, IntArray, member_of
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import (
-    Drift,
-    Family,
-    Nuisance,
-    Physics,
-    largest_of_each,
-    pieces_of,
-)
+from cloakwork.physics import Drift, Family, Nuisance, Physics, largest_of_each, pieces_of
 from cloakwork.privacy.interior_point import Bounds, Optimum, least, lower_bound
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.variance import LocationError
@@ -209,12 +202,7 @@ def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
 
 
 def report(
-    physics: Physics,
-    *,
-    sigma: FloatArray,
-    equal: FloatArray,
-    bound: float | None,
-    drift: Drift | Nuisance | None,
+    physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None, drift: Drift | Nuisance | None
 ) -> DesignReport:
     """Compare this noise with equal noise, both for one whole window."""
     moves = LocationError.of(physics, drift=drift)

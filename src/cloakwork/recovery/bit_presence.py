@@ -21,12 +21,7 @@ class FlipLike(Protocol):
 
 
 def presence(
-    reports: ArrayLike,
-    flip: FlipLike,
-    *,
-    stay: float,
-    share: float = 0.5,
-    seen: Sequence[float] = (0.0, 1.0),
+    reports: ArrayLike, flip: FlipLike, *, stay: float, share: float = 0.5, seen: Sequence[float] = (0.0, 1.0)
 ) -> FloatArray:
     """Compute the probability at each time that someone is there, given all reports.
 
