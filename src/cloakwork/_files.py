@@ -1,19 +1,14 @@
-"""Files that survive a power cut, JSON, and results that are kept so that long work can go on after an interruption."""
+"""Files that survive a power cut, and strict JSON."""
 
-import json
 import os
 import secrets
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from cloakwork.errors import InputError
-
-T = TypeVar("T")
 ABANDONED_S = 60.0  # after which no one writes a part any more
 
 
@@ -58,38 +53,3 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-class KeptResults(Generic[T]):
-    """Results by their names: a line of JSON each, with the keys `name` and `value`, written as soon as it is there.
-
-    A last line that was cut off does not count. `read` makes a result of what the file holds, and `refusal` says what
-    is wrong with another file. Only its owner can read a new file.
-    """
-
-    def __init__(self, path: Path, name: str, value: str, read: Callable[[Any], T], refusal: str) -> None:
-        self._path, self._name, self._value = path, name, value
-        try:
-            text = path.read_text(encoding="utf-8") if path.exists() else ""
-            whole = _whole_lines(text, f'{{"{name}": "')
-            lines = [json.loads(line) for line in whole.splitlines()]
-            self.known = {str(line[name]): read(line[value]) for line in lines}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-            raise InputError(f"{path}: {refusal}", path=str(path)) from problem
-        if whole != text:
-            path.write_text(whole, encoding="utf-8")
-
-    def add(self, name: str, result: T, value: object) -> None:
-        """Keep a result, in the file as `value`."""
-        self.known[name] = result
-        with open(self._path, "a", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
-            file.write(json.dumps({self._name: name, self._value: value}) + "\n")
-
-
-def _whole_lines(text: str, begins: str) -> str:
-    """The text without a last line that was cut off; that line has to begin as all do."""
-    whole = text[: text.rfind("\n") + 1]
-    torn = text[len(whole) :]
-    if torn[: len(begins)] != begins[: len(torn)]:
-        raise ValueError("the last line is of another file")
-    return whole

@@ -39,13 +39,6 @@ def test_a_sweep_prints_draws_recommends_and_warns(succeed: Run, site: Path, tmp
     assert "4 simulations" in done.err
 
 
-def test_a_sweep_runs_kept_simulations_no_more(succeed: Run, site: Path, tmp_path: Path) -> None:
-    words = ("plan", site, "--sweep", "--try", "epsilon=8", "--frames", "24", "--resume", tmp_path / "kept.jsonl")
-    first, second = succeed(*words), succeed(*words)
-    assert second.out == first.out
-    assert "0 simulations" in second.err
-
-
 def test_a_sweep_as_json_has_every_setting_with_errors(succeed: Run, site: Path) -> None:
     values = succeed(
         "plan", site, "--sweep", "--try", "epsilon=8", "--frames", "30", "--need", "rooms 1%", "--json"
@@ -68,7 +61,6 @@ def test_a_sweep_as_json_has_every_setting_with_errors(succeed: Run, site: Path)
         ("--sweep", "--picture", "picture.txt"),
         ("--need", "room 95%"),
         ("--frames", "100"),
-        ("--resume", "simulations.jsonl"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_before_any_work(run: Run, site: Path, words: tuple[str, ...]) -> None:

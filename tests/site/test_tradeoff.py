@@ -1,8 +1,6 @@
 """Which claim is still useful: simulated people, followed at many settings."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -63,25 +61,11 @@ def test_noise_follows_alpha_and_mu_and_equal_noise_is_simulated_once() -> None:
     assert seen == [(k, 6) for k in range(7)]
 
 
-def test_a_comparison_that_is_interrupted_goes_on(tmp_path: Path) -> None:
-    kept, seen = tmp_path / "kept.jsonl", list[tuple[int, int]]()
-    wanted: dict[str, Any] = {"epsilon": [8.0, 0.001], "frames": 24}
-
-    def interrupt(done: int, _: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cw.tradeoff(parse_site(SITE), **wanted, kept=kept, progress=interrupt)
-    lines = kept.read_text().splitlines(keepends=True)
-    kept.write_text("".join(lines) + lines[0][:50])  # cut off while it was written
-    found = cw.tradeoff(parse_site(SITE), **wanted, kept=kept, progress=lambda *done: seen.append(done))
-    assert seen == [(3, 4), (4, 4)]
-    again = cw.tradeoff(parse_site(SITE), **wanted)
-    assert [(row.sitting, row.walking) for row in found.rows] == [(row.sitting, row.walking) for row in again.rows]
-    kept.write_text("something else\n")
-    with pytest.raises(InputError):
-        cw.tradeoff(parse_site(SITE), **wanted, kept=kept)
+def test_sensors_that_a_site_lists_keep_their_number() -> None:
+    listed = SITE.replace("sensors = 12\n", "") + '[[sensor]]\nid = "a"\nat = [1.0, 1.0]\n'
+    with pytest.raises(InputError) as caught:
+        cw.tradeoff(parse_site(listed), sensors=[2], frames=24)
+    assert caught.value.sensors == 2
 
 
 def test_the_figures_count_rooms_people_and_distances() -> None:

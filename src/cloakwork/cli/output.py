@@ -80,13 +80,6 @@ def noting_interrupt(text: str) -> Iterator[None]:
         raise
 
 
-def noting_kept(kept: Path | None, what: str) -> AbstractContextManager[None]:
-    """Print a note if the work is interrupted: that `what` is kept and the same command goes on, or how to keep it."""
-    if kept is None:
-        return noting_interrupt("stopped, nothing kept. To be able to stop and go on, give --resume with a file's name")
-    return noting_interrupt(f"stopped. {what} are in {kept}: run the same command again to go on")
-
-
 def _wrapped(text: str, console: Console) -> str:
     if not console.is_terminal:
         return text

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import Json, Scheduler, SiteFile
+from cloakwork.cli.arguments import Json, SiteFile
 from cloakwork.errors import InputError
 
 SWEEP = "With --sweep"
@@ -42,15 +42,10 @@ def plan(
     frames: Annotated[
         int | None, typer.Option(metavar="N", rich_help_panel=SWEEP, help="Frames of each simulation, at least 24.")
     ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", rich_help_panel=SWEEP, help="Keep finished simulations here, and resume."),
-    ] = None,
-    scheduler: Scheduler = None,
 ) -> None:
     """Print the plan of a site and write it to a file, or compare settings."""
-    if not compare and (tried or need or frames is not None or resume is not None or scheduler):
-        raise InputError("--try, --need, --frames, --resume and --scheduler go with --sweep: add --sweep.")
+    if not compare and (tried or need or frames is not None):
+        raise InputError("--try, --need and --frames go with --sweep: add --sweep.")
     if compare and out is not None:
         raise InputError("--sweep with --out: change the site file first, then write its plan with --out.")
     from cloakwork.cli import plan_report  # noqa: PLC0415 - help and refused options need no library
@@ -65,16 +60,6 @@ def plan(
     elif compare:
         from cloakwork.cli.sweep import sweep  # noqa: PLC0415
 
-        sweep(
-            site,
-            path,
-            tried=tried or (),
-            need=need or (),
-            frames=frames,
-            resume=resume,
-            scheduler=scheduler,
-            picture=picture,
-            json=json,
-        )
+        sweep(site, tried=tried or (), need=need or (), frames=frames, picture=picture, json=json)
     else:
         plan_report.plan_site(site, path, out, picture=picture, simulate=not no_simulation, details=details, json=json)

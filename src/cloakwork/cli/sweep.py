@@ -9,16 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cloakwork.cli.output import (
-    as_json,
-    bar,
-    counted,
-    note,
-    noting_kept,
-    refuse_unwritable,
-    say,
-    table,
-)
+from cloakwork.cli.output import as_json, bar, counted, note, say, table
 from cloakwork.errors import InputError
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
 
@@ -31,30 +22,17 @@ SETTINGS = {"alpha": float, "epsilon": float, "readings": int, "sensors": int, "
 
 def sweep(
     site: Site,
-    path: Path,
     *,
     tried: Sequence[str],
     need: Sequence[str],
     frames: int | None,
-    resume: Path | None,
-    scheduler: str | None,
     picture: Path | None,
     json: bool,
 ) -> None:
     """Compare settings, and print or draw the result."""
-    if resume is not None:
-        refuse_unwritable("--resume", resume, path, *site.files.values())
     needs, settings = [Need.parse(text) for text in need], dict(map(_setting, tried))
-    with noting_kept(resume, "Finished simulations"), _progress(on_cluster=scheduler is not None) as progress:
-        found = tradeoff(
-            site,
-            **settings,
-            frames=frames or FRAMES,
-            workers=os.cpu_count() or 1,
-            scheduler=scheduler,
-            kept=resume,
-            progress=progress,
-        )
+    with _progress() as progress:
+        found = tradeoff(site, **settings, frames=frames or FRAMES, workers=os.cpu_count() or 1, progress=progress)
     best = found.recommend(*needs)
     if picture is not None:
         from cloakwork.cli.draw import draw_tradeoff  # noqa: PLC0415 - Matplotlib is slow to load
@@ -86,23 +64,17 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 @contextmanager
-def _progress(*, on_cluster: bool) -> Iterator[Callable[[int, int], None]]:
+def _progress() -> Iterator[Callable[[int, int], None]]:
     """A progress bar, with a note of how long it takes once the first simulations are done."""
-    began = time.monotonic()
+    began, cores = time.monotonic(), os.cpu_count() or 1
     with bar("simulating people") as show:
-        told = False
-        known: int | None = None  # simulations that an earlier run finished
 
         def progress(done: int, total: int) -> None:
-            nonlocal began, told, known
             show(done, total)
-            if known is None:
-                began, known = time.monotonic(), done
-                where = "the cluster" if on_cluster else counted(os.cpu_count() or 1, "core")
-                note(f"{counted(total - done, 'simulation')} on {where}{f', {done} kept' if done else ''}")
-            elif not told and known + (os.cpu_count() or 1) <= done < total:
-                told = True
-                left = (time.monotonic() - began) / (done - known) * (total - done) / 60
+            if not done:
+                note(f"{counted(total, 'simulation')} on {counted(cores, 'core')}")
+            elif done == cores < total:
+                left = (time.monotonic() - began) / done * (total - done) / 60
                 note(f"about {max(1, math.ceil(left))} min left")
 
         yield progress

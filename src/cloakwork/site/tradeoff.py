@@ -4,32 +4,24 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import product
 from multiprocessing import get_context
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from scipy import spatial
-from scipy.cluster import vq
 
 from cloakwork._checks import FloatArray, count, positive
-from cloakwork._files import KeptResults
 from cloakwork.accuracy import Habits
-from cloakwork.errors import CalibrationError, ClusterError, InputError
-from cloakwork.parallel import Cluster, versions
+from cloakwork.errors import CalibrationError, InputError
+from cloakwork.parallel import versions
 from cloakwork.physics import Nuisance
 from cloakwork.privacy import Cloak
 from cloakwork.site.installation import Site
-from cloakwork.site.schema import SensorSpec
 from cloakwork.site.tracking_quality import (
     Estimate,
     Followed,
-    Guess,
-    Quality,
     ZoneNumbers,
     follow_simulated,
     habits_of,
@@ -41,7 +33,6 @@ FRAMES = 360
 FEWEST_FRAMES = 24
 ALIKE = 1.05  # noise that differs by less shares a simulation
 USUAL_NEED = "room 95%"
-NO_SIMULATIONS = "this is not a file of simulations. Give the file of an earlier comparison, or a new one."
 
 Progress = Callable[[int, int], None]
 
@@ -167,9 +158,7 @@ def tradeoff(
     resolution: Sequence[float] = (),
     frames: int = FRAMES,
     workers: int = 1,
-    scheduler: str | None = None,
     seed: int = 0,
-    kept: Path | None = None,
     progress: Progress | None = None,
 ) -> Tradeoff:
     """Simulate people at all combinations of some settings of a site, and follow them from the noisy readings.
@@ -185,10 +174,6 @@ def tradeoff(
     workers
         Processes that simulate at the same time. With more than one, a script must guard its main code by
         `if __name__ == "__main__":`.
-    scheduler
-        Address of a Dask scheduler whose workers simulate instead.
-    kept
-        File for finished simulations. Those that it has are not run again, so an interrupted comparison goes on.
     progress
         Called with (simulations done, simulations in total).
 
@@ -224,7 +209,7 @@ def tradeoff(
     jobs = [
         Job(plan.site, plan.sigmas, plan.offsets, walking, frames, seed) for plan, *_ in trials for walking in kinds
     ]
-    results = _run(jobs, workers, scheduler, kept, progress)
+    results = _run(jobs, workers, progress)
     rows: list[TradeoffRow] = []
     for number, trial in enumerate(trials):
         sitting, *walking = results[number * len(kinds) : (number + 1) * len(kinds)]
@@ -268,7 +253,7 @@ def _grid(
     epsilons = sorted({*EPSILONS, own.epsilon})
     claims = [replace(own, alpha=factor * own.alpha, epsilon=e) for factor in ALPHAS for e in epsilons]
     fewer = [replace(own, readings=max(1, own.readings // 5))]
-    if site.spec.physics.kind != "matrix" and own.sensors > 1:
+    if site.spec.sensors is not None and site.spec.physics.kind != "matrix" and own.sensors > 1:
         fewer.append(replace(own, sensors=own.sensors // 2))
     return list(dict.fromkeys([*claims, *fewer]))
 
@@ -287,45 +272,14 @@ def _with(site: Site, setting: Setting) -> Site:
     claim = {"alpha": setting.alpha, "epsilon": setting.epsilon, "readings_per_window": setting.readings}
     update: dict[str, object] = {"privacy": spec.privacy.model_copy(update=claim)}
     if setting.sensors != site.physics.sensors:
-        if site.spec.physics.kind == "matrix":
+        if spec.sensor or spec.physics.kind == "matrix":
             raise InputError(
-                f"sensors={setting.sensors}: the matrix of {site.name} has {site.physics.sensors} rows, one for each "
-                "sensor. Leave the number of sensors as it is.",
+                f"sensors={setting.sensors}: {site.name} lists its {site.physics.sensors} sensors. Leave their number "
+                "as it is, or state only a number of sensors in the site file, which spreads them evenly.",
                 sensors=setting.sensors,
             )
-        update |= {"sensor": _kept(site, setting.sensors)} if spec.sensor else {"sensors": setting.sensors}
+        update["sensors"] = setting.sensors
     return replace(site, spec=spec.model_copy(update=update))
-
-
-def _kept(site: Site, number: int) -> list[SensorSpec]:
-    """Sensors of the site file that are far apart."""
-    if number > site.physics.sensors:
-        raise InputError(
-            f"sensors={number}: the site file of {site.name} lists {site.physics.sensors}. Give fewer, or list more.",
-            sensors=number,
-        )
-    return [site.spec.sensor[k] for k in _far_apart(site, number)]
-
-
-def _far_apart(site: Site, number: int) -> list[int]:
-    """Pick sensors one by one, each the farthest from all before it, then those nearest to the centres of clusters."""
-    physics, at = site.physics, None
-    nodes = physics.sensor_places if physics.sensor_positions is None else None
-    if nodes is not None:
-        apart = np.stack([physics.space.distances(int(node))[nodes] for node in nodes])
-    else:
-        at = np.array([np.atleast_1d(np.asarray(sensor.at, dtype=np.float64)) for sensor in site.spec.sensor])
-        apart = spatial.distance.cdist(at, at)
-    chosen = [0]
-    while len(chosen) < number:
-        chosen.append(int(np.argmax(apart[chosen].min(axis=0))))
-    if at is not None:
-        centres, _ = vq.kmeans2(at, at[chosen], minit="matrix", iter=20, missing="warn")
-        chosen = []
-        for centre in centres:
-            order = np.argsort(((at - centre) ** 2).sum(axis=1), kind="stable")
-            chosen.append(next(int(k) for k in order if int(k) not in chosen))
-    return sorted(chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,43 +365,17 @@ class Job:
         return sha256(repr(about).encode()).hexdigest()
 
 
-def _run(
-    jobs: Sequence[Job], workers: int, scheduler: str | None, file: Path | None, progress: Progress | None
-) -> list[Followed]:
-    """Run the simulations that are not kept in the file, several at a time if there are several workers."""
-    kept = None if file is None else KeptResults(file, "simulation", "followed", _followed, NO_SIMULATIONS)
-    digests = [job.digest if kept else "" for job in jobs]
-    results = {k: kept.known[digest] for k, digest in enumerate(digests) if kept and digest in kept.known}
-    todo = [number for number in range(len(jobs)) if number not in results]
+def _run(jobs: Sequence[Job], workers: int, progress: Progress | None) -> list[Followed]:
+    """Run the simulations, several at a time if there are several workers."""
     show = progress or (lambda *_: None)
-    with ExitStack() as stack:
-        left = [jobs[number] for number in todo]
-        found: Iterator[tuple[int, Followed]] = enumerate(map(Job.run, left))
-        if scheduler is not None and left:
-            found = _on_cluster(stack.enter_context(Cluster(scheduler)), left)
-        elif workers > 1:
-            pool = stack.enter_context(ProcessPoolExecutor(workers, mp_context=get_context("spawn")))
-            stack.callback(pool.shutdown, cancel_futures=True)
-            found = enumerate(pool.map(Job.run, left))
-        show(len(results), len(jobs))
-        for place, result in found:
-            results[todo[place]] = result
-            if kept is not None:
-                kept.add(digests[todo[place]], result, asdict(result))
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn")) if workers > 1 else None
+    results: list[Followed] = []
+    try:
+        show(0, len(jobs))
+        for result in (pool.map if pool else map)(Job.run, jobs):
+            results.append(result)
             show(len(results), len(jobs))
-    return [results[number] for number in range(len(jobs))]
-
-
-def _on_cluster(cluster: Cluster, jobs: Sequence[Job]) -> Iterator[tuple[int, Followed]]:
-    for outcome in cluster.run(Job.run, ((str(number), job) for number, job in enumerate(jobs))):
-        if outcome.failure:
-            raise ClusterError(f"a simulation failed: {outcome.failure}", failure=outcome.failure)
-        yield int(outcome.name), outcome.result
-
-
-def _followed(values: Any) -> Followed:
-    live, settled = (
-        Quality(**{name: Estimate(**estimate) for name, estimate in values[moment].items()})
-        for moment in ("live", "settled")
-    )
-    return Followed(live, settled, Guess(**values["guess"]))
+    finally:
+        if pool:
+            pool.shutdown(cancel_futures=True)
+    return results
