@@ -79,7 +79,7 @@ class Intake:
         names = [(site, sensor, kind) for site, ids in sensors.items() for sensor in ids for kind in kinds]
         self._topics = {topic(*name): name for name in names}
         self._problems = ProblemCounter(sensors)
-        self._quota = DeviceQuota(store, self._rules)
+        self._quota = DeviceQuota(self._rules)
         self._writer = BatchWriter(
             store, self._problems, admit=self._admit, on_stored=self._stored_batch, capacity=capacity, clock=clock
         )
@@ -211,8 +211,6 @@ class Intake:
             reasons = [REASONS[status]] if status in REASONS else list(self._timing(reading))
             if Reason.DUPLICATE in reasons or Reason.ALARM in reasons:
                 self._quota.release(reading)
-            elif self._quota.floods(reading):
-                reasons.append(Reason.FLOOD)
             if status is ReadingStatus.NEW:
                 if Reason.DUPLICATE not in reasons:
                     self._stored += 1
