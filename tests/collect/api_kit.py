@@ -14,8 +14,8 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app
-from cloakwork.collect.api.event_hub import StreamEnd
+from cloakwork.collect.api import ApiContext, ApiSettings, Simulation, make_app
+from cloakwork.collect.api.event_hub import EventHub, StreamEnd, result_event
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.frame_results import pack_map
 from cloakwork.collect.intake import Intake
@@ -95,6 +95,10 @@ class Bench:
         code: str = self.app.state.access.make_code(token)
         return code
 
+    def publish(self, made: Result) -> None:
+        """Send a result to all streams."""
+        self.hub.publish([result_event(made)])
+
     def bearer(self, who: str) -> dict[str, str]:
         return {} if who == "anonymous" else {"Authorization": f"Bearer {self.secrets[who]}"}
 
@@ -121,13 +125,12 @@ def parts(
     sites = {name: watched(name) for name in ("hall", "yard")}
     names = {name: frozenset(one.ids) for name, one in sites.items()}
     with open_store(url or str(folder / "store.db")) as store:
-        intake = Intake(store, names, on_new=lambda _: None, on_report=lambda _: None)
+        intake = Intake(store, names, on_new=lambda _: None)
         intake.start()
         try:
-            hub, live, broker = EventHub(), Still(), Broker()
-            app = make_app(
-                ApiContext(store, sites, intake, live, hub, broker=broker, settings=settings, simulation=simulation)
-            )
+            live, broker = Still(), Broker()
+            context = ApiContext(store, sites, intake, live, broker=broker, settings=settings, simulation=simulation)
+            app = make_app(context)
             made = {
                 "device": store.tokens.create(Role.DEVICE, "hall", "s1", "a device"),
                 "other": store.tokens.create(Role.DEVICE, "hall", "s2", "another device"),
@@ -138,7 +141,7 @@ def parts(
             secrets = {who: new.secret for who, new in made.items()}
             ids = {who: new.token.id for who, new in made.items()}
             client = TestClient(app, raise_server_exceptions=False)
-            yield Bench(store, intake, live, broker, hub, app, client, secrets, ids)
+            yield Bench(store, intake, live, broker, context.hub, app, client, secrets, ids)
         finally:
             intake.stop()
 

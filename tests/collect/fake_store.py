@@ -85,13 +85,11 @@ class IntakeHarness:
 
     def __init__(self, store: Store, *, capacity: int = 10_000) -> None:
         self.new: list[Reading] = []
-        self.reports: list[DeviceReport] = []
         self.done = 0
         self.intake = Intake(
             store,
             SITES,
             on_new=self.new.extend,
-            on_report=self.reports.extend,
             periods={"flat": 2000},
             clock=lambda: NOW,
             capacity=capacity,

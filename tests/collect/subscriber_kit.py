@@ -11,7 +11,7 @@ from typing import Any
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.service import make_subscriber
-from cloakwork.collect.storage import DeviceReport, Reading, Store, open_store
+from cloakwork.collect.storage import Reading, Store, open_store
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.wire import write_reading
 from tests.broker import Broker
@@ -53,10 +53,7 @@ class Collector:
     def __init__(self, broker: Broker | BrokerAddress, path: Path, *, capacity: int = 10_000, **options: Any) -> None:
         self.store: Store = open_store(str(path), wait_s=0.3)
         self.new: list[Reading] = []
-        self.reports: list[DeviceReport] = []
-        self.intake = Intake(
-            self.store, WATCHED, on_new=self.new.extend, on_report=self.reports.extend, capacity=capacity
-        )
+        self.intake = Intake(self.store, WATCHED, on_new=self.new.extend, capacity=capacity)
         reached = broker if isinstance(broker, BrokerAddress) else BrokerAddress(broker.host, broker.port)
         self.subscriber = make_subscriber(reached, self.intake, **options)
 

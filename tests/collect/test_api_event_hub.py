@@ -1,73 +1,70 @@
-"""The event hub: each result once, the newest of a flood, and no interruption while the store is busy."""
+"""The event hub: what is new in the store is sent, once."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from cloakwork.collect.api import ApiSettings, EventHub
+from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.access_control import Caller
-from cloakwork.collect.api.event_hub import BURST, MAX_GATHERED, SEEN, EventQueue, StreamEnd
-from cloakwork.collect.storage import DeviceReport, Role, Token
+from cloakwork.collect.api.event_hub import BURST, EventHub, EventKind, EventQueue
+from cloakwork.collect.storage import Reading, Result, Role, Store, Token, open_store
 from cloakwork.errors import ApiError
-from tests.collect.api_kit import NOW, Bench, result
+from tests.collect.api_kit import NOW, Still, result
 
 CALLER = Caller(Token("1", Role.ANALYST, None, None, "", 0, None))
 
 
-def test_events_without_listeners_are_dropped_and_floods_are_gathered() -> None:
-    hub = EventHub()
-    hub.publish_result(result())
-    hub.end(StreamEnd.CLOSING)
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(str(tmp_path / "store.db")) as opened:
+        yield opened
 
-    async def flood() -> int:
-        hub.attach(asyncio.get_running_loop())
-        stream = hub.open(CALLER, frozenset({"hall"}), ApiSettings(streams=1, streams_per_token=1, stream_queue=BURST))
+
+def save(store: Store, *results: Result) -> None:
+    store.readings.add([Reading(one.site, "s1", one.time, one.time, 1, NOW) for one in results])
+    store.results.save(results)
+
+
+async def results_of(stream: EventQueue, count: int) -> list[tuple[str, int | None]]:
+    """The next results of a stream."""
+    found: list[tuple[str, int | None]] = []
+    while len(found) < count:
+        found += [(event.kind, event.time) for event in await stream.take(60) if event.time is not None]
+    return found
+
+
+def test_each_result_is_sent_once_and_again_when_it_settles(store: Store) -> None:
+    async def look() -> list[list[tuple[str, int | None]]]:
+        hub = EventHub(store, Still(), every_s=0.01)
+        looking = asyncio.create_task(hub.run())
+        save(store, result(NOW))
+        stream = hub.open(CALLER, frozenset({"hall"}), ApiSettings())
+        await hub.follow({"hall"})
+        save(store, result(NOW + 1))
+        found = [await results_of(stream, 1)]
+        save(store, replace(result(NOW + 1, solved=NOW + 5), settled=True), result(NOW - 1))
+        found.append(await results_of(stream, 2))
+        save(store, *(result(NOW + k) for k in range(10, 10 + 2 * BURST)))
+        found.append(await results_of(stream, BURST))
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking
+        return found
+
+    first, second, third = asyncio.run(look())
+    assert first == [(EventKind.RESULT, NOW + 1)], "what was there before is no news"
+    assert second == [(EventKind.RESULT, NOW - 1), (EventKind.SETTLED, NOW + 1)]
+    assert third == [(EventKind.RESULT, NOW + k) for k in range(10 + BURST, 10 + 2 * BURST)], "the newest of many"
+
+
+def test_the_streams_of_a_token_are_bounded(store: Store) -> None:
+    hub = EventHub(store, Still(), every_s=1.0)
+    hub.open(CALLER, frozenset({"hall"}), ApiSettings(streams=1, streams_per_token=1))
+    for settings in (ApiSettings(streams=9, streams_per_token=1), ApiSettings(streams=1, streams_per_token=9)):
         with pytest.raises(ApiError) as refused:
-            hub.open(CALLER, frozenset({"hall"}), ApiSettings(streams=9, streams_per_token=1, stream_queue=1))
+            hub.open(CALLER, frozenset({"hall"}), settings)
         assert (refused.value.status, refused.value.code) == (429, "too-many-streams")
-        hub.publish_reports([DeviceReport("hall", f"s{k % 3}", "online", k, 30, NOW) for k in range(5000)])
-        reports = len(await stream.take(60))
-        for k in range(2 * MAX_GATHERED):
-            hub.publish_result(result(NOW + k, solved=NOW + 1))
-        told = await stream.take(60)
-        assert [event.time for event in told] == [NOW + k for k in range(2 * MAX_GATHERED - BURST, 2 * MAX_GATHERED)]
-        hub.attach(None)
-        return reports
-
-    assert asyncio.run(flood()) == 3, "the newest report of each sensor"
-
-
-def test_a_site_that_catches_up_hides_no_events_of_another() -> None:
-    async def catch_up() -> list[tuple[str, int | None]]:
-        hub = EventHub()
-        hub.attach(asyncio.get_running_loop())
-        stream = hub.open(CALLER, frozenset({"hall", "yard"}), ApiSettings(stream_queue=2 * BURST))
-        hub.publish_result(result(NOW, site="yard"))
-        for k in range(1, BURST + 7):
-            hub.publish_result(result(NOW + k))
-        return [(event.site, event.time) for event in await stream.take(60)]
-
-    assert asyncio.run(catch_up()) == [("yard", NOW), *(("hall", NOW + k) for k in range(7, BURST + 7))]
-
-
-def test_a_result_that_is_polled_repeatedly_is_sent_once() -> None:
-    async def find_again() -> list[int | None]:
-        hub = EventHub()
-        hub.attach(asyncio.get_running_loop())
-        stream = hub.open(CALLER, frozenset({"yard"}), ApiSettings(streams=1, streams_per_token=1, stream_queue=BURST))
-        newest = [result(NOW + k, site="yard") for k in range(3)]
-        for k in range(2 * SEEN):
-            hub.publish_stored(newest)
-            hub.publish_result(result(NOW - k))
-            if k == 0:
-                assert len(await stream.take(60)) == len(newest)
-        hub.publish_stored([*newest, result(NOW + 3, site="yard")])
-        return [event.time for event in await stream.take(60)]
-
-    assert asyncio.run(find_again()) == [NOW + 3]
-
-
-def opened(made: Bench) -> EventQueue:
-    made.hub.attach(asyncio.get_running_loop())
-    [token] = [token for token in made.store.tokens.list_all() if token.id == made.ids["analyst"]]
-    return made.hub.open(Caller(token), frozenset({"hall"}), ApiSettings(stream_queue=9))

@@ -101,7 +101,7 @@ def test_a_result_is_sent_to_listeners(running: tuple[Bench, str]) -> None:
     listener = Listener(address, made.bearer("analyst"))
     assert listener.kind.startswith("text/event-stream")
     for k in range(1, 4):
-        made.hub.publish_result(result(NOW + k))
+        made.publish(result(NOW + k))
         told = listener.next()
         assert (told["id"], told["time"], told["site"]) == (str(NOW + k), NOW + k, "hall")
         assert told["map"] is None
@@ -164,9 +164,9 @@ def test_a_reconnecting_client_gets_what_it_missed(tmp_path: Path) -> None:
             save(made, NOW + k)
         back = Listener(address, made.bearer("analyst") | {"Last-Event-ID": str(NOW + 1)})
         assert marks(back, 2) == [(NOW + 2, str(NOW + 2)), (NOW + 3, str(NOW + 3))]
-        made.hub.publish_result(result(NOW + 4))
+        made.publish(result(NOW + 4))
         assert marks(back, 1) == [(NOW + 4, str(NOW + 4))]
-        made.hub.publish_result(result(NOW - 500))
+        made.publish(result(NOW - 500))
         assert marks(back, 1) == [(NOW - 500, None)], "an older one does not set the mark back"
 
 
@@ -182,7 +182,7 @@ def test_the_id_of_several_sites_is_that_of_the_site_furthest_behind(tmp_path: P
         first = Listener(address, analyst, "")
         for _ in range(2):
             first.next("lag")  # both sites are watched from now on
-        made.hub.publish_result(result(NOW + 30_000))
+        made.publish(result(NOW + 30_000))
         assert marks(first, 1) == [(NOW + 30_000, "0")], "the yard has no result yet"
         save(made, NOW + 20_000, "yard")
         back = Listener(address, analyst | {"Last-Event-ID": "0"}, "")
@@ -190,10 +190,10 @@ def test_the_id_of_several_sites_is_that_of_the_site_furthest_behind(tmp_path: P
         assert first.next()["site"] == "yard"
 
         later = Listener(address, analyst, "")
-        made.hub.publish_result(result(NOW + 40_000))
-        made.hub.publish_result(result(NOW + 50_000, site="yard"))
+        made.publish(result(NOW + 40_000))
+        made.publish(result(NOW + 50_000, site="yard"))
         assert marks(later, 2) == [(NOW + 40_000, str(NOW + 20_000)), (NOW + 50_000, str(NOW + 40_000))]
-        made.hub.publish_result(result(NOW + 50_000, site="yard", solved=NOW + 1))
+        made.publish(result(NOW + 50_000, site="yard", solved=NOW + 1))
         assert marks(later, 1) == [(NOW + 50_000, str(NOW + 40_000))], "the newest, recovered again"
 
 
@@ -205,7 +205,7 @@ def test_results_that_were_erased_count_for_no_id(tmp_path: Path) -> None:
         before = Listener(address, made.bearer("analyst"), "")
         made.store.erase("yard")
         after = Listener(address, made.bearer("analyst"), "")
-        made.hub.publish_result(result(NOW + 3))
+        made.publish(result(NOW + 3))
         assert [before.next()["id"], after.next()["id"]] == [str(NOW + 1), "0"]
 
 
@@ -213,8 +213,8 @@ def test_a_stream_has_no_events_of_other_sites(running: tuple[Bench, str]) -> No
     made, address = running
     limited = Listener(address, made.bearer("yard"), "")
     everything = Listener(address, made.bearer("analyst"), "")
-    made.hub.publish_result(result(NOW + 3000))
-    made.hub.publish_result(result(NOW + 3001, site="yard"))
+    made.publish(result(NOW + 3000))
+    made.publish(result(NOW + 3001, site="yard"))
     assert [everything.next()["site"] for _ in range(2)] == ["hall", "yard"]
     assert limited.next()["site"] == "yard"
 
@@ -223,7 +223,7 @@ def test_a_stream_ends_with_its_token_at_once(tmp_path: Path) -> None:
     with served(tmp_path, LAZY) as (made, address):
         new = made.store.tokens.create(Role.ANALYST)
         listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
-        made.hub.publish_result(result(NOW + 4000))
+        made.publish(result(NOW + 4000))
         assert listener.next()["time"] == NOW + 4000
         httpx2.delete(f"{address}/v1/tokens/{new.token.id}", headers=made.bearer("operator"), verify=PLAIN)
         assert listener.ended(AT_ONCE) == StreamEnd.REVOKED.code
@@ -233,7 +233,7 @@ def test_a_stream_ends_with_a_token_that_another_process_revokes(running: tuple[
     made, address = running
     new = made.store.tokens.create(Role.ANALYST)
     listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
-    made.hub.publish_result(result(NOW + 5000))
+    made.publish(result(NOW + 5000))
     assert listener.next()["time"] == NOW + 5000
     made.store.tokens.revoke(new.token.id)
     assert listener.ended() == StreamEnd.REVOKED.code
@@ -248,7 +248,7 @@ def test_a_stream_of_a_session_ends_with_the_session(tmp_path: Path) -> None:
             other = Listener(address, made.bearer("operator"))
             assert browser.delete("/v1/session", headers={"X-Cloakwork": "1"}).status_code == 204
         assert listener.ended(AT_ONCE) == StreamEnd.REVOKED.code
-        made.hub.publish_result(result(NOW + 6000))
+        made.publish(result(NOW + 6000))
         assert other.next()["time"] == NOW + 6000, "that of another goes on"
 
 
@@ -295,7 +295,7 @@ def test_a_client_that_does_not_read_is_dropped_and_others_are_not(tmp_path: Pat
         while not dropped.wait(0.02):  # slower than the queue of a client that reads would overflow
             k += 1
             assert k < 5000
-            made.hub.publish_result(replace(result(NOW + k), status="x" * 200_000))
+            made.publish(replace(result(NOW + k), status="x" * 200_000))
         assert "cloakwork_event_streams_dropped_total 1.0" in made.app.state.context.metrics.text().decode()
         told = b""
         while b"event: end" not in told:
@@ -307,7 +307,7 @@ def test_a_client_that_does_not_read_is_dropped_and_others_are_not(tmp_path: Pat
             assert piece, "the stream was cut in its last word"
             told += piece
         assert b'"code": "slow"' in told.rpartition(b"event: end")[2]
-        made.hub.publish_result(result(NOW, site="yard"))
+        made.publish(result(NOW, site="yard"))
         assert listener.next()["site"] == "yard"
 
 
@@ -319,7 +319,7 @@ def test_a_client_that_never_reads_again_is_disconnected(tmp_path: Path) -> None
             time.sleep(0.01)
         while made.hub.streams > 0 and time.monotonic() < end:
             k += 1
-            made.hub.publish_result(replace(result(NOW + k), status="x" * 50_000))
+            made.publish(replace(result(NOW + k), status="x" * 50_000))
             time.sleep(0.0005)
         assert made.hub.streams == 0
 

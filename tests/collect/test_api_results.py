@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from cloakwork.collect.api import ApiContext, EventHub, make_app
+from cloakwork.collect.api import ApiContext, make_app
 from cloakwork.collect.attack import follow
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
@@ -29,13 +29,13 @@ def client(
     sites: dict[str, CollectedSite | CollectedBits] = {one.name: one} | {site.name: site for site in beside}
     with open_store(str(folder / "store.db")) as store:
         sensors = {name: frozenset(site.ids) for name, site in sites.items()}
-        intake = Intake(store, sensors, on_new=lambda _: None, on_report=lambda _: None)
+        intake = Intake(store, sensors, on_new=lambda _: None)
         intake.start()
         try:
             for k, result in enumerate(results):  # a result is kept only with the readings that it is from
                 store.readings.add([Reading(one.name, name, k, result.time, 0, NOW) for name in one.ids])
             store.results.save(results)
-            app = make_app(ApiContext(store, sites, intake, Still(), EventHub()))
+            app = make_app(ApiContext(store, sites, intake, Still()))
             headers = {"Authorization": f"Bearer {store.tokens.create(Role.ANALYST).secret}"}
             with TestClient(app, headers=headers) as made:
                 yield made, store

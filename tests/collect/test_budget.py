@@ -115,7 +115,6 @@ def intake(fake_store: FakeStore, given: BudgetRules = MINUTE) -> Intake:
         fake_store,
         {"flat": {"s1", "s2"}},
         on_new=lambda _: None,
-        on_report=lambda _: None,
         periods={"flat": given.period_ms},
         rules={"flat": given},
         clock=lambda: NOW,

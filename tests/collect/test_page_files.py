@@ -9,7 +9,7 @@ from cloakwork.collect.api.api_metrics import reason_code
 from cloakwork.collect.api.event_hub import EventKind
 from cloakwork.collect.api.result_models import ResultBody
 from cloakwork.collect.api.routes_health import HealthBody
-from cloakwork.collect.api.routes_history import TimelineBody, TracksBody
+from cloakwork.collect.api.routes_results import TimelineBody, TracksBody
 from cloakwork.collect.api.routes_sites import GeometryBody, SiteBody
 from cloakwork.collect.message_problems import CLAIM_BREAKING
 from tests.collect.fake_api import PAGE

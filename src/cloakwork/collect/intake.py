@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TypeVar
 
 from cloakwork.collect.batch_writer import BatchWriter, PendingWrite
 from cloakwork.collect.device_quota import DeviceQuota
@@ -20,7 +19,6 @@ DEFAULT_PERIOD_MS = 60_000
 DAY_MS = 86_400_000
 BENCH = "bench"  # the state of a device under audit, which has its own budget
 REASONS = {ReadingStatus.AGAIN: Reason.DUPLICATE, ReadingStatus.ALARM: Reason.ALARM}
-Row = TypeVar("Row", Reading, DeviceReport)
 log = logging.getLogger(__name__)
 
 
@@ -46,8 +44,8 @@ class Intake:
     and stored all the same, up to the quota of their device. A reading that arrives over three of the site's `periods`
     (milliseconds) after its time is late. At most `capacity` readings wait. `clock` is in Unix milliseconds.
 
-    The writing thread calls `on_new` and `on_report` with what has just been stored; they should return soon. Readings
-    with a wrong clock are stored, but not passed to `on_new`: they are part of no frame.
+    The writing thread calls `on_new` with readings that have just been stored; it should return soon. Readings with a
+    wrong clock are stored, but not passed on: they are part of no frame.
     """
 
     def __init__(
@@ -56,7 +54,6 @@ class Intake:
         sensors: Mapping[str, Set[str]],
         *,
         on_new: Callable[[list[Reading]], None],
-        on_report: Callable[[list[DeviceReport]], None],
         periods: Mapping[str, int] | None = None,
         rules: Mapping[str, BudgetRules] | None = None,
         capacity: int = CAPACITY,
@@ -64,7 +61,6 @@ class Intake:
     ) -> None:
         self._sensors = sensors
         self._on_new = on_new
-        self._on_report = on_report
         self._late_ms = {site: LATE_FRAMES * (periods or {}).get(site, DEFAULT_PERIOD_MS) for site in sensors}
         self._rules = rules or {}
         self._budgets = {
@@ -206,23 +202,28 @@ class Intake:
         self, readings: list[Reading], statuses: list[ReadingStatus], reports: list[DeviceReport]
     ) -> None:
         """Count what is odd about stored readings, and pass on those that are part of a frame."""
-        new = []
-        for reading, status in zip(readings, statuses, strict=True):
-            reasons = [REASONS[status]] if status in REASONS else list(self._timing(reading))
-            if Reason.DUPLICATE in reasons or Reason.ALARM in reasons:
-                self._quota.release(reading)
-            if status is ReadingStatus.NEW:
-                if Reason.DUPLICATE not in reasons:
-                    self._stored += 1
-                if Reason.CLOCK not in reasons:
-                    new.append(reading)
-            for reason in reasons:
-                self._problems.count(reason, reading.site, reading.sensor, reading.received)
+        new = [
+            reading for reading, status in zip(readings, statuses, strict=True) if self._count_stored(reading, status)
+        ]
         for report in reports:
             for reason in self._trouble(report):
                 self._problems.count(reason, report.site, report.sensor, report.received)
-        _notify(self._on_new, new)
-        _notify(self._on_report, reports)
+        if new:
+            try:
+                self._on_new(new)
+            except Exception:  # a listener that fails must not end the intake
+                log.exception("a listener failed; the readings it was given are stored")
+
+    def _count_stored(self, reading: Reading, status: ReadingStatus) -> bool:
+        """Count what is odd about a stored reading; returns whether it is a new part of a frame."""
+        reasons = [REASONS[status]] if status in REASONS else list(self._timing(reading))
+        if Reason.DUPLICATE in reasons or Reason.ALARM in reasons:
+            self._quota.release(reading)
+        elif status is ReadingStatus.NEW:
+            self._stored += 1
+        for reason in reasons:
+            self._problems.count(reason, reading.site, reading.sensor, reading.received)
+        return status is ReadingStatus.NEW and Reason.CLOCK not in reasons
 
     def _trouble(self, report: DeviceReport) -> Iterator[Reason]:
         """Yield what is wrong with a device, by its own report."""
@@ -257,12 +258,3 @@ class Intake:
             yield Reason.OFF_SLOT
         if budget.add(reading.seq, reading.time, reading.received):
             yield Reason.OVER
-
-
-def _notify(listener: Callable[[list[Row]], None], rows: list[Row]) -> None:
-    """Call a listener; one that fails must not end the intake."""
-    if rows:
-        try:
-            listener(rows)
-        except Exception:
-            log.exception("a listener failed; the rows it was given are stored")

@@ -10,7 +10,7 @@ from threading import Event, Thread
 
 import uvicorn
 
-from cloakwork.collect.api import ApiContext, ApiSettings, EventHub, Simulation, make_app
+from cloakwork.collect.api import ApiContext, ApiMetrics, ApiSettings, Simulation, make_app
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
@@ -79,7 +79,7 @@ class Service:
         self._listen = listen or ListenAddress()
         self._settings = replace(settings or ApiSettings(), tls=self._listen.proxied)
         self.store, self._sites, self._clock = store, sites, clock
-        self._hub = EventHub()
+        metrics = ApiMetrics()
         self._zones = None
         if home_assistant and broker is not None:
             self._zones = ZonePublisher(
@@ -92,13 +92,12 @@ class Service:
             )
         sensors = {name: frozenset(site.ids) for name, site in sites.items()}
         steady = time.monotonic if speed == 1 else lambda: clock() / 1000
-        listeners = [self._hub.publish_result, *([] if self._zones is None else [self._zones.result])]
+        listeners = [metrics.count_result, *([] if self._zones is None else [self._zones.result])]
         self.live = LiveRecovery(store, sites, on_result=listeners, clock=clock, steady=steady, speed=speed)
         self.intake = Intake(
             store,
             sensors,
             on_new=self.live.on_new,
-            on_report=self._hub.publish_reports,
             periods={name: site.schedule.period_ms for name, site in sites.items()},
             rules={name: site.budget_rules for name, site in sites.items()},
             clock=clock,
@@ -113,14 +112,14 @@ class Service:
             sites,
             self.intake,
             self.live,
-            self._hub,
+            metrics=metrics,
             broker=self.subscriber,
             settings=self._settings,
             simulation=simulation,
             clock=clock,
             speed=speed,
         )
-        self._access = context.access
+        self._access, self._hub = context.access, context.hub
         self._server = uvicorn.Server(_config(make_app(context), self._listen))
         self._repeated: list[_RepeatedCall] = []
         if keep_days is not None:

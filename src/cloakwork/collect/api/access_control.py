@@ -21,8 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from cloakwork.collect.api.error_responses import documented_errors
-from cloakwork.collect.api.http_limits import BODY_LIMIT
+from cloakwork.collect.api.error_responses import BODY_LIMIT, documented_errors
 from cloakwork.collect.storage import Role, Store, Token
 from cloakwork.errors import ApiError
 

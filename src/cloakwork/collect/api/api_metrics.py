@@ -43,7 +43,9 @@ class ApiMetrics:
         self.dropped = Counter("cloakwork_event_streams_dropped", "Streams ended: the client was too slow.", **own)
 
     def count_result(self, result: Result) -> None:
-        self._solved.labels(result.site).observe(result.took_ms / 1000)
+        """A frame was recovered; one that settles counted before."""
+        if not result.settled:
+            self._solved.labels(result.site).observe(result.took_ms / 1000)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered; event streams, which stay open, count without their time."""

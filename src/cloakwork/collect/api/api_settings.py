@@ -15,5 +15,5 @@ class ApiSettings:
     stream_s: float = 3600.0  # until a stream ends; a browser reconnects and misses nothing
     heartbeat_s: float = 15.0  # between comments that keep a stream open
     check_s: float = 5.0  # between two looks of a stream whether its token is still valid
-    follow_s: float = 0.5  # between polls of the store for news
+    follow_s: float = 0.25  # between two looks at the store for news
     send_s: float = 20.0  # for a client to read an event

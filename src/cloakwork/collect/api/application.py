@@ -12,7 +12,6 @@ from cloakwork.collect.api import (
     routes_access,
     routes_events,
     routes_health,
-    routes_history,
     routes_page,
     routes_readings,
     routes_results,
@@ -20,13 +19,13 @@ from cloakwork.collect.api import (
 )
 from cloakwork.collect.api.access_control import GuardedRoute
 from cloakwork.collect.api.error_responses import (
+    BodyLimitMiddleware,
     ResponseMiddleware,
     documented_errors,
     error_schemas,
     install_error_handlers,
 )
 from cloakwork.collect.api.event_hub import StreamEnd
-from cloakwork.collect.api.http_limits import BodyLimitMiddleware
 from cloakwork.collect.api.route_context import ApiContext
 
 VERSION = "1"
@@ -53,7 +52,6 @@ ROUTES = (
     routes_readings,
     routes_sites,
     routes_results,
-    routes_history,
     routes_health,
     routes_events,
     routes_access,
@@ -64,8 +62,7 @@ ROUTES = (
 def make_app(context: ApiContext) -> FastAPI:
     """An application that serves sites; the caller starts and stops the parts in its context.
 
-    Call `hub.publish_result` with each saved result, from any thread, to send it to clients at once. Call
-    `hub.end` before a server waits for its connections to end, or streams keep it waiting.
+    Call `hub.end` of the context before a server waits for its connections to end, or streams keep it waiting.
     """
     app = FastAPI(
         title="Cloakwork collector",
@@ -95,13 +92,11 @@ def make_app(context: ApiContext) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: ApiContext = app.state.context
-    context.hub.attach(asyncio.get_running_loop())
-    polling = asyncio.create_task(context.poller.run())
+    polling = asyncio.create_task(context.hub.run())
     try:
         yield
     finally:
         context.hub.end(StreamEnd.CLOSING)
-        context.hub.attach(None)
         polling.cancel()
         with suppress(asyncio.CancelledError):
             await polling

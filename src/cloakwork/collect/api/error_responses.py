@@ -1,4 +1,4 @@
-"""Every response: security headers, and one shape for errors, `{"error": {"code": ..., "message": ...}}`.
+"""Every response: headers, the limit of a body, and one shape for errors, `{"error": {"code": ..., "message": ...}}`.
 
 A message says what was given, what is allowed and what to do. It never repeats a rejected value: that may be a secret,
 or something that a device should not have sent.
@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import models_json_schema
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 SHOWN = 3  # validation errors of one request in a message
 RETRY_S = 2.0
+BODY_LIMIT = "cloakwork.body"  # in a scope: the largest body of this request
 LOGGED_FRAMES = 4
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'; object-src 'none'"
 HEADERS = {
@@ -136,6 +137,50 @@ class ResponseMiddleware:
                 await response(scope, receive, send_with_headers)
         finally:
             self._on_response(method, _route(scope), status, time.perf_counter() - began)
+
+
+class BodyLimitMiddleware:
+    """Refuses a body while it is read, as soon as it is too large.
+
+    The limit is `most` bytes, or what the route has put into the scope under `BODY_LIMIT`.
+    """
+
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # a proxy might read one request where we read two
+            await error_response(400, *DEFAULTS[400], {"Connection": "close"})(scope, receive, send)
+            return
+        declared = headers.get("content-length", "0")
+        size, complete = 0, False
+
+        async def receive_limited() -> Message:
+            nonlocal size, complete
+            if complete:  # only a disconnect can follow, at any time
+                return await receive()
+            most: int = scope.get(BODY_LIMIT, self._most)
+            if declared.isdigit() and int(declared) > most:
+                raise _too_large(most)
+            message = await receive()
+            size += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if size > most:
+                raise _too_large(most)
+            return message
+
+        await self._app(scope, receive_limited, send)
+
+
+def _too_large(most: int) -> ApiError:
+    text = f"The body has more than {most} bytes, the most allowed. Send it in smaller parts."
+    return ApiError(413, "too-large", text, headers={"Connection": "close"})
 
 
 def _route(scope: Scope) -> str:

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloakwork.collect.api.access_control import AccessControl, Caller
 from cloakwork.collect.api.api_metrics import ApiMetrics, PartsCollector
 from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.event_hub import EventHub, StorePoller
+from cloakwork.collect.api.event_hub import EventHub
 from cloakwork.collect.api.result_models import Moment, Name
 from cloakwork.collect.attack import AttackCache
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
@@ -59,8 +59,8 @@ class ApiContext:
         sites: Mapping[str, CollectedSite | CollectedBits],
         intake: Intake,
         live: LiveRecovery,
-        hub: EventHub,
         *,
+        metrics: ApiMetrics | None = None,
         broker: MqttClient | None = None,
         settings: ApiSettings | None = None,
         simulation: Simulation | None = None,
@@ -68,15 +68,15 @@ class ApiContext:
         speed: float = 1.0,
     ) -> None:
         self.store, self.sites, self.intake, self.live, self.broker = store, sites, intake, live, broker
-        self.hub, self.simulation, self.clock, self.speed = hub, simulation, clock, speed
+        self.simulation, self.clock, self.speed = simulation, clock, speed
         self.settings = settings = settings or ApiSettings()
-        self.metrics = metrics = ApiMetrics()
+        self.metrics = metrics = metrics or ApiMetrics()
         metrics.registry.register(PartsCollector(list(sites), store, intake, live, broker))
-        hub.on_result, hub.on_drop = metrics.count_result, metrics.dropped.inc
         self.access = AccessControl(store, secure=settings.tls)
         self._computing, self._room = Lock(), Semaphore(1 + MAX_WAITING)
         self.attacks = AttackCache(store, clock=clock)
-        self.poller = StorePoller(store, hub, live, every_s=settings.follow_s)
+        self.hub = EventHub(store, live, every_s=settings.follow_s)
+        self.hub.on_drop = metrics.dropped.inc
 
     def site(self, name: str, caller: Caller) -> CollectedSite | CollectedBits:
         """A site that the caller may see. A site of others looks the same as one that does not exist."""
@@ -115,10 +115,14 @@ async def _context(connection: HTTPConnection) -> ApiContext:
 ContextDep = Annotated[ApiContext, Depends(_context)]
 
 
-class PageQuery(BaseModel):
-    """A period and a page of it."""
+class QueryModel(BaseModel):
+    """The query of a request, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class PageQuery(QueryModel):
+    """A period and a page of it."""
 
     since: Annotated[Moment | None, Field(description="From this time on, in Unix milliseconds.")] = None
     until: Annotated[Moment | None, Field(description="Before this time, in Unix milliseconds.")] = None

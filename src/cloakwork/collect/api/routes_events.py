@@ -128,7 +128,7 @@ async def events(
     sites = frozenset([site] if site is not None else context.site_names(caller))
     queue = context.hub.open(caller, sites, context.settings)
     try:
-        await context.poller.follow(sites)
+        await context.hub.follow(sites)
         if last_event_id is None:
             missed, newest = [], await run_in_threadpool(_newest, context, sites)
         else:
