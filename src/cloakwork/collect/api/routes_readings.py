@@ -93,7 +93,7 @@ def post_readings(
         message = "The sensor of this token is unknown here. Check the site file, or ask for another token."
         raise ApiError(422, "unknown-sensor", message) from None
     if verdicts[ReadingStatus.REFUSED]:
-        message = "This device has sent more readings than its plan allows. Nothing was stored. Check its clock."
+        message = "This device has sent more readings than its plan allows. Nothing was stored. Does a copy of it run?"
         raise ApiError(429, "over-quota", message, retry_s=QUOTA_S)
     return Accepted(
         accepted=verdicts[ReadingStatus.NEW], again=verdicts[ReadingStatus.AGAIN], alarms=verdicts[ReadingStatus.ALARM]
