@@ -1,16 +1,17 @@
 """The laboratory on the command line: `python -m papers list | run | show | report`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
+from rich.progress import TaskID
 
 from cloakwork.cli.app import run_app
 from cloakwork.cli.arguments import Json, Scheduler
-from cloakwork.cli.output import as_json, bars, counted, note, say, table
+from cloakwork.cli.output import as_json, counted, note, progress_bars, say, table
 from papers import EXPERIMENTS, Experiment, Result, find
 from papers.recordings import missing_text
 from papers.report import PAGE, write_report
@@ -60,7 +61,7 @@ def run_command(
     with ExitStack() as stack:
         stack.enter_context(_note_when_stopped(records, chosen, out))
         folder = out or Path(stack.enter_context(TemporaryDirectory()))
-        show = stack.enter_context(bars())
+        show = stack.enter_context(_bars())
         found = run_all(chosen, folder, quick=quick, seed=seed, jobs=jobs, progress=show, scheduler=scheduler)
         for record in found:
             records.append(record)
@@ -73,6 +74,20 @@ def run_command(
         for result in results:
             _print(result)
     note(f"the results and their pictures are in {out}" if out else "add --out DIR to keep the numbers and pictures")
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[str, float], None]]:
+    """A progress bar for each name, called with the share done from 0 to 1; it vanishes at 1."""
+    with progress_bars() as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def show(name: str, done: float) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=1.0)
+            progress.update(tasks[name], completed=done, visible=done < 1)
+
+        yield show
 
 
 @contextmanager
@@ -121,7 +136,7 @@ def report_command(
     docs: Annotated[Path, typer.Option("--docs", help="Folder for results.md, errata.md and results/.")] = PAGES,
 ) -> None:
     """Write the pages of results and errata, with their pictures, from a full run of all experiments."""
-    with bars() as show:
+    with _bars() as show:
         records = write_report(folder, docs, progress=lambda done, total: show("report", done / total))
     for record in records:
         for missing in record.lacking:

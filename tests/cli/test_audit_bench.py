@@ -17,7 +17,7 @@ import pytest
 
 from cloakwork.auditing import DeviceClaim
 from cloakwork.cli.audit import AuditOptions, audited
-from cloakwork.cli.audit_mqtt import DeviceResult, Pace, advice
+from cloakwork.cli.audit_mqtt import DeviceResult, advice
 from cloakwork.device import Agent, FileReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
@@ -284,15 +284,3 @@ def test_a_larger_shift_is_advised_only_where_it_is_larger() -> None:
     assert advice(claim, 5000) == "feed it readings further apart, such as by 4 °C with --shift 4"
     assert advice(replace(claim, shift=4.0), 5000) == "give --reports 5200"
     assert "--epsilon" in advice(replace(claim, shift=5.0), math.inf)
-
-
-def test_how_long_it_takes_is_corrected_by_the_pace_that_is_seen() -> None:
-    now, said = [0.0], list[str]()
-    pace = Pace(0.1, 1850, said.append, clock=lambda: now[0])
-    for step in (0.1, 0.2, 0.2):  # on time; then half of the slots are missed, which is said once
-        told = pace.watching()
-        for done in range(1, 1001):
-            told(done)
-            now[0] += step
-    assert len(said) == 1
-    assert all(part in said[0] for part in ("50 readings", "99 slots", "6 min more"))

@@ -218,8 +218,8 @@ class DeviceSource:
     Call it as a mechanism. The audit may stop before the second recording is as long as the first.
     """
 
-    def __init__(self, first: IntArray, second: Recording, progress: Callable[[int], None] = lambda _: None) -> None:
-        self._first, self._second, self._progress = first, second, progress
+    def __init__(self, first: IntArray, second: Recording) -> None:
+        self._first, self._second = first, second
         self._next = [0, 0]
 
     def __call__(self, database: int, size: int, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - it has its own
@@ -228,7 +228,7 @@ class DeviceSource:
         self._next[database] += size
         more = start + size - len(self._second.values)
         if database and more > 0:
-            self._second.take(more, self._progress)
+            self._second.take(more)
         return np.array((self._second.values if database else self._first)[start : start + size], dtype=np.int64)
 
 

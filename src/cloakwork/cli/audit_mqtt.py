@@ -5,8 +5,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,8 +32,6 @@ from cloakwork.mqtt import parse_broker
 from cloakwork.site import FrozenPlan, load_any_plan, load_any_site, plan_beside
 
 TENTH_LESS = 0.9  # of the planned noise
-SLOW = 1.2  # times as long as announced: then the estimate is corrected
-FIRST_ESTIMATE = 50  # readings before it is
 STDERR = 2  # where the output of the changing program goes, so that our own stays one JSON object
 _NOBODY = "nobody is there to change the set-up: give a program that does with --between."
 
@@ -114,18 +110,17 @@ def _record(
         settle = 2 * period + 0.5 if device.settle is None else device.settle
         minutes = max(1.0, 2 * options.reports * period / 60)
         note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
-        pace = Pace(period, options.reports, note)
         changed = files[1].exists()  # an audit that goes on, with set-up 1
         recording = partial(Recording, listener, settle=settle)
         with recording(files[0]) as zero, bar("set-up 0", options.reports) as show:
             if not changed:
-                zero.take(max(0, options.reports - len(zero.values)), pace.watching(show))
+                zero.take(max(0, options.reports - len(zero.values)), show)
             first = np.array(zero.values[: options.reports], dtype=np.int64)
         if not changed:
             _change(changer)
         with recording(files[1]) as one:
             note(f"recording and auditing set-up 1: up to {counted(len(first), 'reading')}")
-            source = DeviceSource(first, one, pace.watching())
+            source = DeviceSource(first, one)
             audit = audited(source, claim.epsilon, claim.delta, options, len(first))
             return DeviceResult(audit, (first, np.array(one.values, dtype=np.int64)), zero.missing + one.missing)
 
@@ -247,48 +242,3 @@ def _change(changer: list[str]) -> None:
         raise InputError(f"--between {shlex.join(changer)}: {getattr(problem, 'strerror', None) or problem}.") from None
     if done.returncode:
         raise InputError(f"--between {shlex.join(changer)}: it ended with exit code {done.returncode}.")
-
-
-class Pace:
-    """Corrects the announced duration of a recording by the pace at which readings come.
-
-    Parameters
-    ----------
-    period
-        Seconds of a slot: the device takes one reading in each, or misses it.
-    reports
-        Readings to record with each set-up.
-    note
-        Receives a sentence when the recording takes clearly longer than announced.
-    """
-
-    def __init__(
-        self, period: float, reports: int, note: Callable[[str], None], *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._period, self._reports, self._note, self._clock = period, reports, note, clock
-        self._announced = 1.0
-
-    def watching(self, show: Callable[[int], None] = lambda _: None) -> Callable[[int], None]:
-        """A progress callback for one recording, which also calls `show`."""
-        began: list[float] = []
-
-        def progress(done: int) -> None:
-            show(done)
-            if began:
-                self._correct(done, self._clock() - began[0])
-            else:
-                began.append(self._clock())
-
-        return progress
-
-    def _correct(self, done: int, seconds: float) -> None:
-        slots = 1 + round(seconds / self._period)
-        slower = slots / done
-        if done < FIRST_ESTIMATE or slower < SLOW * self._announced:
-            return
-        self._announced = slower
-        left = max(1.0, (self._reports - done) * seconds / (done - 1) / 60)
-        self._note(
-            f"{counted(done, 'reading')} came in {slots:,} slots of {self._period:g} s, so this set-up takes about "
-            f"{left:,.0f} min more. Devices with slow storage miss slots: provision it with a longer --period"
-        )

@@ -6,7 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
@@ -18,7 +18,7 @@ from typing import Protocol
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -267,26 +267,13 @@ class Show(Protocol):
 @contextmanager
 def bar(title: str, total: float = 1) -> Iterator[Show]:
     """A progress bar on standard error (none without a terminal); call it with the amount done."""
-    with _progress() as progress:
+    with progress_bars() as progress:
         task = progress.add_task(title, total=max(total, 1))
         yield lambda done, total=None: progress.update(task, completed=done, total=total)
 
 
-@contextmanager
-def bars() -> Iterator[Callable[[str, float], None]]:
-    """A progress bar for each name, called with the share done from 0 to 1; it vanishes at 1."""
-    with _progress() as progress:
-        tasks: dict[str, TaskID] = {}
-
-        def show(name: str, done: float) -> None:
-            if name not in tasks:
-                tasks[name] = progress.add_task(name, total=1.0)
-            progress.update(tasks[name], completed=done, visible=done < 1)
-
-        yield show
-
-
-def _progress() -> Progress:
+def progress_bars() -> Progress:
+    """Bars on standard error, none without a terminal, which vanish at the end."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
 

@@ -1,9 +1,6 @@
 """`cloakwork sheet`: a page for tenants, from the plan: what is measured, what is hidden, from whom, for how long."""
 
 import math
-import shutil
-import subprocess
-import tempfile
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +12,12 @@ import typer
 
 from cloakwork._checks import rounded_up
 from cloakwork.cli.arguments import PlanFile, SiteFile
-from cloakwork.cli.output import note, part_of, written
+from cloakwork.cli.output import note, written
 from cloakwork.errors import InputError
 from cloakwork.privacy import Cloak, Exposure, Guarantee, Scope
 from cloakwork.site import BitSite, FrozenPlan, Plan, Site, clock_ms, load_any_plan, load_any_site, plan_beside
 
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sheet_texts.toml").read_text("utf-8"))
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PRINTING_S = 120
 HIDDEN = {Scope.NETWORK: "hidden", Scope.SENSOR: "hidden_sensor"}
 SPANS = {"minute": 60, "day": 86_400, "year": 365 * 86_400}
 STYLE = """
@@ -40,7 +35,7 @@ td:first-child { white-space: nowrap }
 
 def sheet(
     path: SiteFile,
-    out: Annotated[Path, typer.Option("--out", help="Page to write: .html, or .pdf where Chromium is installed.")],
+    out: Annotated[Path, typer.Option("--out", help="Page to write, .html: a browser prints it on one sheet.")],
     language: Annotated[str, typer.Option(help=f"Language of the page: {', '.join(TEXTS)}.")] = "en",
     key_holder: Annotated[str, typer.Option(help="Who holds the keys, or 'no one'; else a blank line.")] = "",
     contact: Annotated[str, typer.Option(help="Whom tenants can ask; else a blank line.")] = "",
@@ -49,8 +44,8 @@ def sheet(
     """Write the page."""
     if language not in TEXTS:
         raise InputError(f"--language {language}: there are {', '.join(TEXTS)}.", language=language)
-    if out.suffix.lower() not in {".html", ".pdf"}:
-        raise InputError(f"--out {out}: give a name that ends in .html or .pdf.", path=str(out))
+    if out.suffix.lower() != ".html":
+        raise InputError(f"--out {out}: give a name that ends in .html; any browser prints it.", path=str(out))
     site, file = load_any_site(path), plan or plan_beside(path)
     if not file.is_file():
         raise InputError(
@@ -63,12 +58,8 @@ def sheet(
     else:
         assert isinstance(frozen, Plan)  # noqa: S101 - it fits a site of readings
         sections = _sections(site, frozen, frozen.cloak(site, file=file), TEXTS[language])
-    page = tenants_page(sections, language, key_holder, contact)
-    if out.suffix.lower() == ".pdf":
-        _print(page, out)
-    else:
-        with written(out, path, file) as target:
-            target.write(page)
+    with written(out, path, file) as target:
+        target.write(tenants_page(sections, language, key_holder, contact))
     note(f"wrote {out}")
 
 
@@ -233,18 +224,3 @@ def _duration(seconds: float, texts: dict[str, Any]) -> str:
     unit, size = next((one for one in sizes if seconds > 0.95 * one[1]), sizes[-1])
     number = f"{seconds / size:.3g}"
     return _of_number(texts["units"][unit], float(number)).format(n=_decimal(number, texts))
-
-
-def _print(page: str, out: Path) -> None:
-    """Print a page to PDF with a browser: every other way would be a library as large."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        raise InputError(f"--out {out}: this needs Chromium. Write an .html file, and print that from any browser.")
-    with tempfile.TemporaryDirectory() as folder, part_of(out) as part:
-        source = Path(folder) / "sheet.html"
-        source.write_text(page, encoding="utf-8")
-        options = ("--headless", "--no-sandbox", "--no-pdf-header-footer", f"--user-data-dir={folder}/profile")
-        command = [browser, *options, f"--print-to-pdf={part}", source.as_uri()]
-        done = subprocess.run(command, capture_output=True, check=False, timeout=PRINTING_S)  # noqa: S603 - a browser, our page
-        if done.returncode or not part.is_file():
-            raise InputError(f"--out {out}: Chromium could not print it. Write an .html file, and print that.")

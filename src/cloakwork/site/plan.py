@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from cloakwork._files import unique_object
 from cloakwork.errors import CalibrationError, PlanError, SiteError
-from cloakwork.privacy import Budget, Cloak, NoiseLaw, table_ratio
+from cloakwork.privacy import Cloak, NoiseLaw, table_ratio
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.bit_plan import BitPlan
 from cloakwork.site.bit_site import BitSite
@@ -36,7 +36,7 @@ from cloakwork.site.plan_parts import (
     SensorNoise,
     SiteClaim,
 )
-from cloakwork.site.schedule import Schedule, clock_ms
+from cloakwork.site.schedule import Schedule
 from cloakwork.site.schema import Name, Positive
 
 PADDING = 1e-9  # extra noise for machines that round differently, as a fraction
@@ -162,14 +162,6 @@ class Plan(FrozenPlan):
             if self.law.distribution.table(ratio).digest != table:
                 raise refusal("table", f"{file} has other noise tables than this version makes.")
         return cloak
-
-    def budget(self, cloak: Cloak, seconds: float) -> Budget:
-        """All readings of the site in so many seconds: each hides a move.
-
-        A claim for single sensors is about each; the claims of all sensors add up.
-        """
-        readings = self.schedule.most(clock_ms(seconds))
-        return Budget().cloak(cloak, readings=readings * cloak.observers)
 
 
 def freeze(site: Site, cloak: Cloak) -> Plan:
