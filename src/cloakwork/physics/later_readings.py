@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,7 @@ class LaterMoves:
 
     model: "Physics"
     position: float
+    _models: dict[float, tuple["Physics", SlopeBounds]] = field(default_factory=dict, init=False)
 
     @cached_property
     def each(self) -> FloatArray:
@@ -119,7 +120,3 @@ class LaterMoves:
             assert bounds is not None  # noqa: S101 - the same kind of model as the first
             self._models[time] = (model, bounds)
         return self._models[time]
-
-    @cached_property
-    def _models(self) -> dict[float, tuple["Physics", SlopeBounds]]:
-        return {}

@@ -56,7 +56,6 @@ class Jumps:
 
     @property
     def fastest(self) -> float:
-        """The largest rate."""
         return float(self.rates.max(initial=0.0))
 
     @property

@@ -118,7 +118,6 @@ class NetworkKernel:
 
     @cached_property
     def coefficients(self) -> FloatArray:
-        """Coefficients of the Chebyshev sum."""
         terms = chebyshev_coefficients(self.tau * self.bound / 2, self.truncation)
         if not np.isfinite(terms).all():
             raise PhysicsError(

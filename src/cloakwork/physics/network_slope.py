@@ -74,7 +74,6 @@ class Network:
 
     @cached_property
     def jumps(self) -> Jumps:
-        """How heat moves."""
         return Jumps(self.csr, self.scale, self.kernel.diagonal, self.kernel.tau)
 
     def slopes(self, progress: Progress) -> EdgeSlopes:

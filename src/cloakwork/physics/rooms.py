@@ -101,7 +101,6 @@ class Rooms:
 
     @property
     def doors(self) -> int:
-        """Number of doors."""
         return int(self.door.max(initial=-1)) + 1
 
     @property

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -138,6 +138,7 @@ class Family:
     physics: Physics
     tolerance: Tolerance = Tolerance()
     timing: Timing = AT_ONCE
+    _regions: dict[tuple[int, float], RowMoves] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def members(self) -> tuple[Physics, ...]:
@@ -255,10 +256,6 @@ class Family:
     def _kept(self, moves: Moves) -> Moves:
         """The same moves, whose regions share the memory of the family."""
         return replace(moves, kept=self._regions) if isinstance(moves, TravellingMoves) else moves
-
-    @cached_property
-    def _regions(self) -> dict[tuple[int, float], RowMoves]:
-        return {}
 
 
 def _largest(values: FloatArray) -> FloatArray:

@@ -109,7 +109,6 @@ class Allowance:
 
     @property
     def sensors(self) -> int:
-        """Number of sensors."""
         return self.family.physics.sensors
 
     @property

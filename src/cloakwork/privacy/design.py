@@ -183,8 +183,9 @@ class Search:
 
 def best_weights(moves: LocationError, bounds: Bounds, sensors: IntArray, *, enough: float = ENOUGH) -> Optimum:
     """Minimise the mean variance under the bounds with these sensors; the others have weight zero."""
-    alone = 1 / bounds.rows[:, sensors].max(axis=0)
-    inner = least(moves.of_sensors(sensors, alone), bounds.for_sensors(sensors, alone), 1 / alone, enough=enough)
+    rows = bounds.rows[:, sensors]
+    alone = 1 / rows.max(axis=0)
+    inner = least(moves.of_sensors(sensors, alone), Bounds(rows * alone, bounds.starts), 1 / alone, enough=enough)
     weights = np.zeros(bounds.rows.shape[1])
     weights[sensors] = inner.weights * alone
     return replace(inner, weights=weights)

@@ -97,10 +97,7 @@ class LaplaceNoise:
     def profile(self, mu: float, doubt: float, readings: int) -> LaplaceProfile:  # noqa: ARG002 - no sketch is allowed
         return LaplaceProfile(ROOT_2 * mu * (1 + 1e-15), readings)
 
-    def table(self, ratio: float) -> NoiseTable:
-        return _laplace_table(ratio)
-
-
-@lru_cache(maxsize=64)
-def _laplace_table(ratio: float) -> NoiseTable:
-    return replace(laplace_table(table_ratio(ratio / ROOT_2), base=_BASE, coarsest=_COARSEST), ratio=ratio)
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def table(ratio: float) -> NoiseTable:
+        return replace(laplace_table(table_ratio(ratio / ROOT_2), base=_BASE, coarsest=_COARSEST), ratio=ratio)

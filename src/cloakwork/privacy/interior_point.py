@@ -44,10 +44,6 @@ class Bounds:
         """Return the left side of the condition."""
         return float(self._largest(weights).sum())
 
-    def for_sensors(self, sensors: IntArray, scale: FloatArray) -> "Bounds":
-        """Return the same condition for some of the sensors, with their weights in units of `scale`."""
-        return Bounds(self.rows[:, sensors] * scale, self.starts)
-
     def certified(self, value: float, gradient: FloatArray, weights: FloatArray, prices: FloatArray) -> float:
         """Return a lower bound on a convex function over all weights, from its value and gradient at some.
 
@@ -75,7 +71,6 @@ class Bounds:
 
     @cached_property
     def _group(self) -> IntArray:
-        """The group of each row."""
         return np.searchsorted(self.starts, np.arange(len(self.rows)), side="right") - 1
 
     def inside(self, weights: FloatArray) -> FloatArray:

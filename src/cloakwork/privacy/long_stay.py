@@ -116,7 +116,6 @@ class SlowNoise:
         return Nuisance(np.eye(len(steps)), deviations, np.full(len(steps), over))
 
     def tables(self) -> list[NoiseTable]:
-        """Return the table of each sensor's draws."""
         return [noise_table(ratio) for ratio in self.ratios.tolist()]
 
     def start_table(self, sensor: int) -> NoiseTable:

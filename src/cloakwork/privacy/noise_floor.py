@@ -101,7 +101,7 @@ def _effective(own: float, variance: FloatArray) -> tuple[FloatArray, FloatArray
     splits = [*(split for split in _SPLITS if split < whole), whole]
     left = np.stack([_remaining(split, variance) for split in splits])
     total = left + (own**2 - np.square(splits))[:, None]
-    total = np.minimum(total, np.maximum([_slowest(split, variance) for split in splits], left))
+    total = np.minimum(total, np.maximum([variance / _speed(split, variance) ** 2 for split in splits], left))
     best, each = total.argmax(axis=0), np.arange(len(variance))
     return total[best, each], left[best, each]
 
@@ -118,11 +118,6 @@ def _remaining(own: float, variance: FloatArray) -> FloatArray:
     beyond = np.maximum(variance - _TIMES[-1], 0.0) / speeds[-1] ** 2
     left: FloatArray = np.maximum(np.interp(variance, _TIMES, sums) + beyond, _NOTHING)
     return left * (1 - 1e-12)
-
-
-def _slowest(own: float, variance: FloatArray) -> FloatArray:
-    """`variance` / V(own, variance)^2, rounded down."""
-    return np.asarray(variance / _speed(own, variance) ** 2)
 
 
 def _speed(own: float, variance: FloatArray) -> FloatArray:

@@ -184,7 +184,6 @@ class LocationError:
             return np.asarray((1 / np.maximum(np.linalg.eigvalsh(self.information(weights)), 0.0)).sum(axis=1))
 
     def mean(self, weights: FloatArray) -> float:
-        """The mean variance."""
         return float(self.shares @ self.variances(weights))
 
     def gradient(self, weights: FloatArray) -> FloatArray:
@@ -234,7 +233,6 @@ class LocationError:
 
     @property
     def sensors(self) -> int:
-        """Number of sensors."""
         return int((self.slopes[0] if isinstance(self.slopes, tuple) else self.slopes).shape[-1])
 
     @property

@@ -184,12 +184,10 @@ class Lattice:
         return 2 * float(self.distances(0).max())
 
     def apart(self, a: int, b: int) -> float:
-        """Distance between two fine candidates."""
         table, positions, place, _ = self.metric
         return float(table[place[a], place[b]]) if len(table) else float(np.linalg.norm(positions[a] - positions[b]))
 
     def distances(self, at: int) -> FloatArray:
-        """Distance from one fine candidate to all."""
         table, positions, place, _ = self.metric
         if len(table):
             return np.asarray(table[place[at], place], dtype=np.float64)

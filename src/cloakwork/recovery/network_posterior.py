@@ -1,7 +1,7 @@
 """The posterior of a few point sources on a network whose matrix is not formed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -111,10 +111,7 @@ class _Frame:
 
     model: NetworkSources
     alone: FloatArray
-
-    @cached_property
-    def _overlaps(self) -> dict[int, FloatArray]:
-        return {}
+    _overlaps: dict[int, FloatArray] = field(default_factory=dict, init=False)
 
     def overlap(self, place: int) -> FloatArray:
         if place not in self._overlaps:

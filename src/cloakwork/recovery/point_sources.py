@@ -87,7 +87,6 @@ class PointSources(Estimator):
 
     @property
     def prior(self) -> Prior:
-        """The prior over sources."""
         low, high = _interval(self.strength)
         return Prior(low, high, self.strength is None, self.min_sources, self.max_sources)
 

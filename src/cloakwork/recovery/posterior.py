@@ -35,7 +35,6 @@ class Posterior:
 
     @property
     def expected(self) -> float:
-        """Expected number of sources."""
         return float(self.counts @ np.arange(len(self.counts)))
 
     @property

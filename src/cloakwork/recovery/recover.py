@@ -105,7 +105,6 @@ class Recovery:
         return values if self.batch else values[0]
 
     def __len__(self) -> int:
-        """Number of frames."""
         return len(self.solution.maps)
 
     def _entry(self, values: FloatArray) -> Any:

@@ -33,7 +33,6 @@ class Prior:
 
     @property
     def known(self) -> bool:
-        """Whether all strengths are known."""
         return self.low == self.high
 
 
@@ -48,7 +47,6 @@ class Draws:
 
     @classmethod
     def empty(cls, number: int, max_sources: int) -> "Draws":
-        """Allocate draws."""
         at = np.zeros((number, max_sources), dtype=np.int64)
         return cls(at, np.zeros((number, max_sources)), np.zeros(number, dtype=np.int64), np.zeros(number))
 
@@ -69,7 +67,6 @@ class Draws:
 
     @property
     def best(self) -> int:
-        """The draw with the least misfit."""
         return int(np.argmin(self.misfit))
 
 

@@ -6,7 +6,7 @@ filter: Williams, 2015).
 """
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -122,11 +122,10 @@ class FloorPrior:
         others = np.stack([stayed + step.settle * came, (1 - step.settle) * came])
         where = no_tracks(_likeliest(belief.tracks), patch, others.sum(axis=0))
         if belief.tracks:
-            laws = (_joined(belief.tracks, name) for name in ("cells", "sits", "walks"))
-            starts = np.cumsum([0, *(len(track.cells) for track in belief.tracks)])
+            laws = joined(belief.tracks, "cells", "sits", "walks")
             links = (reach.indptr.astype(np.int64), reach.indices.astype(np.int64), reach.data)
             walk = FloorStep(patch, *links, flow.astype(np.float64), leave.astype(np.float64), step.begin)
-            predict_tracks(walk, motion.graph, (starts, *laws), motion.hops(NEARBY), where)
+            predict_tracks(walk, motion.graph, laws, motion.hops(NEARBY), where)
             with np.errstate(divide="ignore"):
                 np.log(where.weight, out=where.logs)
         return cls(belief.tracks, where, step.settle, others)
@@ -170,12 +169,13 @@ class FloorPrior:
 
 
 def _likeliest(tracks: Iterable[FloorTrack]) -> IntArray:
-    """The likeliest place of each track."""
     return np.array([track.cells[0] for track in tracks], dtype=np.int64)
 
 
-def _joined(tracks: Iterable[FloorTrack], name: str) -> Any:
-    return np.concatenate([getattr(track, name) for track in tracks])
+def joined(tracks: Sequence[FloorTrack], *names: str) -> tuple[Any, ...]:
+    """Return where the places of each track start, and attributes of all tracks, one after the other."""
+    starts = np.cumsum([0, *(len(track.cells) for track in tracks)])
+    return starts, *(np.concatenate([getattr(track, name) for track in tracks] or [starts[:0]]) for name in names)
 
 
 def _begun(others: FloatArray, sitting: FloatArray, motion: FloorMotion) -> list[FloorTrack]:

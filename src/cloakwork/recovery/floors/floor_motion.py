@@ -203,7 +203,6 @@ class FloorMotion:
         return np.min(far, axis=0).astype(np.float32)
 
     def over(self, seconds: float) -> Step:
-        """The transitions of an interval."""
         return self._transitions(whole_milliseconds(seconds))
 
     @memoize(MAX_INTERVALS)

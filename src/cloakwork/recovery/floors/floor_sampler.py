@@ -60,7 +60,6 @@ class FloorField:
 
     @property
     def plan(self) -> FloorPlan:
-        """The floor."""
         plan = self.problem.physics
         assert isinstance(plan, FloorPlan)  # noqa: S101 - for the type checker
         return plan

@@ -10,7 +10,7 @@ from scipy import sparse
 from cloakwork._checks import FloatArray, count
 from cloakwork.errors import InputError
 from cloakwork.physics import Physics
-from cloakwork.recovery.floors.floor_belief import FloorBelief, FloorPrior, FloorTrack
+from cloakwork.recovery.floors.floor_belief import FloorBelief, FloorPrior, joined
 from cloakwork.recovery.floors.floor_motion import FloorMotion
 from cloakwork.recovery.floors.floor_sampler import FloorDraws
 from cloakwork.recovery.floors.floor_sources import checked_field
@@ -144,6 +144,7 @@ class FloorTracker:
     def _summary(self, time: float, prior: FloorPrior, draws: FloorDraws, fit: Fit) -> FrameEstimate:
         plan, known = self.field.plan, self._labelled(time)
         tracks = self.belief.tracks
+        starts, cells, laws = joined(tracks, "cells", "law")
         listed = sorted((track for track in tracks if track.probability >= EXISTS), key=lambda t: -t.probability)
         sources = tuple(known[track.label] for track in listed)
         before = {track.label: k for k, track in enumerate(prior.tracks) if track.label}
@@ -156,7 +157,7 @@ class FloorTracker:
             sources=sources,
             labels=tuple(track.label for track in listed),
             tracks=tuple(self._tracks.values()),
-            presence=_presence(tracks, plan.places),
+            presence=sparse.csr_array((laws, cells, starts), shape=(len(tracks), plan.places), dtype=np.float64),
             fit=fit,
             gap=float(np.mean(apart)) if apart else 0.0,
             others=self.belief.others.sum(axis=0),
@@ -187,11 +188,3 @@ class FloorTracker:
 def _renamed(belief: FloorBelief, names: Mapping[int, int]) -> FloorBelief:
     renamed = (replace(track, label=names.get(track.label, track.label)) for track in belief.tracks)
     return replace(belief, tracks=tuple(renamed))
-
-
-def _presence(tracks: tuple[FloorTrack, ...], n: int) -> sparse.csr_array:
-    """The law of each track over places, (tracks, n)."""
-    starts = np.cumsum([0, *(len(track.cells) for track in tracks)])
-    cells = np.concatenate([np.zeros(0, dtype=np.int64), *(track.cells for track in tracks)])
-    laws = np.concatenate([np.zeros(0), *(track.law for track in tracks)])
-    return sparse.csr_array((laws, cells, starts), shape=(len(tracks), n))

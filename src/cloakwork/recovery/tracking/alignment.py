@@ -33,7 +33,6 @@ class Centres(NamedTuple):
 
     @classmethod
     def none(cls, slots: int) -> "Centres":
-        """No tracks."""
         return cls(np.full(slots, -1), np.zeros(slots))
 
 

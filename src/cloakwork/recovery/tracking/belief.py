@@ -56,10 +56,6 @@ class Belief:
         """The probability (slots,) that the source of each slot was there just before the window."""
         return np.zeros(len(self.odds)) if self.slots is None else np.asarray(1 - self.slots[:, -1])
 
-    def forgotten(self) -> "Belief":
-        """Return the belief before any frame."""
-        return replace(self, slots=None, ties=Ties())
-
     def at_first_frame(self, step: Step, slot: int, states: IntArray, *, but: int | None = None) -> Single:
         """Return the beliefs (chains, 2n + 1) about a slot at the window's first frame, before its readings.
 

@@ -49,12 +49,9 @@ class KalmanStep:
         nothing, one = np.zeros((size, sensors)), np.eye(size)
         return cls(np.ones(size), one, nothing.T, np.eye(sensors), nothing, one)
 
+    @memoize(MAX_STEPS)
     def following(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
         """Return the step to a frame `seconds` later, whose readings are whitened by `scale`."""
-        return self._following(offsets, round(1000 * seconds) / 1000, scale)
-
-    @memoize(MAX_STEPS)
-    def _following(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
         fade = np.exp(-seconds / offsets.over)
         before = fade[:, None] * self.after * fade
         before[np.diag_indices_from(before)] += 1 - fade**2
@@ -97,7 +94,6 @@ class OffsetBelief:
 
     @classmethod
     def stationary(cls, offsets: Nuisance, chains: int) -> "OffsetBelief":
-        """Return the belief before any reading."""
         size, sensors = offsets.columns.shape[::-1]
         return cls(offsets, np.zeros((chains, size)), KalmanStep.stationary(size, sensors))
 
@@ -105,7 +101,8 @@ class OffsetBelief:
         """Yield for each frame its step, the means after it, and the part of its readings that was not predicted."""
         step, means, before = self.step, self.means, self.time
         for time, scale, rest in residuals:
-            step = step.following(self.offsets, 0.0 if before is None else time - before, scale)
+            seconds = 0.0 if before is None else round(1000 * (time - before)) / 1000
+            step = step.following(self.offsets, seconds, scale)
             means = means * step.fade
             surprise = rest - means @ step.effect.T
             means = means + surprise @ step.gain.T
@@ -131,6 +128,5 @@ class OffsetBelief:
         return total
 
     def after(self, residual: Residual) -> "OffsetBelief":
-        """Return the belief after a frame."""
         [(step, means, _)] = self._filter([residual])
         return replace(self, means=means, step=step, time=residual.time)

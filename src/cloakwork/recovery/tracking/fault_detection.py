@@ -119,7 +119,6 @@ class FaultDetector:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all frames and faults."""
         self.state = np.column_stack([np.full_like(self._rates, -np.inf), np.full(len(self._rates), -1)])
 
     @property

@@ -152,7 +152,6 @@ class MotionModel:
         return np.repeat(np.array([sits / n, (1 - sits) / n], dtype=np.float32), n)
 
     def over(self, seconds: float) -> Step:
-        """Return the transitions over an interval."""
         return self._over(whole_milliseconds(seconds))
 
     @memoize(MAX_INTERVALS)

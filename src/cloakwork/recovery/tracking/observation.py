@@ -33,11 +33,9 @@ class DrawnSources(NamedTuple):
 
     @classmethod
     def none(cls) -> "DrawnSources":
-        """Return no draws."""
         return cls(np.empty((0, 0), dtype=np.int64), np.empty((0, 0)), np.empty((0, 0)))
 
     def newest(self, number: int) -> "DrawnSources":
-        """Return the last draws."""
         return DrawnSources(self.cells[-number:], self.strengths[-number:], self.offsets[-number:])
 
     @property
@@ -87,17 +85,14 @@ class Observer:
 
     @property
     def places(self) -> int:
-        """The number of places of the space."""
         return len(self.problem.physics.space)
 
     @property
     def positions(self) -> FloatArray:
-        """Coordinates of the cells."""
         return self.lattice.coarse_positions
 
     @cached_property
     def place(self) -> IntArray:
-        """The place of each cell."""
         return np.repeat(np.arange(self.places), max(1, len(self.positions) // self.places))
 
     @cached_property
@@ -109,7 +104,6 @@ class Observer:
 
     @cached_property
     def distances(self) -> Single:
-        """Distances between all cells."""
         space = self.problem.physics.space
         if space.metric is not Metric.PATH:
             return np.asarray(cdist(self.positions, self.positions), dtype=np.float32)

@@ -68,7 +68,7 @@ class PathSampler:
 
     def forget(self) -> None:
         """Forget what frames before the window said."""
-        self.belief, self.chains.evidence[:] = self.belief.forgotten(), 0
+        self.belief, self.chains.evidence[:] = Belief(self.belief.first, self.belief.odds), 0
         if self.drift is not None:
             self.drift = OffsetBelief.stationary(self.drift.offsets, self.size)
         drawn = self.rng.uniform(self.prior.low, self.prior.high, self.chains.strengths.shape)
@@ -90,11 +90,9 @@ class PathSampler:
         return np.where(states < self.belief.absent, states % len(self.columns), -1)
 
     def sources(self, t: int) -> SourceStates:
-        """Return the sources of a frame."""
         return SourceStates(self.chains.states[:, :, t], self.chains.strengths)
 
     def insert(self, index: int, time: float, observation: Observation) -> None:
-        """Insert a frame into the window."""
         before = self.frames[index - 1].time if index else self.before
         step = self.moves.over(1.0 if before is None else time - before)
         self.frames.insert(index, WindowFrame(time, step, observation))
@@ -123,7 +121,6 @@ class PathSampler:
         return Drawing(DrawnSources(*map(np.concatenate, zip(*drawn, strict=True))), marginals)
 
     def no_marginals(self) -> TrackMarginals:
-        """Return the marginals of no sweep."""
         return TrackMarginals.empty(self.slots, len(self.columns))
 
     def _draws(self, t: int) -> DrawnSources:
@@ -205,7 +202,6 @@ class PathSampler:
         return smoothed[::-1]
 
     def draw_offsets(self) -> None:
-        """Draw the offsets of all frames given the paths."""
         if self.drift is not None:
             drawn = self.drift.draw(self._residuals(), self.rng)
             for frame, offsets in zip(self.frames, drawn, strict=True):

@@ -24,11 +24,9 @@ class TrackMarginals:
 
     @classmethod
     def empty(cls, slots: int, n: int) -> "TrackMarginals":
-        """Return the marginals of no sweep."""
         return cls(np.zeros((2, slots, n), dtype=np.float32), np.zeros(slots + 1), np.zeros(slots))
 
     def __add__(self, other: "TrackMarginals | None") -> "TrackMarginals":
-        """Return the marginals of both."""
         if other is None:
             return self
         sums = (self.cells + other.cells, self.counts + other.counts, self.strength + other.strength)

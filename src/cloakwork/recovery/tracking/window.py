@@ -86,5 +86,4 @@ class Chains:
         self.numbers = np.insert(self.numbers, t, numbers, axis=2)
 
     def drop_first(self) -> None:
-        """Remove the first frame."""
         self.states, self.numbers = self.states[:, :, 1:].copy(), self.numbers[:, :, 1:].copy()
