@@ -37,7 +37,7 @@ def test_a_binary_sensor_is_audited_by_its_plan(
     site.write_text(SITE.replace("epsilon = 2.0\n", "epsilon = 60.0\n"), encoding="utf-8")
     planned = run("plan", "--no-simulation", site, "--out", tmp_path / "hall.plan.json", "--json").values
     spans = planned["over_time"]
-    assert [span["time"] for span in spans][-3:] == ["a day", "a week", "a year"]
+    assert [span["time"] for span in spans][-3:] == ["1 day", "1 week", "1 year"]
     words = ("audit", "mqtt", site, "--id", "door", "--broker", "mqtt://localhost:1", "--between", "true", "--json")
     done = run(*words, "--confidence", 0.999)
     assert done.code == code, done.said

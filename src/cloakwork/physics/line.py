@@ -172,11 +172,11 @@ class HeatLine(Physics):
         return replace(steps, alone=np.minimum(steps.each, steepest_kernel(self._height, self.T) * OUTWARD))
 
     def _anywhere(self, position: float) -> AnywhereMoves:
-        def peak(weights: FloatArray) -> CertifiedMaximum:
-            return line_peak(self.sensor_positions[:, 0], self.T, self.length, self.gain * weights)
-
         model = (self.gradients_at, self.space.places, (self.n,), self.extent, self.sensors, self._height, self.T)
-        return AnywhereMoves(peak, *model, position)
+        return AnywhereMoves(self._steepest, *model, position)
+
+    def _steepest(self, weights: FloatArray) -> CertifiedMaximum:
+        return line_peak(self.sensor_positions[:, 0], self.T, self.length, self.gain * weights)
 
     @property
     def _height(self) -> float:

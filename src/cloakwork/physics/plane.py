@@ -141,11 +141,8 @@ class HeatPlane(Physics):
         return replace(self, T=self.T * factor)
 
     def moves(self, *, position: float = 0.0, travel: float = 0.0) -> Moves:
-        def peak(weights: FloatArray) -> CertifiedMaximum:
-            return plane_peak(self.sensor_positions, self.T, self.size, self.gain * weights)
-
         model = (self.gradients_at, self.space.places, tuple(self.n), self.size, self.sensors, self._height, self.T)
-        still = AnywhereMoves(peak, *model, position)
+        still = AnywhereMoves(self._steepest, *model, position)
         if not travel:
             return still
         swept = swept_kernel(self.sensor_positions, self.T, self.size, travel / 2 + position, self._height)
@@ -153,6 +150,9 @@ class HeatPlane(Physics):
 
     def later_moves(self, *, position: float = 0.0, travel: float = 0.0) -> Moves:
         return self.endless.moves(position=position, travel=travel if math.isfinite(travel) else 0.0)
+
+    def _steepest(self, weights: FloatArray) -> CertifiedMaximum:
+        return plane_peak(self.sensor_positions, self.T, self.size, self.gain * weights)
 
     @property
     def _height(self) -> float:

@@ -1,4 +1,4 @@
-// The health of sensors and service: a summary, a sortable table, problems and alarms.
+// The health of sensors and service.
 
 import { fill, h, setText, shape } from "./elements.js";
 import { ago, count, duration, moment, number, rough } from "./formats.js";
@@ -233,7 +233,7 @@ export function showProblems(holder, health, sensors, now) {
   fill(holder, [items.length ? h("ul", list, ...items) : h("p", { class: "quiet" }, "Nothing to report.")]);
 }
 
-// by the state of a link
+// of a link
 const LINK_TEXTS = {
   ok: { broker: "Broker connected", store: "Store ok" },
   away: { broker: "Broker unavailable", store: "Store unavailable" },
