@@ -79,7 +79,8 @@ def lines(rows: Iterable[Row]) -> Iterator[str]:
         for row in block:
             if isinstance(row, Labelled):
                 hang = max(indent, len(row.label) + 2)
-                parts = textwrap.wrap(row.text, width - hang, break_long_words=False, break_on_hyphens=False)
+                room = max(width - hang, NARROWEST // 2)  # a long label on a narrow terminal
+                parts = textwrap.wrap(row.text, room, break_long_words=False, break_on_hyphens=False)
                 yield from (f"{'' if k else row.label:<{hang}}{part}" for k, part in enumerate(parts or [""]))
             elif isinstance(row, Table):
                 yield from _columns(row)
