@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,13 +86,9 @@ class RowMoves:
     @classmethod
     def between_neighbours(cls, matrix: FloatArray, space: Space, error: float) -> "RowMoves":
         """The steps between neighbours; `error` bounds the l2 norm of the error of M_i - M_j."""
-
-        def pieces() -> Iterator[FloatArray]:
-            for which in pieces_of(len(space.pairs), len(matrix)):
-                i, j = space.pairs[which].T
-                yield ((matrix[:, i] - matrix[:, j]) / space.lengths[which]).T
-
-        return cls(pieces, len(matrix), row_error=error / shortest(space), pairs=space.pairs)
+        return cls(
+            partial(_neighbour_steps, matrix, space), len(matrix), row_error=error / shortest(space), pairs=space.pairs
+        )
 
     @cached_property
     def each(self) -> FloatArray:
@@ -179,6 +175,12 @@ class TravellingMoves:
         if sum(held.values()) <= MAX_KEPT:
             self.kept[key] = moves
         return moves
+
+
+def _neighbour_steps(matrix: FloatArray, space: Space) -> Iterator[FloatArray]:
+    for which in pieces_of(len(space.pairs), len(matrix)):
+        i, j = space.pairs[which].T
+        yield ((matrix[:, i] - matrix[:, j]) / space.lengths[which]).T
 
 
 def pieces_of(rows: int, width: int, most: int | None = None) -> Iterator[slice]:
