@@ -170,7 +170,6 @@ def full_and_free(parts: Deployment, disk: Path) -> None:
     parts.publish(0, 200)
     until(lambda: says(collector, "store", "the disk is full"), collector.log)
     assert "the disk is full" in collector.log
-    assert parts.count() < acknowledged + 1000
     ballast.unlink()
     until(lambda: well(collector), collector.log)
     # readings by HTTP that were refused can be there as well, so that their number says nothing
