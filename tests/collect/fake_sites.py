@@ -239,7 +239,7 @@ class FakeSite:
         zones = []
         for row, zone in enumerate(self.site.zones):
             found = [None if one is None else one["zones"][row] for one in columns]
-            lanes = {name: [one and one[name] for one in found] for name in ("probability", "expected")}
+            lanes = {name: [one and one[name] for one in found] for name in ("probability", "occupied")}
             zones.append({"id": zone.id} | lanes)
         counts = [None if one is None else one["counts"].index(max(one["counts"])) for one in columns]
         return {"since": start, "until": start + steps * step, "step_ms": step, "zones": zones, "counts": counts}

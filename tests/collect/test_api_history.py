@@ -48,7 +48,7 @@ def test_a_timeline_has_the_last_result_of_each_step(tmp_path: Path) -> None:
                 assert [p for p in zone["probability"] if p is not None] == [
                     one[row].probability for one in states if one
                 ]
-                assert [k for k, p in enumerate(zone["expected"]) if p is not None] == sorted(inside)
+                assert [k for k, p in enumerate(zone["occupied"]) if p is not None] == sorted(inside)
 
 
 def test_left_out_a_timeline_begins_with_the_oldest_result_and_ends_now(tmp_path: Path) -> None:

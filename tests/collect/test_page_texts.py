@@ -101,8 +101,8 @@ def test_claims_for_stays_say_what_they_hide_and_what_not(page: Page) -> None:
 def test_what_a_claim_leaves_open_stands_beside_it(page: Page) -> None:
     info = HOUR | {"left_open": ["Rooms in which warmth lingers are not covered."]}
     assert call(page, "texts.js", "claim", info, "floorplan").endswith("Rooms in which warmth lingers are not covered.")
-    told = call(page, "texts.js", "claim", HOUR | {"forecast": "right room 9 of 10 times"}, "floorplan")
-    assert told.endswith("Expect of the map: right room 9 of 10 times.")
+    told = call(page, "texts.js", "claim", HOUR | {"forecast": {"zone": "room", "room": 0.9}}, "floorplan")
+    assert told.endswith("right room in 90 % of cases.")
 
 
 def test_a_claim_about_one_sensor_warns_of_this_very_page(page: Page) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Path, Query, Response
@@ -138,11 +138,11 @@ class PeriodQuery(QueryModel):
 
 
 class ZoneLane(ResponseModel):
-    """A zone over time: the probability that someone is there and the expected number, null without a result."""
+    """A zone over time: the probability that someone is there, and whether it counts as occupied; null if unknown."""
 
     id: str = Field(examples=["living"])
     probability: list[float | None]
-    expected: list[float | None]
+    occupied: list[bool | None]
 
 
 class TimelineBody(ResponseModel):
@@ -231,11 +231,11 @@ def _period(context: ApiContext, site: str, query: PeriodQuery, *without: str) -
 def _timeline(period: _Period, zones: Sequence[str]) -> TimelineBody:
     states = {step: {zone.id: zone for zone in result.zones or ()} for step, result in period.results.items()}
 
-    def lane(zone: str, name: str) -> list[float | None]:
+    def lane(zone: str, name: str) -> list[Any]:
         found = (states.get(step, {}).get(zone) for step in period.steps)
         return [None if state is None else getattr(state, name) for state in found]
 
-    lanes = [ZoneLane(id=one, probability=lane(one, "probability"), expected=lane(one, "expected")) for one in zones]
+    lanes = [ZoneLane(id=one, probability=lane(one, "probability"), occupied=lane(one, "occupied")) for one in zones]
     counts = [_count(period.results.get(step)) for step in period.steps]
     return TimelineBody(since=period.since, until=period.until, step_ms=period.step, counts=counts, zones=lanes)
 

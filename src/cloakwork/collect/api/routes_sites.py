@@ -19,7 +19,7 @@ from cloakwork.collect.storage import Erased, Role
 from cloakwork.errors import ApiError
 from cloakwork.physics import Physics, Rooms
 from cloakwork.privacy import NoiseLaw, Scope, exposures, flip_exposures, rule_of_thumb
-from cloakwork.site import clock_ms
+from cloakwork.site import Forecast, clock_ms
 
 EIGHT_HOURS = 28_800.0
 log = logging.getLogger(__name__)
@@ -68,10 +68,7 @@ class SiteBody(ResponseModel):
     left_open: list[str] = Field(
         description="What usual rooms and sensors do that the claim does not cover here, one sentence each."
     )
-    forecast: str | None = Field(
-        examples=["right room 9 of 10 times, right count 8 of 10 (always guessing: 6 of 10, 4 of 10), simulated"],
-        description="How often the map was right in the simulation that the plan has, or null.",
-    )
+    forecast: Forecast | None = Field(description="How often the map was right in the plan's simulation, or null.")
     period_ms: int
     ahead_ms: int
     now: int = Field(description="The collector's clock, in Unix milliseconds.")
@@ -223,7 +220,7 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         **own,
         assumptions=list(watched.site.assumptions),
         left_open=list(map(str, watched.site.left_open)),
-        forecast=None if watched.plan.forecast is None else watched.plan.forecast.sentence,
+        forecast=watched.plan.forecast,
         period_ms=watched.plan.schedule.period_ms,
         ahead_ms=watched.ahead_ms,
         now=context.clock(),

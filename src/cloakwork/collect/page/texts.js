@@ -202,7 +202,7 @@ export function claim(info, kind) {
     `Moves of up to ${distance(alpha, kind)} by one ${who} are hidden ${inEvery(window)} from ${observer} ${figures(info)}.`,
     stay && `A stay of up to ${span(stay.seconds)} in one place is hidden as far from them, even if they keep all these readings ${figures(stay)}.`,
     ...info.left_open,
-    info.forecast && `Expect of the map: ${info.forecast}.`,
+    info.forecast && `Simulated: right ${info.forecast.zone} in ${percent(info.forecast.room)} of cases.`,
   ]
     .filter(Boolean)
     .join(" ");
