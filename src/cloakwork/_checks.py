@@ -5,6 +5,7 @@ No message shows an entry of an array, since it may be true data.
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
@@ -231,6 +232,23 @@ def _outward(value: float, digits: int, direction: float) -> str:
         return text
     step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
     return f"{float(text) + direction * step:.{digits}g}"
+
+
+def short_repr(thing: Any) -> str:
+    """One line for the fields of a dataclass that has large ones: of an array the shape, of other long values the kind.
+
+    No entry of an array is shown, since it may be true data.
+    """
+
+    def shown(value: Any) -> str:
+        if getattr(value, "shape", ()):
+            return f"<{' x '.join(map(str, value.shape))}>"
+        text = repr(value)
+        short = len(text) <= _LONGEST_SHOWN and " at 0x" not in text and "array(" not in text
+        return text if short else f"<{type(value).__name__}>"
+
+    parts = (f"{each.name}={shown(getattr(thing, each.name))}" for each in fields(thing) if each.repr)
+    return f"{type(thing).__name__}({', '.join(parts)})"
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -99,7 +99,7 @@ def test_plan_and_provision_warn_of_odd_numbers_and_refuse_impossible_ones(tmp_p
     assert "reach = 15" in planned.values["warnings"][0]
     for done in (run("plan", "--no-simulation", path), run("provision", path, "--id", "hall")):
         assert done.code == 0, done.err
-        assert "line 11: reach = 15 is farther than" in " ".join(done.said.split())
+        assert "line 11: reach = 15 on a floor" in " ".join(done.said.split())
     path.write_text(FLAT.replace("footprint = 0.5", "footprint = 30.0"), encoding="utf-8")
     for command in (("plan", path), ("plan", path, "--sweep"), ("provision", path, "--id", "hall")):
         refused = run(*command)

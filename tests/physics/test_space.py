@@ -21,6 +21,12 @@ def test_a_line_has_its_places_at_i_over_n() -> None:
     assert (len(space), space.dimension, space.metric) == (4, 1, Metric.LINE)
 
 
+def test_a_line_through_points_joins_them_in_their_order_along_the_line() -> None:
+    space = Space.line([3.0, 0.0, 1.0])
+    assert space.pairs.tolist() == [[1, 2], [2, 0]]
+    assert (space.lengths.tolist(), space.distances(0).tolist()) == ([1.0, 2.0], [0.0, 3.0, 2.0])
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 60), st.floats(0.0, 1.0))
 def test_index_is_the_nearest_place(n: int, at: float) -> None:

@@ -75,6 +75,9 @@ def test_the_impossible_is_marked(old: str, new: str, key: tuple[str, str]) -> N
     ("old", "new", "key", "says"),
     [
         ("reach = 2.0", "reach = 15.0", ("physics", "reach"), "write reach = 0.15"),
+        ("reach = 2.0", "reach = 5.0", ("physics", "reach"), "read nearly the same"),
+        ("delta = 1e-5", "delta = 0.5", ("privacy", "delta"), "may fail"),
+        ("epsilon = 2.0", "epsilon = 12.0", ("privacy", "epsilon"), "nearly always right"),
         ("alpha = 0.1", "alpha = 10.0", ("privacy", "alpha"), "larger than the whole space"),
         ("alpha = 0.1", "alpha = 0.001", ("privacy", "alpha"), "write alpha = 0.1"),
         ("strength = 5.0", "strength = 0.2", ("sources", "strength"), "best sensor"),

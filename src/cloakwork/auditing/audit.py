@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import as_number, count, not_negative, rounded_down
+from cloakwork._checks import as_number, count, not_negative, rounded_down, short_repr
 from cloakwork.auditing.betting import LARGEST_EPSILON, Book
 from cloakwork.auditing.curve import NO_CURVE, CurveBand, PrivacyCurve
 from cloakwork.auditing.events import AuditedClaim
@@ -102,6 +102,8 @@ class Audit:
     dependence: str
     profile: PrivacyCurve
     events: tuple[str, ...]
+
+    __repr__ = short_repr
 
     @property
     def independent(self) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cloakwork._checks import FloatArray, IntArray, count, numbers, read_only
+from cloakwork._checks import FloatArray, IntArray, count, numbers, read_only, short_repr
 from cloakwork.contacts.contact_pairs import ReportRates, random_pairs, symmetric
 from cloakwork.errors import InputError
 
@@ -26,6 +26,8 @@ class Contacts:
 
     labels: IntArray
     met: sparse.csr_array
+
+    __repr__ = short_repr
 
 
 @final
@@ -67,6 +69,9 @@ class Blocks:
             raise InputError(f"shares: give a finite number above 0 for each of {len(values)} groups.", k=len(values))
         self.matrix: FloatArray = read_only(values.copy())
         self.shares: FloatArray = read_only(parts / parts.sum())
+
+    def __repr__(self) -> str:
+        return f"Blocks({self.k} groups, density={self.density:.3g})"
 
     @property
     def k(self) -> int:

@@ -11,7 +11,7 @@ from scipy import sparse, special
 from scipy.cluster.vq import kmeans2
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from cloakwork._checks import FloatArray, IntArray, count, positive, read_only, whole_numbers
+from cloakwork._checks import FloatArray, IntArray, count, positive, read_only, short_repr, whole_numbers
 from cloakwork.contacts.blocks import Blocks
 from cloakwork.contacts.contact_pairs import ReportRates, checked_network
 from cloakwork.errors import InputError
@@ -50,6 +50,8 @@ class Communities:
     limits: FloatArray
     snr: FloatArray
     findable: bool
+
+    __repr__ = short_repr
 
     @property
     def blocks(self) -> Blocks:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 from scipy.optimize import linear_sum_assignment
 
-from cloakwork._checks import FloatArray, count, instance_of, rounded_up
+from cloakwork._checks import FloatArray, count, instance_of, rounded_up, short_repr
 from cloakwork.contacts.blocks import Blocks
 from cloakwork.contacts.communities import FALSE_ALARMS, communities, noise_edge
 from cloakwork.contacts.contact_pairs import ReportRates, simulate_contacts
@@ -45,6 +45,8 @@ class CommunityPlan:
     snr: float
     min_epsilon: float
     min_n: float
+
+    __repr__ = short_repr
 
     @property
     def findable(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cloakwork._checks import FloatArray, IntArray, frames, not_negative, positive, read_only
+from cloakwork._checks import FloatArray, IntArray, frames, not_negative, positive, read_only, short_repr
 from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.array_sum import moved
@@ -78,6 +78,8 @@ class Graph(Physics):
     gain: float
     kind: Laplacian
     only_listed = False
+
+    __repr__ = short_repr
 
     def __init__(
         self,

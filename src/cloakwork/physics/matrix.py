@@ -50,6 +50,9 @@ class Matrix(Physics):
         object.__setattr__(self, "_space", space)
         object.__setattr__(self, "lag", not_negative("lag", lag, error=PhysicsError))
 
+    def __repr__(self) -> str:
+        return f"Matrix({self.sensors} sensors, {self.places} places)"
+
     @property
     def space(self) -> Space:
         return self._space

@@ -65,11 +65,17 @@ class Space:
             object.__setattr__(self, name, read_only(array))
 
     @classmethod
-    def line(cls, n: int, *, length: float = 1.0) -> "Space":
-        """Places at `length` i/n for i = 1..n, each a neighbour of the one before it."""
-        places = length * np.arange(1, n + 1)[:, None] / n
-        pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
-        return cls(places, pairs, np.full(n - 1, length / n), Metric.LINE)
+    def line(cls, places: int | ArrayLike, *, length: float = 1.0) -> "Space":
+        """Places on a line, each a neighbour of the next one: at these points, or at `length` i/n for n places.
+
+        >>> Space.line([0.0, 2.0, 0.5]).lengths.tolist()
+        [0.5, 1.5]
+        """
+        n = int(places) if isinstance(places, int | np.integer) else 0
+        at = length * np.arange(1, n + 1) / n if n else np.asarray(places, dtype=np.float64).reshape(-1)
+        order = np.argsort(at, kind="stable")
+        pairs = np.stack([order[:-1], order[1:]], axis=1)
+        return cls(at[:, None], pairs, np.full(n - 1, length / n) if n else np.diff(at[order]), Metric.LINE)
 
     @classmethod
     def plane(cls, places: ArrayLike) -> "Space":
@@ -88,6 +94,9 @@ class Space:
 
     def __len__(self) -> int:
         return int(self.places.shape[0])
+
+    def __repr__(self) -> str:
+        return f"Space({len(self)} places, {len(self.pairs)} pairs, {self.metric})"
 
     @property
     def dimension(self) -> int:

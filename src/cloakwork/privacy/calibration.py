@@ -135,9 +135,10 @@ class Allowance:
         factor = (mu - fixed) / (self.mu - fixed)
         if self.own is not None:
             factor = float((self.scaled(sigma).sigma / sigma).max())
+        enough = f"multiply sigma by at least {factor * 1.0001:.4f}, or " if 1 < factor < math.inf else ""
         raise CalibrationError(
             f"this noise gives mu={mu:.6g} per frame, but epsilon={epsilon:g}, delta={delta:g} over {self.number} "
-            f"frames allow {self.mu:.6g}: multiply sigma by at least {factor * 1.0001:.4f}, or leave it out.",
+            f"frames allow {self.mu:.6g}: {enough}leave sigma out, and it is computed.",
             mu=mu,
             allowed=self.mu,
             factor=factor,

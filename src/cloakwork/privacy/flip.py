@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from cloakwork._checks import FloatArray, IntArray, array_or_none, count, positive, read_only
+from cloakwork._checks import FloatArray, IntArray, array_or_none, count, positive, read_only, short_repr
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy.gaussian import checked_delta, turning_point
 from cloakwork.privacy.guarantee import Explanation, Guarantee
@@ -211,6 +211,8 @@ class Shares:
     values: FloatArray
     errors: FloatArray
     limits: FloatArray
+
+    __repr__ = short_repr
 
     def __str__(self) -> str:
         rows = zip(self.values, self.errors, self.limits, strict=True)

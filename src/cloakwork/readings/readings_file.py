@@ -77,6 +77,9 @@ class ReadingsFile:
         self._index = {name: k for k, name in enumerate(sensor_ids)}
         self._plan = plan
 
+    def __repr__(self) -> str:
+        return f"ReadingsFile({str(self.path)!r}, {len(self._index)} sensors)"
+
     @property
     def size(self) -> int:
         """Size of the file in bytes; 0 for a table."""

@@ -26,6 +26,9 @@ class BatchPosterior:
     counts: Any
     intensity: Any
 
+    def __repr__(self) -> str:
+        return f"BatchPosterior({len(self.counts)} frames)"
+
 
 def batch_posterior(
     readings: Any, columns: Any, sigma: float, *, strength: float = 1.0, max_sources: int = 2

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from cloakwork._checks import FloatArray, instance_of, positive, read_only
+from cloakwork._checks import FloatArray, instance_of, positive, read_only, short_repr
 from cloakwork.errors import InputError
 from cloakwork.physics import Graph, Physics
 from cloakwork.recovery.bit_presence import FlipLike
@@ -42,6 +42,8 @@ class Origin:
     communities: dict[Hashable, float]
     knowing: float
     error: float = 0.0
+
+    __repr__ = short_repr
 
     @property
     def beginner(self) -> int:

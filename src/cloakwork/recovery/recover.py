@@ -111,7 +111,7 @@ class Recovery:
         return values if self.batch else float(values[0])
 
     def __repr__(self) -> str:
-        return f"<Recovery of {len(self)} frame{'' if len(self) == 1 else 's'}>\n{self}"
+        return f"<Recovery of {len(self)} frame{'' if len(self) == 1 else 's'}>"
 
     def __str__(self) -> str:
         if self.batch:

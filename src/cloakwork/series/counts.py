@@ -57,7 +57,7 @@ class Counts:
     ([2.0, 0.0, 1.0], 'This hides each event:')
     """
 
-    values: FloatArray
+    values: FloatArray = field(repr=False)
     contribution: Contribution
     step: float = 1.0
     bins: Bins | None = None

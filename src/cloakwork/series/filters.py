@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -36,7 +36,7 @@ class Filter:
     """
 
     name: str
-    taps: ArrayLike | Callable[[int], FloatArray]
+    taps: ArrayLike | Callable[[int], FloatArray] = field(repr=False)
     first: int = 0
     averaging: bool = False
     title: str = ""

@@ -47,8 +47,8 @@ class Experts:
     """
 
     names: Sequence[str]
-    losses: ArrayLike
-    settings: ArrayLike | None = None
+    losses: ArrayLike = field(repr=False)
+    settings: ArrayLike | None = field(default=None, repr=False)
     table: FloatArray = field(init=False, repr=False)
     steps: IntArray = field(init=False, repr=False)
     basis: FloatArray = field(init=False, repr=False)

@@ -19,6 +19,7 @@ from cloakwork._checks import (
     positive,
     read_only,
     rounded_down,
+    short_repr,
 )
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import (
@@ -270,6 +271,8 @@ class Published:
     values: FloatArray
     standard_deviation: FloatArray
     cloak: SeriesCloak
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         read_only(self.values)

@@ -50,6 +50,9 @@ class Site:
     run_code: bool = False
     """Whether the file of a model of the site's own may be run."""
 
+    def __repr__(self) -> str:
+        return f"Site({self.name!r}, from {self.source})"
+
     @property
     def name(self) -> str:
         """The site's name."""

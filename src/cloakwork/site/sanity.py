@@ -15,7 +15,8 @@ from cloakwork.site.installation import Site
 from cloakwork.site.schema import FloorPlanSpec, SiteSpec
 from cloakwork.site.zones import room_numbers
 
-FAR, TOO_FAR = 1.0, 5.0  # reaches, in longer sides of the floor
+FAR, TOO_FAR = 0.5, 5.0  # reaches, in longer sides of the floor
+MAX_DELTA, MAX_EPSILON = 0.01, 10.0  # a guarantee beyond these hides little
 WIDE, TOO_WIDE = 0.5, 1.0  # footprints, in shorter sides of the floor
 SMALLEST_MOVE = 0.01  # metres
 CELLS, SIDES = (0.05, 1.0), (1.0, 500.0)  # metres
@@ -40,7 +41,7 @@ def oddities(site: Site) -> tuple[Advice, ...]:
             *_walls(site, physics),
             *_rooms(site, site.physics.floor),
         )
-    found = (*floor, *_alpha(site), *_strength(site), *_same_zones(site))
+    found = (*floor, *_guarantee(site), *_alpha(site), *_strength(site), *_same_zones(site))
     return tuple(sorted(found, key=lambda advice: not advice.impossible))
 
 
@@ -56,7 +57,7 @@ def _lengths(site: Site, physics: FloorPlanSpec, rooms: Rooms) -> Iterator[Advic
         yield Advice(("physics", "cell"), problem, f"{unit}: write cell = 0.25.")
     for key, value in (("reach", physics.reach), ("length", physics.length)):
         if value is not None and value > FAR * long:
-            problem = f"{key} = {value:g} is farther than {floor}: all sensors then read the same, wherever people are."
+            problem = f"{key} = {value:g} on {floor}: all sensors then read nearly the same, wherever people are."
             yield Advice(("physics", key), problem, _metres(key, value), impossible=value > TOO_FAR * long)
         if value is not None and value < physics.cell / 2:
             problem = f"{key} = {value:g} is less than half a cell of {physics.cell:g} m."
@@ -73,6 +74,18 @@ def _lengths(site: Site, physics: FloorPlanSpec, rooms: Rooms) -> Iterator[Advic
 
 def _metres(key: str, value: float) -> str:
     return f"Lengths are metres: if you meant centimetres, write {key} = {value / 100:g}."
+
+
+def _guarantee(site: Site) -> Iterator[Advice]:
+    """Figures of a guarantee that hardly promises anything."""
+    privacy = site.spec.privacy
+    for key, claim in ((("privacy",), privacy), (("privacy", "stay"), privacy.stay)):
+        if claim is not None and claim.delta > MAX_DELTA:
+            problem = f"delta = {claim.delta:g}: the guarantee may fail with about this probability."
+            yield Advice((*key, "delta"), problem, "Write delta = 1e-5.")
+        if claim is not None and claim.epsilon > MAX_EPSILON:
+            problem = f"epsilon = {claim.epsilon:g}: above {MAX_EPSILON:g}, whoever guesses is nearly always right."
+            yield Advice((*key, "epsilon"), problem, "Write epsilon = 2.0.")
 
 
 def _alpha(site: Site) -> Iterator[Advice]:

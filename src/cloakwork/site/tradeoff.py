@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, count, positive
+from cloakwork._checks import FloatArray, count, positive, short_repr
 from cloakwork.accuracy import Habits
 from cloakwork.errors import CalibrationError, InputError
 from cloakwork.parallel import versions
@@ -103,6 +103,8 @@ class TradeoffRow:
     sitting: Followed
     walking: Followed | None
 
+    __repr__ = short_repr
+
     @property
     def useless(self) -> bool:
         """Whether the map is no better than always giving the same answer, even one window later."""
@@ -127,6 +129,8 @@ class Tradeoff:
     window: float
     simulations: int
     frames: int
+
+    __repr__ = short_repr
 
     def recommend(self, *needs: str | Need) -> TradeoffRow | None:
         """The strongest claim that meets every need while people sit, by its standard error at least.

@@ -84,6 +84,9 @@ class FloorTracker:
         self._tracks: dict[int, Track] = {}
         self._last_label, self._steps = 0, 0
 
+    def __repr__(self) -> str:
+        return f"FloorTracker({self.field.plan!r}, max_sources={self.max_sources})"
+
     def step(
         self, readings: ArrayLike, time: float, *, again: bool = False, ignored: Collection[int] = ()
     ) -> FrameEstimate:

@@ -98,7 +98,7 @@ class FrameEstimate:
         return Status.FOLLOWED if self.sources else Status.NOBODY
 
     def __repr__(self) -> str:
-        return f"<FrameEstimate>\n{self}"
+        return f"<FrameEstimate of time {self.time:.14g}, {len(self.sources)} sources>"
 
     def __str__(self) -> str:
         found = zip(self.labels, self.sources, strict=True)

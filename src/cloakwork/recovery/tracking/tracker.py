@@ -111,6 +111,9 @@ class Tracker:
         self.summariser = Summariser(observer, self.aligner, confidence)
         self.leaving: Callable[[WindowFrame, IntArray], object] | None = None  # told of frames that leave the window
 
+    def __repr__(self) -> str:
+        return f"Tracker({self.observer.places} places, lag={self.lag})"
+
     def step(
         self, readings: ArrayLike, time: float, *, again: bool = False, ignored: Collection[int] = ()
     ) -> FrameEstimate:
