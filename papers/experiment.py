@@ -1,6 +1,5 @@
 """An experiment: a name, a title, and a function that makes a finding from a size and a seed."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import TypeVar, final
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
 
 from cloakwork.errors import InputError
 from papers.recordings import data_file
@@ -38,12 +36,11 @@ def _silent(done: int, total: int) -> None:
 @final
 @dataclass(frozen=True)
 class Run:
-    """The size and the seed of one run. `folder` is where parts of long work survive an interruption."""
+    """The size and the seed of one run."""
 
     seed: int = 1
     size: Size = Size.FULL
     progress: Progress = _silent
-    folder: Path | None = None
 
     def choose(self, full: T, quick: T, probe: T) -> T:
         """Return the value for this run's size.
@@ -71,21 +68,6 @@ class Run:
     def data(self, name: Path) -> Path | None:
         """Find a recording, or None where it is missing. A probe uses none, so that it is the same everywhere."""
         return None if self.size is Size.PROBE else data_file(name)
-
-    def part(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
-        """Make one part of long work, or read it from `folder` where an interrupted run has left it."""
-        if self.folder is None:
-            return make()
-        path, adapter = self.folder / f"{name}.json", TypeAdapter(kind)
-        try:
-            return adapter.validate_json(path.read_bytes())
-        except (OSError, ValidationError):
-            made = make()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        new = self.folder / f".{name}.{os.getpid()}"
-        new.write_bytes(adapter.dump_json(made))
-        new.replace(path)
-        return made
 
 
 @final
@@ -119,13 +101,11 @@ class Experiment:
     minutes: float = 0.1
     data: tuple[Path, ...] = ()
 
-    def run(
-        self, *, quick: bool = False, seed: int = 1, progress: Progress = _silent, folder: Path | None = None
-    ) -> Result:
+    def run(self, *, quick: bool = False, seed: int = 1, progress: Progress = _silent) -> Result:
         """Run the experiment; see `Run` for the arguments."""
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise InputError(f"seed={seed!r}: give a whole number, 0 or above.", seed=seed)
-        finding = self.work(Run(seed, Size.QUICK if quick else Size.FULL, progress, folder))
+        finding = self.work(Run(seed, Size.QUICK if quick else Size.FULL, progress))
         return Result(self.name, self.title, quick, seed, finding)
 
     def probe(self, seed: int) -> Mapping[str, float]:

@@ -1,6 +1,6 @@
 """Figures with a panel for each parameter that varies, for a source at 0.5 as in the papers and anywhere."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from cloakwork.recovery import BasisPursuit, Estimator, PointSources
 from papers.calibration import Calibration, PapersPursuit
 from papers.drawing import greek, legend_below
 from papers.experiment import Run, pick, stream
-from papers.result import Claim, Finding, Measure, Table
+from papers.result import Claim, Finding, Measure
 from papers.statistics import Mean, judge_upper
 from papers.sweeps import LEGEND, Sweep, draw_sweep, run_sweep
 from papers.trials import PAPERS_TRIALS, PLACES, Method, Place, Setting, try_with
@@ -81,15 +81,6 @@ class Cells:
     def of(self, way: Way, noise: Calibration = Calibration.EXACT) -> Cell:
         return pick(self.cells, way=way, noise=noise)
 
-    def table(self) -> Table:
-        """A row for each way of recovery, a column for each calibration."""
-        noises = dict.fromkeys(cell.noise for cell in self.cells)
-        means = {(cell.way, cell.noise): str(cell.emd) for cell in self.cells}
-        rows = tuple((str(way), *(means.get((way, noise), "-") for noise in noises)) for way in Way)
-        columns = [f"{NOISES[noise]}, sigma = {self.of(Way.TOLD, noise).sigma:.3f}" for noise in noises]
-        title = f"Mean earth mover distance by noise and recovery, source anywhere, {self.setting.describe()}"
-        return Table(title, ("recovery", *columns), rows)
-
     def measures(self) -> tuple[Measure, ...]:
         """Mean errors and ratios; the posterior with unknown strength has too few frames."""
         cells = [cell for cell in self.cells if cell.way is not Way.FREE]
@@ -98,14 +89,6 @@ class Cells:
         if self.setting.sigma is None:
             gains.append(Measure("papers/ours, due to noise", self.noise.value, self.noise.error))
         return (*means, *gains)
-
-    def cost_of_unknown_strength(self) -> str:
-        """What the posterior makes of the same frames without knowing the strength."""
-        return (
-            f"Knowing the strength matters: without it the posterior has {self.of(Way.FREE).emd} "
-            f"({self.untold.value:.1f} times as much), and basis pursuit with the same noise and a calibrated radius "
-            f"{self.of(Way.PURSUIT).emd}."
-        )
 
 
 def run_cells(run: Run, setting: Setting, key: tuple[int, ...]) -> Cells:
@@ -175,14 +158,6 @@ class Panels(Finding):
         """One panel, or the part of it between two values."""
         return pick(self.middle if place is Place.MIDDLE else self.anywhere, name=name).within(low, high)
 
-    def panel_tables(self) -> tuple[Table, ...]:
-        panels = [
-            self.of(place, axis.name).table(f"Mean earth mover distance, {place}, {axis.others}")
-            for place in Place
-            for axis in self.axes
-        ]
-        return (*panels, self.cells.table())
-
     def measures(self) -> tuple[Measure, ...]:
         panels = [
             measure
@@ -191,18 +166,6 @@ class Panels(Finding):
             for measure in self.of(place, axis.name).measures(place, axis.quick_values)
         ]
         return (*panels, *self.cells.measures())
-
-    def exponents(self, stretches: Iterable[Stretch], *bounds: str) -> Table:
-        """The exponents of the papers' method at 0.5, of all methods anywhere, and of bounds."""
-        rows = []
-        for one in stretches:
-            middle, anywhere = (self.of(place, one.name, one.low, one.high) for place in Place)
-            slopes = [middle.slope(Method.PAPERS), *(anywhere.slope(method) for method in Method)]
-            slopes += [anywhere.bound_slope(), *(anywhere.bound_slope(bound) for bound in bounds)]
-            rows.append((one.text, one.printed, *map(str, slopes)))
-        methods = (f"{method}, anywhere" for method in Method)
-        columns = ("in", "printed", "papers' method at 0.5", *methods, "Cramer-Rao bound", *bounds)
-        return Table("Exponents of the error", columns, tuple(rows))
 
     def how_to_read(self) -> str:
         point = self.middle[0].points[0]

@@ -3,22 +3,18 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from cloakwork.errors import InputError
 from papers.experiment import Progress
 from papers.experiments import EXPERIMENTS
 from papers.result import Agreement, Table
 from papers.store import MISSING, Record, read_run, write
 
 PAGE, ERRATA_PAGE, FOLDER = "results.md", "errata.md", "results"
-ERRATA = "errata"
-_SUFFIXES = {".json", ".png"}
 _WIDE = 24  # characters; cells with more are sentences and are not aligned at the right
 _HEAD = """# Results
 
 What each experiment of the laboratory found, with its picture. `make lab` writes this page from one run; a test repeats
-each experiment in a small size with another seed. `python -m papers show NAME` prints the whole result: every table,
+each experiment in a small size with another seed. `python -m papers show NAME` prints the whole result: every number,
 and every claim of the papers with its verdict.
 
 A number after ± is one standard error; bars in pictures are two standard errors. [The
@@ -35,50 +31,15 @@ this page; [Results](results.md) has the experiments behind it.
 def write_report(source: Path, docs: Path, *, progress: Progress) -> tuple[Record, ...]:
     """Write the pages and the folder results/ into `docs`, from the results of one full run in `source`.
 
-    Repeats the probe of each result and refuses stale ones. Draws the pictures from the numbers, and replaces an old
-    report only when the new one is complete.
+    Repeats the probe of each result and refuses stale ones before it writes. Draws the pictures from the numbers.
     """
-    target = docs / FOLDER
-    _refuse_target(source, target)
     records = read_run(tuple(EXPERIMENTS), source, progress)
-    docs.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=docs, prefix=f".{FOLDER}-") as name:
-        new = Path(name)
-        (new / FOLDER).mkdir()
-        for record in records:
-            write(record, new / FOLDER)
-        pages = {PAGE: page(records), ERRATA_PAGE: errata_page(records)}
-        for file, text in pages.items():
-            (new / file).write_text(text, encoding="utf-8")
-        _swap(new / FOLDER, target, aside=new / "old")
-        for file in pages:
-            (new / file).replace(docs / file)
+    (docs / FOLDER).mkdir(parents=True, exist_ok=True)
+    for record in records:
+        write(record, docs / FOLDER)
+    (docs / PAGE).write_text(page(records), encoding="utf-8")
+    (docs / ERRATA_PAGE).write_text(errata_page(records), encoding="utf-8")
     return records
-
-
-def _refuse_target(source: Path, target: Path) -> None:
-    """Refuse to replace the results that are read, and anything that is not a report."""
-    if source.resolve().is_relative_to(target.resolve()):
-        raise InputError(
-            f"{target} is replaced, so {source} cannot be read from it: keep results in another folder.",
-            folder=str(source),
-        )
-    others = sorted(path.name for path in target.iterdir() if path.suffix not in _SUFFIXES) if target.is_dir() else []
-    if others or (target.exists() and not target.is_dir()):
-        what = f"has {', '.join(others)}" if others else "is a file"
-        raise InputError(f"{target} {what}, which no report wrote: give another folder.", folder=str(target))
-
-
-def _swap(new: Path, target: Path, *, aside: Path) -> None:
-    before = target.exists()
-    if before:
-        target.rename(aside)
-    try:
-        new.rename(target)
-    except BaseException:
-        if before:
-            aside.rename(target)
-        raise
 
 
 def page(records: Sequence[Record]) -> str:
@@ -107,7 +68,7 @@ def _section(record: Record) -> str:
     lines = [
         f"\n## {result.name}\n",
         f"**{result.title}.**{f' Repeats {shows}.' if shows else ''}\n",
-        *(f"{paragraph}\n" for paragraph in result.finding.paragraphs()[:1]),
+        f"{result.finding.text()}\n",
         f"Claims of the papers: {verdicts}.\n" if claims else "",
         f"**Missed:** {missed}.\n" if missed else "",
         f"![{result.title}]({FOLDER}/{result.name}.png)\n",

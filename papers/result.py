@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -21,15 +21,6 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-def tabulate(title: str, columns: str, rows: Iterable[str]) -> Table:
-    """Make a table from its headings and rows as lines of text, with " | " between the cells.
-
-    >>> tabulate("Squares", "n | n^2", (f"{n} | {n**2}" for n in (1, 2))).rows
-    (('1', '1'), ('2', '4'))
-    """
-    return Table(title, tuple(columns.split(" | ")), tuple(tuple(row.split(" | ")) for row in rows))
 
 
 @dataclass(frozen=True)
@@ -63,6 +54,8 @@ class Claim:
 
 
 _ERRORS = 5.0  # standard errors by which two runs may differ
+_OWN = "numbers"
+_LISTED = 6  # numbers of a list that a cell shows
 _SHARE, _PART = 0.12, 0.5  # a comparison that tolerates more, absolutely or relatively, could hardly fail
 
 
@@ -107,10 +100,6 @@ class Finding(ABC):
     """Width and height of the picture in inches."""
 
     @abstractmethod
-    def tables(self) -> tuple[Table, ...]:
-        """The numbers as text."""
-
-    @abstractmethod
     def draw(self, figure: Figure) -> None:
         """Draw the numbers on an empty figure."""
 
@@ -126,9 +115,9 @@ class Finding(ABC):
         """The numbers by which runs are compared."""
         return ()
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         """How to read the picture and what it shows, with the numbers of this run."""
-        return ()
+        return ""
 
 
 def numbers_in(value: object, name: str = "") -> Iterator[tuple[str, float]]:
@@ -144,6 +133,49 @@ def numbers_in(value: object, name: str = "") -> Iterator[tuple[str, float]]:
                 yield from numbers_in(getattr(value, field.name), f"{name}.{field.name}".lstrip("."))
 
 
+def tables_of(finding: Finding) -> tuple[Table, ...]:
+    """Return the numbers of a finding: one table for its own values, and one for each list in it, at any depth.
+
+    A row of an inner list begins with the values of the item that it belongs to.
+    """
+    rows: dict[str, list[dict[str, str]]] = {}
+    _collect(finding, _OWN, {}, rows)
+    tables = []
+    for title, found in rows.items():
+        columns = tuple(dict.fromkeys(name for row in found for name in row))
+        if columns:
+            tables.append(Table(title, columns, tuple(tuple(row.get(name, "") for name in columns) for row in found)))
+    return tuple(tables)
+
+
+def _collect(item: Any, title: str, before: dict[str, str], rows: dict[str, list[dict[str, str]]]) -> None:
+    """Add the row of a dataclass, then the rows of the lists of dataclasses that it has."""
+    row, inner = dict(before), {}
+    pending = [("", item)]
+    while pending:
+        prefix, one = pending.pop(0)
+        for field in fields(one):
+            name, value = f"{prefix}{field.name}", getattr(one, field.name)
+            if isinstance(value, tuple) and value and is_dataclass(value[0]):
+                inner[name] = value
+            elif is_dataclass(value) and "__str__" not in vars(type(value)):
+                pending.append((f"{name}.", value))
+            else:
+                row[name] = _cell(value)
+    rows.setdefault(title, []).append(row)
+    for name, values in inner.items():
+        for value in values:
+            _collect(value, *((name, {}) if title == _OWN else (f"{title}.{name}", row)), rows)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, tuple):
+        return " ".join(map(_cell, value[:_LISTED])) + (f" ... ({len(value)})" if len(value) > _LISTED else "")
+    return "-" if value is None else str(value)
+
+
 @final
 @dataclass(frozen=True)
 class Result:
@@ -156,8 +188,8 @@ class Result:
     finding: Finding
 
     def tables(self) -> tuple[Table, ...]:
-        """The tables of the finding; after a full run also the claims and the goals."""
-        tables = list(self.finding.tables())
+        """All numbers of the finding; after a full run also the claims and the goals."""
+        tables = list(tables_of(self.finding))
         if not self.quick:
             claims = [(one.text, one.source, one.found, str(one.verdict)) for one in self.finding.claims()]
             goals = [(one.text, one.reached, "met" if one.met else "MISSED") for one in self.finding.goals()]

@@ -3,8 +3,7 @@
 import json
 import math
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import file_digest
@@ -21,7 +20,6 @@ from papers.experiments import find
 from papers.recordings import data_file
 from papers.result import Result
 
-USUAL_SEED = 1
 MISSING = "none"
 LIBRARIES = ("matplotlib", "networkx", "numba", "numpy", "scipy")
 CLOSE = 1e-3  # relative difference that another library may cause in a number of a probe
@@ -188,33 +186,33 @@ def is_done(experiment: Experiment, folder: Path, *, quick: bool, seed: int) -> 
 
 def read_run(names: Sequence[str], folder: Path, progress: Progress) -> tuple[Record, ...]:
     """Read the results of one full run of all experiments; refuse a folder with anything else."""
-    records = readable(names, folder)
-    seed, _ = Counter([one.result.seed for one in records.values()] or [USUAL_SEED]).most_common(1)[0]
-    problems = dict(_problems(names, records, seed, progress))
+    records: list[Record] = []
+    problems: dict[str, str] = {}
+    for number, name in enumerate(names, start=1):
+        try:
+            record = read(name, folder)
+        except InputError:
+            problems[name] = "missing or unreadable"
+        else:
+            records.append(record)
+            if problem := _problem(record, records[0]):
+                problems[name] = problem
+        progress(number, len(names))
     if problems:
-        again = f"python -m papers run all --out {folder}" + (f" --seed {seed}" if seed != USUAL_SEED else "")
-        listed = "; ".join(f"{problem}: {', '.join(those)}" for problem, those in problems.items())
+        listed = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
         raise InputError(
-            f"{folder} does not hold one valid full run: {listed}. Run `{again}`.",
+            f"{folder} does not hold one valid full run ({listed}): run `python -m papers run all --out {folder}`.",
             folder=str(folder),
             problems=problems,
         )
-    return tuple(records[name] for name in names)
+    return tuple(records)
 
 
-def _problems(
-    names: Sequence[str], records: Mapping[str, Record], seed: int, progress: Progress
-) -> Iterator[tuple[str, list[str]]]:
-    """What is wrong with the results of a folder, each problem with the names of the experiments that have it."""
-    stale = []
-    for number, (name, record) in enumerate(records.items(), start=1):
-        difference = record.difference()
-        stale += [f"{name} ({difference})"] if difference else []
-        progress(number, len(records))
-    problems = {
-        "missing or unreadable": [name for name in names if name not in records],
-        "quick": [name for name, one in records.items() if one.result.quick],
-        f"seed other than {seed}": [name for name, one in records.items() if one.result.seed != seed],
-        "stale": stale,
-    }
-    return ((problem, those) for problem, those in problems.items() if those)
+def _problem(record: Record, first: Record) -> str:
+    """Why a result is not part of a full run that begins with `first`; "" if it is."""
+    if record.result.quick:
+        return "quick"
+    if record.result.seed != first.result.seed:
+        return f"seed {record.result.seed} instead of {first.result.seed}"
+    difference = record.difference()
+    return f"stale, {difference}" if difference else ""

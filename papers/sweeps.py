@@ -15,7 +15,7 @@ from papers.calibration import Calibration
 from papers.drawing import FAINT, INK, SERIES, log_axes
 from papers.experiment import pick, stream
 from papers.le_cam import le_cam
-from papers.result import Measure, Table
+from papers.result import Measure
 from papers.statistics import Mean, Slope, fit_slope
 from papers.trials import PAPERS_TRIALS, PLACES, Method, Score, Setting, try_method, uniform_errors
 
@@ -95,20 +95,6 @@ class Sweep:
         """The exponent of a bound."""
         known = [(point.x, value) for point in self.points if (value := point.bounds()[name])]
         return fit_slope([x for x, _ in known], [value for _, value in known])
-
-    def table(self, title: str) -> Table:
-        """Mean earth mover distances, a column for each point."""
-        rows = [
-            (str(method), *(str(point.of(method).emd) if point.has(method) else "-" for point in self.points))
-            for method in Method
-        ]
-        for name in (LIMIT, PAPERS_LIMIT, FLOOR, GUESS):
-            values = [point.bounds()[name] for point in self.points]
-            if any(value is not None for value in values):
-                rows.append((name, *("-" if value is None else f"{value:.4f}" for value in values)))
-        unfitted = [point.of(Method.PAPERS).unfitted for point in self.points]
-        rows.append(("frames that no map fits (papers' radius), %", *(f"{100 * share:.0f}" for share in unfitted)))
-        return Table(title, (self.name, *(f"{point.x:g}" for point in self.points)), tuple(rows))
 
     def measures(self, kind: str, xs: Sequence[float]) -> tuple[Measure, ...]:
         """Mean errors and Cramer-Rao bounds at some of the points."""

@@ -89,13 +89,6 @@ class Erratum:
         ratio = abs(self.true / self.printed)
         return max(ratio, 1 / ratio)
 
-    @property
-    def off(self) -> str:
-        """The factor as text."""
-        if self.factor is None:
-            return "no factor"
-        return f"{self.factor:.3g} x" if self.factor >= 1.02 else f"{100 * (self.factor - 1):.2g} %"
-
     def claim(self) -> Claim:
         """The erratum as a claim of its paper."""
         measured = f" ± {self.error:.2g}" if self.error else ""

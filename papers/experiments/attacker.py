@@ -15,7 +15,7 @@ from papers.calibration import Calibration
 from papers.drawing import INK, MARKERS, SERIES, Dots, draw_dots, log_x
 from papers.experiment import Experiment, Run, Size, pick
 from papers.experiments.movement import READINGS
-from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Goal, Measure
 
 WINDOW = READINGS  # frames that a claim covers together, as in `movement`
 WINDOWS = (2, 5, 10, WINDOW)
@@ -56,45 +56,6 @@ class Attacks(Finding):
             for found in (frame.found, window.kept)
         )
 
-    def tables(self) -> tuple[Table, ...]:
-        kinds = "noise for the window | measured | noise for one frame | measured"
-        return (
-            tabulate(
-                f"Advantage of the best test between the two worst neighbours, {self.frames:,} frames",
-                " | allowed by the claim | exact | measured | from the most telling reading | from all readings",
-                (
-                    f"{one.setting}, {_noise(one.calibration)}, ({one.epsilon:g}, {one.delta:g}) | "
-                    f"{_near_one(one.guaranteed)} | {one.found.exact:.3f} | {one.found} | {one.one_sensor:.3f} | "
-                    f"{one.all_sensors:.3f}"
-                    for one in self.attacks
-                ),
-            ),
-            tabulate(
-                f"Advantage from a window of {WINDOW} frames of a steady scene, exact noise",
-                f" | allowed by the claim | {kinds}",
-                (f"{one.setting} | {_near_one(self.of(one.setting).guaranteed)} | {_cells(one)}" for one in self.whole),
-            ),
-            tabulate(
-                "The same for windows of other lengths",
-                f" | {kinds}",
-                (f"{one.setting}, {one.k} frames | {_cells(one)}" for one in self.windows if one.setting in GROWING),
-            ),
-            tabulate(
-                "Moves of more than alpha, exact noise, one frame",
-                " | separation in standard deviations | advantage | bound from the claim",
-                (
-                    f"{one.setting}, {one.times:.3g} alpha | {one.mu:.2f} | {advantage(one.mu):.3f} | "
-                    f"{self._scaled(one):.3f}"
-                    for one in self.moves
-                    if one.calibration is Calibration.EXACT
-                ),
-            ),
-        )
-
-    def _scaled(self, move: Move) -> float:
-        """The advantage if the separation grew in proportion to the distance, which bounds it."""
-        return advantage(move.times * self.of(move.setting).found.mu)
-
     def goals(self) -> tuple[Goal, ...]:
         text = "no attack on our noise, on a frame or a whole window, exceeds its delta"
         return (Goal(text, f"at most {100 * self.spent:.0f} % of it", self.spent <= 1),)
@@ -127,34 +88,15 @@ class Attacks(Finding):
                 measures.append(Measure(text, found.measured, found.error))
         return tuple(measures)
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         ours, papers = self.of(Setting.LINE), self.of(Setting.LINE, Calibration.PAPER)
-        designed, single = self.of(Setting.DESIGNED), self.of(Setting.SENSOR)
-        kept = ", ".join(f"{one.kept.exact:.3f} ({one.setting})" for one in self.whole)
-        spent = ", ".join(f"{one.spent.exact:.3f}" for one in self.whole)
-        far = [one for one in self.moves if one.setting is Setting.LINE and one.calibration is Calibration.EXACT]
-        beyond = next((one for one in far if one.times >= 5), far[-1])
         return (
             "The attacker knows the physics, the noise and both placements, the neighbours that the noise hides worst. "
             "The likelihood ratio of all readings is the best test. The advantage is the true minus the false positive "
             f"rate. On the line the claim allows at most {ours.guaranteed:.3f}; the best test has "
             f"{ours.found.exact:.3f} with our noise, {ours.one_sensor:.3f} from a single sensor, and "
             f"{papers.found.exact:.3f} with the papers' noise, which is {papers.excess:.1f} times what the claim "
-            f"needs. In all {len(self.whole)} settings our noise uses at most {100 * self.spent:.0f} % of its delta.",
-            "Noise that is distributed over the sensors by design, as in `movement`, has "
-            f"{1 / designed.excess:.3f} of the separation that its claim allows. An attacker who sees all sensors, "
-            f"whom a claim for single sensors does not cover, has {single.all_sensors:.3f} where "
-            f"{single.guaranteed:.3f} is allowed.",
-            f"Averaging removes noise from a steady scene. Noise for all {WINDOW} frames keeps the advantage at "
-            f"{kept}. Noise for one frame, used for {WINDOW}, would raise it to {spent}: every release uses up budget. "
-            "[stays](#stays) attacks whole nights of someone who does not move, with slow offsets and without.",
-            f"A claim covers moves up to alpha. A source that moved {beyond.times:.3g} alpha is detected with an "
-            f"advantage of {advantage(beyond.mu):.3f}; this is why a vicinity can be found at all.",
-            "An attacker who follows people through everything stored, and has a motion model instead of two "
-            "placements, is not among these rows: a day of following takes minutes. `python -m benchmarks.run "
-            "attacker` runs the tracker of the attack view over a window, an hour and a day of the demo, and [the "
-            "page on the live map](live-page.md#what-stored-readings-reveal) has its figures. No claim depends on "
-            "it: the bounds above hold for every attacker, and following is post-processing.",
+            f"needs. In all {len(self.whole)} settings our noise uses at most {100 * self.spent:.0f} % of its delta."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -244,17 +186,8 @@ def _finish(axes: Any, title: str, label: str) -> None:
     axes.legend(**_LEGEND)
 
 
-def _cells(window: Window) -> str:
-    return " | ".join(f"{one.exact:.3f} | {one}" for one in (window.kept, window.spent))
-
-
 def _noise(calibration: Calibration) -> str:
     return "exact noise" if calibration is Calibration.EXACT else "papers' noise"
-
-
-def _near_one(share: float) -> str:
-    """Format a share; one that would round to 1 as its difference to 1."""
-    return f"{share:.3f}" if share < 0.9995 else f"1 - {1 - share:.0e}"
 
 
 def _judge(one: Attack) -> Agreement:

@@ -12,7 +12,7 @@ from papers import networks
 from papers.drawing import FAINT, INK, MARKERS, SERIES, legend_below, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.networks import ALPHA, EPSILON, RIVALS, TAU, Picture, Scene, Score, Way
-from papers.result import Agreement, Claim, Finding, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Measure
 from papers.statistics import Mean, share_error
 
 BLOCK = "block model"
@@ -59,86 +59,12 @@ class Communities(Finding):
         return pick(self.bests, network=network, calibration=way.calibration, tau=tau, epsilon=epsilon).rules
 
     @property
-    def gap(self) -> Mean:
-        """How much less often than the best rule ours is right, averaged over all settings."""
-        ours = [one for one in self.cells if one.way is Way.OURS]
-        best = [self.best(one.way, one.tau, one.epsilon, one.network) for one in ours]
-        gaps = [limit.value - one.score.right for limit, one in zip(best, ours, strict=True)]
-        errors = [math.hypot(limit.error, one.score.right_error) for limit, one in zip(best, ours, strict=True)]
-        return Mean(float(np.mean(gaps)), math.hypot(*errors) / len(ours))
-
-    @property
     def taus(self) -> tuple[float, ...]:
         return tuple(sorted({one.tau for one in self.cells if one.network == BLOCK}))
 
     @property
     def epsilons(self) -> tuple[float, ...]:
         return tuple(sorted({one.epsilon for one in self.cells}))
-
-    def tables(self) -> tuple[Table, ...]:
-        halves = tabulate(
-            f"Block model, tau = {TAU:g}, epsilon = {EPSILON:g}: effects of the noise and of the recovery",
-            " | right community, % | best possible with this noise, % | right node, % | best possible, % | steps off",
-            (
-                f"{way} | {self.of(way)} | {100 * self.best(way).value:.0f} | {100 * self.of(way).person:.1f} | "
-                f"{100 * self.rules(way).person.value:.1f} | {self.of(way).hops:.2f}"
-                for way in Way
-            ),
-        )
-        captions = tabulate(
-            f"Both interpretations of the caption, tau = {TAU:g}, epsilon = {EPSILON:g}",
-            " | heat still in its community | best rule right, %",
-            (
-                f"{100 * one.inside:g} % inside, {100 * one.between:g} % between | {one.home:.6f} | "
-                f"{100 * one.right.value:.1f} ± {100 * one.right.error:.1f}"
-                for one in self.readings
-            ),
-        )
-        spread = tabulate(
-            f"The picture's source on {self.spreads[0].graphs} other random graphs: mean ± standard deviation",
-            " | single frames that name its community, % | weight in its community, %",
-            (
-                f"{one.way} | {100 * one.right:.1f} ± {100 * one.right_deviation:.1f} | "
-                f"{100 * one.left:.1f} ± {100 * one.left_deviation:.1f}"
-                for one in self.spreads
-            ),
-        )
-        return (*(self._grid(way) for way in RIVALS), halves, self._named(), captions, spread)
-
-    def _grid(self, way: Way) -> Table:
-        frames = [self.of(way, tau, epsilon).frames for tau in self.taus for epsilon in self.epsilons]
-        title = (
-            f"Block model, percent with the right community (in brackets: best possible with this noise), {way}, "
-            f"{min(frames):,} to {max(frames):,} frames"
-        )
-        columns = ("", *(f"epsilon = {epsilon:g}" for epsilon in self.epsilons))
-        rows = (
-            (f"tau = {tau:g}", *(self._with_best(way, tau, epsilon, BLOCK) for epsilon in self.epsilons))
-            for tau in self.taus
-        )
-        return Table(title, columns, tuple(rows))
-
-    def _with_best(self, way: Way, tau: float, epsilon: float, network: str) -> str:
-        return f"{self.of(way, tau, epsilon, network)} ({100 * self.best(way, tau, epsilon, network).value:.0f})"
-
-    def _person_with_best(self, way: Way, epsilon: float, network: str) -> str:
-        setting = (way, NAMED_TAU, epsilon, network)
-        return f"{100 * self.of(*setting).person:.0f} ({100 * self.rules(*setting).person.value:.0f})"
-
-    def _named(self) -> Table:
-        def row(name: str, guess: float, epsilon: float) -> str:
-            cells = [f"{name}, epsilon = {epsilon:g}"]
-            cells += [self._with_best(way, NAMED_TAU, epsilon, name) for way in RIVALS]
-            cells += [f"{100 * guess:.0f}", *(self._person_with_best(way, epsilon, name) for way in RIVALS)]
-            cells += [f"{self.of(way, NAMED_TAU, epsilon, name).hops:.2f}" for way in RIVALS]
-            return " | ".join(cells)
-
-        return tabulate(
-            f"Social networks, tau = {NAMED_TAU:g}: percent right, and steps off",
-            " | right community: papers (best) | ours (best) | largest community | right node: papers (best) | "
-            "ours (best) | steps off: papers | ours",
-            (row(name, guess, epsilon) for name, guess in self.guesses for epsilon in self.epsilons),
-        )
 
     def claims(self) -> tuple[Claim, ...]:
         apart, swapped = self.readings
@@ -212,11 +138,9 @@ class Communities(Finding):
         ]
         return (*measures, *(Measure(f"heat at home, {one.inside:g} inside", one.home) for one in self.readings))
 
-    def paragraphs(self) -> tuple[str, ...]:
-        papers, ours, picture, coarse = self.of(Way.PAPERS), self.of(Way.OURS), self.pictures[0], self.coarse
-        (apart, swapped), top, name = self.readings, self.epsilons[-1], self.guesses[0][0]
+    def text(self) -> str:
+        papers, ours, picture = self.of(Way.PAPERS), self.of(Way.OURS), self.pictures[0]
         other, ours_there = self.spreads
-        club, sure = ([self.of(way, NAMED_TAU, epsilon, name) for way in RIVALS] for epsilon in (EPSILON, top))
         return (
             f"Each dot of the two discs is one of {len(self.hops)} people. The rumour starts in the middle of the left "
             "disc; the farther out, the more steps away. The colour is the share of all recovered weight, from none to "
@@ -228,27 +152,8 @@ class Communities(Finding):
             f"{papers} % of cases; the posterior with exact noise, which knows that there is one source of strength 1, "
             f"does so in {ours} %. The node itself "
             f"mostly stays hidden: the most likely node is the right one in {100 * ours.person:.1f} % of frames, and "
-            f"no rule is right in more than {100 * self.rules(Way.OURS).person.value:.1f} %.",
-            "Dashed lines are the best that any rule can do: weigh all nodes by their likelihood and name the likelier "
-            f"community. Ours approximates this rule by sampling; the best is ahead by {100 * self.gap.value:+.1f} ± "
-            f"{100 * self.gap.error:.1f} points, averaged over all settings.",
-            f"The caption swaps its two probabilities. As printed, {swapped.home:.4f} of the heat is left in its own "
-            f"community, which carries no information; with the two swapped it is {apart.home:.2f}. Contrary to the "
-            "papers, a large tau does no harm as long as rounding steps are as fine as the noise allows: the signal "
-            f"shrinks, and so does the noise that hides a neighbour. With the steps of tau = {TAU:g} the noise at tau "
-            f"= {coarse.tau:g} would be {coarse.noise:.1f} times as large, and the best rule right in "
-            f"{100 * coarse.coarse.value:.0f} % instead of {100 * coarse.fine.value:.0f} % at epsilon {EPSILON:g}.",
-            f"Small networks are harder, since one step is a large part of them. In the {name} the right side is named "
-            f"in {club[0]} % (papers) and {club[1]} % (ours) of frames at epsilon {EPSILON:g}, and in {sure[0]} % and "
-            f"{sure[1]} % at {top:g}. They hide a person less: at epsilon {EPSILON:g} the most likely node is the one "
-            f"that began it in {self._persons()} of frames. Steps off are counted from the peak of the map instead, "
-            "which is closer on average but less often right. All ties count the same, and every node is equally "
-            "likely to be the source.",
+            f"no rule is right in more than {100 * self.rules(Way.OURS).person.value:.1f} %."
         )
-
-    def _persons(self) -> str:
-        shares = [(self.of(Way.OURS, NAMED_TAU, EPSILON, name).person, name) for name, _ in self.guesses]
-        return ", ".join(f"{100 * share:.0f} % ({name})" for share, name in shares)
 
     def draw(self, figure: Figure) -> None:
         panels = figure.subplots(2, 3)

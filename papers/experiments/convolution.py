@@ -13,7 +13,7 @@ from papers.drawing import FAINT, INK, SERIES, legend_below, log_x
 from papers.experiment import Experiment, Run, stream
 from papers.filters import DELTA, EPSILON, Errors, Leak, errors, gain_at, leak
 from papers.paper_laplace import repaired_delta
-from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Goal, Measure
 from papers.statistics import Mean
 
 PAPER = "Fawaz, Muthukrishnan and Nikolov"
@@ -93,44 +93,6 @@ class Convolutions(Finding):
         """The case where the papers' noise misses its claim most."""
         return max(self.mended, key=lambda one: one.true)
 
-    def tables(self) -> tuple[Table, ...]:
-        claim, leak, first = f"({EPSILON:g}, {DELTA:g})", self.leak, self.filters[0].shape
-        kinds = "papers' formula | published at once | measured | published live | measured | papers/ours"
-        return (
-            tabulate(
-                f"Running sums of N values: mean squared error at {claim}",
-                f"N | {kinds}",
-                (f"{one.n:,} | {_cells(one)}" for one in self.sums),
-            ),
-            tabulate(
-                f"Filters of {COMMON:,} values: mean squared error at {claim}",
-                f"filter | {kinds} | specLB / running sum's",
-                (f"{one.name} | {_cells(one)} | {one.shape / first:.3g}" for one in self.filters),
-            ),
-            tabulate(
-                "Other claims: the papers' mean squared error over that of exact Gaussian noise in the same place",
-                "epsilon, delta | papers/ours",
-                (f"{one.epsilon:g}, {one.delta:g} | {one.better:.2f}" for one in self.claims_tried),
-            ),
-            tabulate(
-                f"Detecting one event in {leak.n} running sums, with all other events known",
-                " | correct",
-                (
-                    f"algorithm as printed, from {leak.exact} numbers without noise | {100 * leak.printed:.1f} %",
-                    f"any attacker, by the claim | at most {100 * leak.allowed:.1f} %",
-                    f"best test, our noise | {100 * leak.ours:.1f} %",
-                ),
-            ),
-            tabulate(
-                f"The same noise on real coefficients: delta at epsilon {MENDED_AT[0]:g}",
-                "filter, values | claimed | true | ratio",
-                (
-                    f"{one.name}, {one.n} | {one.claimed:g} | {one.true:.4f} | {one.true / one.claimed:.2f}"
-                    for one in self.mended
-                ),
-            ),
-        )
-
     def claims(self) -> tuple[Claim, ...]:
         first, last, growth, ratio = self.sums[0], self.sums[-1], self.growth, self.worst.true / MENDED_AT[1]
         return (
@@ -180,24 +142,14 @@ class Convolutions(Finding):
         measures += [Measure(f"{one.name}, {one.n}: true delta", one.true) for one in self.mended]
         return (*measures, Measure("detected, as printed", self.leak.printed, slack=0.01, share=True))
 
-    def paragraphs(self) -> tuple[str, ...]:
-        last, growth, worst = self.sums[-1], self.growth, self.worst
+    def text(self) -> str:
+        growth = self.growth
         unit = math.sqrt(4 * math.log(1 / DELTA)) / EPSILON  # the papers' root error if the mean of |h^| is 1
-        better = [one.better for one in self.filters]
         return (
             "Left: the root of the mean squared error of running sums, over the logarithm of their length. An O(1) "
             "error would be level; one that grows like log^2 N is a straight line. The papers' formula is straight "
             f"within {100 * growth.misses:.1g} % and grows by {growth.slope / unit:.3f} noise units for each factor e "
-            f"in N; the spectrum of a step gives 1/pi = {1 / math.pi:.3f}.",
-            f"Ours has {min(better):.2f} to {max(better):.2f} times less mean squared error for the filters on the "
-            f"right. Publishing live costs nothing here: running sums of {last.n:,} have {last.live or 0.0:.0f} live "
-            f"and {last.whole:.0f} at once. Dots with bars are measured. The faint line is the papers' spectral lower "
-            "bound, scaled to meet ours at its first point: its constant is unknown, so only its shape means anything.",
-            "The algorithm as printed adds real noise to complex coefficients, so "
-            f"{self.leak.exact} numbers are released exactly with {self.leak.n} running sums, and an attacker decides "
-            f"correctly whether an event happened {100 * self.leak.printed:.1f} % of the time. On real coefficients "
-            f"the same noise has, at ({MENDED_AT[0]:g}, {MENDED_AT[1]:g}), {worst.true / worst.claimed:.2f} times the "
-            f"claimed delta for {worst.name} over {worst.n} values.",
+            f"in N; the spectrum of a step gives 1/pi = {1 / math.pi:.3f}."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -205,16 +157,6 @@ class Convolutions(Finding):
         _draw_sums(left, self.sums)
         _draw_filters(right, self.filters)
         legend_below(figure, [left])
-
-
-def _cells(one: Errors) -> str:
-    live = "-" if one.live is None else f"{one.live:.4g}"
-    seen, live_seen = _text(one.whole_seen), _text(one.live_seen)
-    return f"{one.papers:.4g} | {one.whole:.4g} | {seen} | {live} | {live_seen} | {one.better:.2f}"
-
-
-def _text(seen: Mean | None) -> str:
-    return "-" if seen is None else f"{seen.value:.3g} ± {seen.error:.2g}"
 
 
 def _judge_constant(sums: Sequence[Errors], growth: Growth) -> Agreement:

@@ -9,41 +9,12 @@ from matplotlib.figure import Figure
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.errata import Erratum, Part, all_errata
 from papers.experiment import Experiment, Run
-from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Goal, Measure
 
 LARGEST = 1000.0  # factor at the right end of the picture
 COLORS = {Agreement.WRONG: SERIES[1], Agreement.LOOSER: SERIES[0], Agreement.NARROW: SERIES[3], Agreement.AGREES: FAINT}
 COLUMNS = (tuple(Part)[:4], tuple(Part)[4:])
 AUTHORS = ("Gilbert and McMillan, ", "Fawaz, Muthukrishnan and Nikolov, ", "McMillan, ")
-ELSEWHERE = (
-    ("Gilbert and McMillan, Figure 2c", "sqrt(m)/(n T^1.5) is tight in T", "sensitivity"),
-    ("Gilbert and McMillan, Table 2, complete graph", "Delta of a complete graph", "graph-table"),
-    ("Gilbert and McMillan, Table 2, star", "Delta of a star", "graph-table"),
-    ("Gilbert and McMillan, Lemma 6", "Delta >= alpha/kappa", "graph-table"),
-    ("Gilbert and McMillan, Lemma 7", "Delta <= 4 nu, conversely", "graph-table"),
-    ("Gilbert and McMillan, Lemma 18", "the exponent e^(-tau s_i)", "graph-table"),
-    ("Gilbert and McMillan, Figure 3, caption", "5 % between communities, 0.1 % inside", "communities"),
-    (
-        "Gilbert and McMillan, first version, Lemma 7 and Algorithm 1",
-        "the truth is within sigma sqrt(m), with high probability",
-        "noisy-recovery",
-    ),
-    ("Fawaz, Muthukrishnan and Nikolov, section 5.1", "running sums have an error of O(1)", "convolution"),
-    ("Fawaz, Muthukrishnan and Nikolov, Theorem 5", "real noise on complex coefficients", "convolution"),
-    ("Fawaz, Muthukrishnan and Nikolov, Theorem 5 mended", "the budget of the noise", "convolution"),
-    ("McMillan, Theorem 10.8", "Algorithm 4 tests one direction", "testers"),
-    ("McMillan, Theorem 10.11", "Algorithm 6 compares counts with probabilities", "testers"),
-    ("McMillan, Table 9.1 and Theorem 10.11", "1/beta^2 queries", "testers"),
-    ("McMillan, Theorem 10.3", "log(2 lambda/alpha) repetitions", "testers"),
-    ("McMillan, Table 5.1, rows 1 and 2", "two groups cannot be found below a threshold", "graphons"),
-    ("McMillan, Lemma 4.4, (4.9)", "brackets on delta_2, which may be 0 and 1", "graphons"),
-    ("McMillan, Lemma 5.3, proof", "a union bound that is above 1 for small k", "graphons"),
-    ("McMillan, Lemma 12.1", "regret of the leader, with the index as printed", "learners"),
-    ("McMillan, Definition 12.2", "noise that is used again in each round", "learners"),
-    ("McMillan, Lemma 13.7", "E max of Weibull noise", "learners"),
-    ("McMillan, Lemma 12.6", "E lambda_max <= log N + 1, measured", "learners"),
-)
-"""Mistakes that other experiments show: the source as their claims cite it, the statement, the experiment."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +23,6 @@ class Errata(Finding):
 
     size: ClassVar[tuple[float, float]] = (11.0, 8.0)
     found: tuple[Erratum, ...]
-
-    def tables(self) -> tuple[Table, ...]:
-        printed = [one for one in self.found if not one.assumed]
-        parts = [_table(f"Errata: {part}", [one for one in printed if one.part is part]) for part in Part]
-        models = _table(
-            "Assumptions of the papers' models that do not hold for real sources, readings and noise",
-            [one for one in self.found if one.assumed],
-        )
-        columns = ("where", "statement", "experiment")
-        return (*parts, models, Table("Mistakes that other experiments show", columns, ELSEWHERE))
 
     def claims(self) -> tuple[Claim, ...]:
         return tuple(one.claim() for one in self.found)
@@ -73,18 +34,12 @@ class Errata(Finding):
     def measures(self) -> tuple[Measure, ...]:
         return tuple(one.measure() for one in self.found)
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         assumed = sum(one.assumed for one in self.found)
-        none = sum(one.factor is None for one in self.found)
         return (
             f"{len(self.found) - assumed} numbers follow from printed statements, {assumed} more from a model that the "
-            "papers assume openly; the latter are not mistakes and have a table of their own. The run computes "
-            f"everything from the formulas as printed. {len(ELSEWHERE)} further mistakes are shown by other "
-            "experiments and only listed here.",
-            "The picture shows the factor between the printed and the true number: a line for each place in the papers "
-            f"and a dot for each number. {none} have no factor, since one of the two is 0 or their signs differ. The "
-            "factor does not measure how much a mistake matters: a sensitivity that is a little too small breaks a "
-            "promise, and a noise formula that is much too large only wastes accuracy.",
+            "papers assume openly; the latter are not mistakes. The run computes everything from the formulas as "
+            "printed. Other experiments show further mistakes; [Errata](errata.md) has all of them."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -116,18 +71,6 @@ class Errata(Finding):
         axes.set_xlim(0.95, LARGEST * 4)
         axes.grid(axis="x")
         axes.set_xlabel("factor between the printed and the true number")
-
-
-def _table(title: str, errata: Iterable[Erratum]) -> Table:
-    return tabulate(
-        title,
-        "where | statement | number | printed | true | difference | verdict | consequence",
-        (
-            f"{one.where} | {one.says} | {one.quantity} | {one.promise} {one.printed:.5g} | {one.true:.5g}"
-            f"{f' ± {one.error:.1g}' if one.error else ''} | {one.off} | {one.verdict} | {one.matters}"
-            for one in errata
-        ),
-    )
 
 
 def _by_place(errata: Iterable[Erratum]) -> dict[str, list[Erratum]]:

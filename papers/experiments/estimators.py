@@ -16,7 +16,7 @@ from papers.calibration import Calibration, PapersPursuit
 from papers.drawing import SERIES, Dots, draw_dots, legend_below, log_x, sources_text
 from papers.experiment import Experiment, Run, pick, stream
 from papers.gallery import Mixture, Refined
-from papers.result import Finding, Goal, Measure, Table, tabulate
+from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
 from papers.trials import Distances, Setting, Strengths, uniform_errors
 
@@ -121,36 +121,6 @@ class Gallery(Finding):
     def part(self, strengths: Strengths) -> tuple[Case, ...]:
         return tuple(case for case in self.cases if case.strengths is strengths)
 
-    def tables(self) -> tuple[Table, ...]:
-        ratios = tabulate(
-            "Ratios of mean earth mover distances",
-            " | papers/ours | ours/basis pursuit | ours/EM | ours/refined | ours/Bayes limit | ours/Cramer-Rao",
-            map(_ratios, self.cases),
-        )
-        return (*(self._distances(strengths) for strengths in Strengths), ratios, self._costs())
-
-    def _distances(self, strengths: Strengths) -> Table:
-        cases = self.part(strengths)
-        rows = [(str(method), *(str(case.of(method).distance) for case in cases)) for method in Method]
-        if any(case.limit is not None for case in cases):
-            rows.append((CRAMER_RAO, *("-" if case.limit is None else f"{case.limit:.4f}" for case in cases)))
-        rows.append(("uniform map", *(f"{case.guess:.4f}" for case in cases)))
-        title = f"Mean earth mover distance, {strengths}"
-        return Table(title, ("", *(sources_text(case.count) for case in cases)), tuple(rows))
-
-    def _costs(self) -> Table:
-        rows = []
-        for method in Method:
-            scores = [[case.of(method) for case in self.part(strengths)] for strengths in Strengths]
-            draws = (f"{own[0].draws}" for own in scores)
-            empty = ("/".join(f"{100 * score.empty:.0f}" for score in own) for own in scores)
-            times = (f"{np.mean([score.milliseconds for score in own]):.2g}" for own in scores)
-            rows.append((str(method), *draws, *empty, *times))
-        kinds = [f"strength {strengths.short}" for strengths in Strengths]
-        names = (f"{what}, {kind}" for what in ("draws", "empty maps, %", "ms") for kind in kinds)
-        title = "Number of draws, empty maps with 1/2/3 sources (they count as uniform), and milliseconds per frame"
-        return Table(title, ("", *names), tuple(rows))
-
     def measures(self) -> tuple[Measure, ...]:
         measures = []
         for case in self.cases:
@@ -162,16 +132,12 @@ class Gallery(Finding):
                 measures.append(Measure(f"{name}: ours/Bayes", case.told.value, case.told.error, slack=0.02))
         return tuple(measures)
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         return (
             "Six estimators recover a map from noisy readings, on the same random sources and at the same privacy: 100 "
             "places on a line, 50 sensors, T = 0.05, a move by one place hidden at (1, 0.1). Left is better. The "
             "posterior and the mixture know that sources have strength 1 (or at most 1) and that there are at most "
-            f"{MOST}; basis pursuit, Bregman iteration and the refined basis pursuit know neither.",
-            "The last row is the limit for any method: the same posterior, but with the number of sources known. Its "
-            "prior is then the true distribution, up to the grid, and its map has the least expected distance. The "
-            "dotted line is the Cramer-Rao bound of one source, for unbiased methods. The posterior can be below it, "
-            "since it is biased by what it knows about places and strengths.",
+            f"{MOST}; basis pursuit, Bregman iteration and the refined basis pursuit know neither."
         )
 
     def goals(self) -> tuple[Goal, ...]:
@@ -205,16 +171,6 @@ class Gallery(Finding):
             axes.set_xlabel("mean earth mover distance (bars: two standard errors)")
         panels[0].plot([], [], ":", color=SERIES[0], linewidth=1.2, label=CRAMER_RAO)
         legend_below(figure, panels[:1])
-
-
-def _ratios(case: Case) -> str:
-    pursuit, em, refined = (
-        f"{case.ratio(Method.POSTERIOR, other):.2f}" for other in (Method.PURSUIT, Method.MIXTURE, Method.REFINED)
-    )
-    name = f"{sources_text(case.count)}, strength {case.strengths.short}"
-    papers, bayes = (f"{one.value:.2f} ± {one.error:.2f}" for one in (case.better, case.told))
-    limit = "-" if case.over_limit is None else f"{case.over_limit:.2f}"
-    return f"{name} | {papers} | {pursuit} | {em} | {refined} | {bayes} | {limit}"
 
 
 def _work(run: Run) -> Gallery:

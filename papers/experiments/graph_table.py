@@ -15,7 +15,7 @@ from papers.calibration import Calibration, paper_mu
 from papers.conditioning import Check, Trials, counterexamples, random_matrices
 from papers.drawing import FAINT, INK, MARKERS, SERIES
 from papers.experiment import Experiment, Run, pick, stream
-from papers.result import Agreement, Claim, Finding, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Measure
 
 EPSILON, DELTA = 1.0, 1e-6  # the claim that is made with a printed sensitivity
 NODES, QUICK_NODES = (3, 4, 5, 6, 8, 10, 15, 20, 30, 50), (3, 5, 10, 50)
@@ -96,38 +96,6 @@ class GraphTable(Finding):
     def stars(self) -> tuple[Entry, ...]:
         return tuple(one for one in self.entries if one.kind is Kind.STAR and one.tau == BREACH[1])
 
-    def tables(self) -> tuple[Table, ...]:
-        lemmas = [
-            f"{one.lemma}: {one.matrix} | Delta {one.sign} {one.promised:.4g} | {one.true:.4g} | "
-            f"{'holds' if one.held else 'VIOLATED'}"
-            for one in self.checks
-        ]
-        lemmas += [f"{one.lemma}: {one.kind} | {one.tried} tried | - | {one.violated} violated" for one in self.trials]
-        return (
-            tabulate(
-                f"Delta^2 with {SHOWN} nodes and alpha = 1",
-                "graph | exact | closed form | printed | printed Delta / true Delta",
-                (
-                    f"{one.kind}, tau = {one.tau:g} | {one.exact:.6g} | {one.corrected:.6g} | {one.printed:.6g} | "
-                    f"{1 / one.short:.3f}"
-                    for kind in Kind
-                    for one in self.by_time(kind)
-                ),
-            ),
-            tabulate(
-                f"Star, tau = {BREACH[1]:g}: noise for ({EPSILON:g}, {DELTA:g}) with the printed sensitivity",
-                f"nodes | true Delta / printed Delta | true epsilon at {DELTA:g} | true delta / claimed | "
-                "true epsilon, papers' noise",
-                (
-                    f"{one.n} | {one.short:.4f} | {exact.epsilon(DELTA):.4f} | {exact.delta(EPSILON) / DELTA:.2f} | "
-                    f"{one.true(Calibration.PAPER).epsilon(DELTA):.4f}"
-                    for one in self.stars
-                    for exact in [one.true(Calibration.EXACT)]
-                ),
-            ),
-            tabulate("Condition number and privacy, alpha = 1", "lemma: matrix | promised | Delta | ", lemmas),
-        )
-
     def claims(self) -> tuple[Claim, ...]:
         claims = []
         for kind in Kind:
@@ -160,7 +128,7 @@ class GraphTable(Finding):
             *(_share(one) for one in self.trials),
         )
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         star, complete = self.of(Kind.STAR, *BREACH), self.of(Kind.COMPLETE, SHOWN, 0.5)
         exact, papers = star.true(Calibration.EXACT), star.true(Calibration.PAPER)
         return (
@@ -170,9 +138,7 @@ class GraphTable(Finding):
             f"Noise that is calibrated exactly to ({EPSILON:g}, {DELTA:g}) with the printed Delta has, on {star.n} "
             f"nodes at tau = {star.tau:g}, epsilon {exact.epsilon(DELTA):.3f} at the same delta: it breaks its "
             f"promise. With the papers' own noise formula epsilon is {papers.epsilon(DELTA):.2f}: the excess noise of "
-            "that formula covers the error.",
-            "The lemmas that relate sensitivity to the condition number need more assumptions than they state. Lemma 6 "
-            f"fails without full column rank ({self.checks[0].matrix}), the converse in Lemma 7 for random matrices.",
+            "that formula covers the error."
         )
 
     def draw(self, figure: Figure) -> None:

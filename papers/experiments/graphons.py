@@ -14,7 +14,7 @@ from cloakwork.privacy import Flip
 from papers.block_models import fano_constant, fitted, packing, permuted_apart, random_binary, union_bound
 from papers.drawing import INK, MARKERS, SERIES, legend_below, log_axes
 from papers.experiment import Experiment, Run, Size, pick, stream
-from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Goal, Measure
 from papers.statistics import Mean, Slope, fit_slope, judge_lower, judge_upper, share_error
 
 OFFICE = Blocks([[0.05, 0.001], [0.001, 0.05]])
@@ -88,59 +88,6 @@ class Graphons(Finding):
     constants: tuple[tuple[int, float], ...]
     hidden: tuple[Hidden, ...]
     counts: tuple[tuple[float, float, float], ...]  # epsilon; noise in a density that hides a pair, and a person
-
-    def tables(self) -> tuple[Table, ...]:
-        cells = (
-            f"{c.n:,} | {c.epsilon:g} | {c.snr:.2f} | {_percent(c.right)} | {100 * c.expected:.1f} | "
-            f"{100 * c.found:.0f} % | {100 * c.named:.0f} % | {_percent(c.limits)}"
-            for c in self.cells
-        )
-        hidden = (
-            f"{h.epsilon:g} | {100 * h.posterior:.0f} % | {h.person:.1f} | {' | '.join(map(_percent, h.recognised))}"
-            for h in self.hidden
-        )
-        known = " | ".join(f"found by {number} known contacts, %" for number in KNOWN)
-        return (
-            tabulate(
-                "Two groups, 5 % within and 0.1 % between: people in their group, and how often groups are found",
-                "people | epsilon | signal to noise | right, % | by plan, % | found | by plan | 95 % limits hold, %",
-                cells,
-            ),
-            tabulate(
-                "Table 5.1, mended: the least epsilon for these groups",
-                "people | n (p-q)^2 = 2 (p+q), as printed | n (p-q)^2 = 2 (p(1-p) + q(1-q))",
-                (f"{n:,} | {printed:.3f} | {exact:.3f}" for n, printed, exact in self.thresholds),
-            ),
-            tabulate(
-                "Error in delta_2 without noise, densities 0.3 and 0.1",
-                "people | spectral | least squares | densities alone | half of them, least squares | four groups",
-                (
-                    f"{one.n:,} | {one.spectral} | {one.squares} | {one.densities} | {one.halved} | {one.four}"
-                    for one in self.estimates
-                ),
-            ),
-            tabulate(
-                "Random binary models: how often the bounds on delta_2 meet",
-                "groups | Lemma 4.4 and (4.9) | ours, by couplings",
-                (f"{k} | {thesis} of {pairs} | {ours} of {pairs}" for k, pairs, thesis, ours in self.brackets),
-            ),
-            tabulate(
-                "Theorem 5.4 with a constant: error >= C min(rho, sqrt(rho k^2/n^2)), rho to 0, the divergence mended",
-                "groups | C",
-                (f"{k:,} | {constant:.3g}" for k, constant in self.constants),
-            ),
-            tabulate(
-                f"What is hidden among 500 people; a person has {CONTACTS} contacts, delta {DELTA:g}",
-                f"epsilon | a reported colleague was met | epsilon of a person | {known}",
-                hidden,
-            ),
-            tabulate(
-                f"A trusted party counts contacts within 250 of 500 people: sampling error of a density of "
-                f"{100 * WITHIN:g} %, and standard deviation of Laplace noise in it",
-                "epsilon | sampling error | noise that hides a pair | noise that hides a person",
-                (f"{e:g} | {SAMPLED:.4f} | {pair:.6f} | {person:.4f}" for e, pair, person in self.counts),
-            ),
-        )
 
     @property
     def between(self) -> Cell:
@@ -216,30 +163,15 @@ class Graphons(Finding):
         exact = [Measure(f"{n} people: least epsilon", exact) for n, _, exact in self.thresholds]
         return (*(Measure(name, m.value, m.error, slack, share) for name, m, slack, share in means), *exact)
 
-    def paragraphs(self) -> tuple[str, ...]:
-        one, three = (pick(self.hidden, epsilon=epsilon) for epsilon in (1.0, 3.0))
-        last, (_, pair, person) = self.estimates[-1].squares, self.counts[1]
+    def text(self) -> str:
         return (
             "Each pair of people has a bit, met or not, which one of their two devices flips. Dots are the share of "
             "people who are put right, lines the limit of large networks, and dotted lines the least epsilon. Below, "
             "small networks do a little better than a guess. Groups are found if an eigenvalue is beyond the noise, as "
             f"in {_percent(self.null)} % of networks without groups. Table 5.1 is about rare contacts; flipped ones "
             "are not, and their variance p (1 - p) lowers the threshold: trials between the two find groups. Limits of "
-            "densities take the groups as they are: for true groups they hold in 95 % or more, and the last column has "
-            "those of found groups.",
-            "The error of a whole model falls like n^(-1/4), as (4.4) says, because the sizes of groups are random; "
-            "densities alone are much closer. Least squares starts from the signs of an eigenvector and changes few. "
-            f"With {self.estimates[-1].n:,} people, half the densities have {_ratio(self.estimates[-1].halved, last)} "
-            f"times the error, and four groups {_ratio(self.estimates[-1].four, last)} times that of two; (4.4) allows "
-            f"0.5, and {2**0.25:.2f}. Four groups start from our own.",
-            f"Flips hide a pair, not a person. A reported contact between colleagues, of whom 5 % meet, is true in "
-            f"{100 * one.posterior:.0f} % of cases at epsilon 1, and {100 * three.posterior:.0f} % at 3. Someone who "
-            f"knows {KNOWN[-1]} contacts of a person recognises their row among 500 without names in "
-            f"{_percent(one.recognised[-1])} % and {_percent(three.recognised[-1])} %: leaving out names hides no one.",
-            "Hiding a person with all their contacts takes far more noise, even where a trusted party counts the "
-            "contacts of known groups: a person moves the counts by up to 499, a pair by 1. At epsilon 1, the noise in "
-            f"a density of {100 * WITHIN:g} % is then {person:.4f} instead of {pair:.6f}, beside a sampling error of "
-            f"{SAMPLED:.4f}.",
+            "densities take the groups as they are: for true groups they hold in 95 % or more, and `limits` has "
+            "those of found groups."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -264,11 +196,6 @@ class Graphons(Finding):
 
 def _percent(mean: Mean) -> str:
     return f"{100 * mean.value:.1f} ± {100 * mean.error:.1f}"
-
-
-def _ratio(one: Mean, other: Mean) -> str:
-    ratio = one.value / other.value
-    return f"{ratio:.2f} ± {ratio * math.hypot(one.error / one.value, other.error / other.value):.2f}"
 
 
 def _plan(n: int, epsilon: float) -> Any:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,8 +15,8 @@ from cloakwork.privacy import Profile, largest_mu
 from papers.drawing import FAINT, INK, MARKERS, SERIES, log_x
 from papers.experiment import Experiment, Run, stream
 from papers.networks import DELTA, EPSILON, TAU
-from papers.result import Finding, Measure, Table, tabulate
-from papers.statistics import Mean, Slope, fit_slope
+from papers.result import Finding, Measure
+from papers.statistics import Mean
 
 SIDES = (32, 100, 316, 1000)  # of the streets
 HALVES = (500, 5_000, 50_000, 500_000)  # people of each town
@@ -129,28 +128,6 @@ class Growth(Finding):
     def of(self, network: str) -> tuple[Grown, ...]:
         return tuple(one for one in self.grown if one.network == network)
 
-    @property
-    def power(self) -> Slope:
-        """The exponent of ln n in the mu that finds a source on streets; that of independent nodes tends to 1/2."""
-        found = self.of(STREETS)
-        logs, needed = [math.log(one.nodes) for one in found], [one.needed.value for one in found]
-        return fit_slope(logs, needed, [one.needed.error for one in found])
-
-    def tables(self) -> tuple[Table, ...]:
-        return (
-            tabulate(
-                f"One source, tau = {TAU:g}; bits at epsilon = {EPSILON:g}, delta = {DELTA:g}",
-                "network | nodes | frames | slope | bits learned | limit | bits hidden | right town, % | "
-                "mu to find the node | epsilon of that",
-                (
-                    f"{one.network} | {one.nodes:,} | {one.frames} | {one.slope:.4g} | {one.bits.value:.2f} ± "
-                    f"{one.bits.error:.2f} | {one.limit:.1f} | {one.hidden:.1f} | {_percent(one.home)} | "
-                    f"{one.needed.value:.1f} ± {one.needed.error:.1f} | {one.epsilon:.1f}"
-                    for one in self.grown
-                ),
-            ),
-        )
-
     def measures(self) -> tuple[Measure, ...]:
         """Up to a hundred thousand nodes: larger ones have too few frames to contradict anything."""
         measures = []
@@ -164,9 +141,9 @@ class Growth(Finding):
         home = self.of(TOWNS)[0].home or Mean(0.0, 0.0)
         return (*measures, Measure("small towns: the right one", home.value, home.error, share=True))
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         street, towns, mu = self.of(STREETS), self.of(TOWNS), largest_mu(EPSILON, DELTA)
-        first, last = towns[0], towns[-1]
+        last = towns[-1]
         return (
             f"The noise hides a move of one step at ({EPSILON:g}, {DELTA:g}), mu = {mu:.2f}. It depends on the "
             f"steepest edge alone, which a larger network leaves as it is: {street[0].slope:.3f} on "
@@ -175,18 +152,7 @@ class Growth(Finding):
             f"{street[-1].limit:.1f} bits on streets and {last.limit:.1f} in towns (dashed), however many nodes there "
             "are, because that is the divergence of the readings from mere noise. Of the "
             f"{math.log2(street[-1].nodes):.1f} bits that name one of {street[-1].nodes:,} corners, "
-            f"{street[-1].hidden:.1f} stay hidden; of {street[0].nodes:,}, {street[0].hidden:.1f}.",
-            f"The right town gets a probability of {_percent(first.home)} % among {first.nodes:,} people and of "
-            f"{_percent(last.home)} % among {last.nodes:,}. The rumour fills a small town before it is read: then the "
-            "town shows and its people look alike, so the node is found only from mu = "
-            f"{first.needed.value:.0f} on. In a large town the rumour is still near its source, which takes mu = "
-            f"{last.needed.value:.0f}, and naming the town takes finding the source. On streets the mu that names the "
-            f"very node grows slowly, with the power {self.power} of ln n (1/2 for independent nodes): from "
-            f"{street[0].needed.value:.1f} to {street[-1].needed.value:.1f}.",
-            "Streets are a square grid. In the towns everybody has eight friends at the same random distances around a "
-            f"ring, and a tie of weight {WEAK:g} to one person of the other town. Both are regular, so slope and "
-            "likelihood are exact; `Graph` applies the diffusion without a matrix. Real networks have hubs, where the "
-            "steepest edge joins two people with few ties.",
+            f"{street[-1].hidden:.1f} stay hidden; of {street[0].nodes:,}, {street[0].hidden:.1f}."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -230,10 +196,6 @@ class Growth(Finding):
             axes.legend(fontsize=8)
 
 
-def _percent(home: Mean | None) -> str:
-    return "-" if home is None else f"{100 * home.value:.0f} ± {100 * home.error:.0f}"
-
-
 def grow(scene: Scene, frames: int, rng: np.random.Generator) -> Grown:
     """Recover sources at random nodes from noisy frames.
 
@@ -272,12 +234,8 @@ def _work(run: Run) -> Growth:
     for make, scale, count in run.each(
         [(make, scale, frames[k]) for make, scales in makers for k, scale in enumerate(scales[:sizes])]
     ):
-        grown.append(run.part(f"{make.__name__}-{scale}", Grown, partial(_grown, make, scale, count, run.seed)))
+        grown.append(grow(make(scale), count, stream(run.seed, scale)))
     return Growth(tuple(grown))
-
-
-def _grown(make: Callable[[int], Scene], scale: int, frames: int, seed: int) -> Grown:
-    return grow(make(scale), frames, stream(seed, scale))
 
 
 EXPERIMENT = Experiment(

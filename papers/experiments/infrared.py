@@ -14,7 +14,7 @@ from papers.bodies import BLOCK, COLUMNS, NOISY, ROWS, WITHIN, Body, Method, Sco
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.recordings import INFRARED, Infrared, missing_text, read_infrared
-from papers.result import Finding, Goal, Measure, Table
+from papers.result import Finding, Goal, Measure
 
 FITTED = 8  # first pictures, which the model is fitted on; the others are tried
 APART = 5  # seconds between real pictures, approximately
@@ -87,29 +87,6 @@ class Cloaked(Finding):
     def epsilons(self) -> tuple[float, ...]:
         return tuple(one.epsilon for one in self.made_up if one.method is Method.OURS and one.epsilon is not None)
 
-    def tables(self) -> tuple[Table, ...]:
-        columns = ("", "epsilon", *(f"{r:g} pixels" for r in WITHIN), "positions given, %", "pictures")
-        title = f"Percent of people found within a distance: simulated pictures, {PEOPLE} people anywhere"
-        simulated = Table(title, columns, tuple(_row(one) for one in self.made_up))
-        if self.real is None:
-            return (simulated, Table("Real pictures: not run", ("", ""), (("missing", missing_text(INFRARED)),)))
-        real, body = self.real, self.real.body
-        model = (
-            ("standard deviation of a body, pixels", f"{body.width:.1f}"),
-            ("height of the strongest body protected", f"{body.height:.0f}"),
-            ("height of the weakest body fitted", f"{body.weakest:.0f}"),
-            ("level of the floor", f"{body.floor:.0f}"),
-            ("misfit of the model, root mean square", f"{body.misfit:.0f}"),
-            ("labels in the tried pictures that are stronger", f"{real.stronger} of {real.labels}"),
-        )
-        moved = f"The same in real pictures of {real.people} people, mirrored and shifted (errors are over people)"
-        return (
-            simulated,
-            Table(moved, columns, tuple(_row(one) for one in real.scores)),
-            Table(f"The same in the {real.pictures} real pictures as they are", columns, (_row(real.unmoved),)),
-            Table(f"The model, fitted on the {FITTED} pictures before (scale 0 to 255)", ("", ""), model),
-        )
-
     def goals(self) -> tuple[Goal, ...]:
         pairs = [(self.of(Method.OURS, e), self.of(Method.PAPERS, e)) for e in self.epsilons]
         ahead = min(ours.within(REACH).value - papers.within(REACH).value for ours, papers in pairs)
@@ -135,33 +112,11 @@ class Cloaked(Finding):
             measures.append(Measure("real, as they are, always the mean positions", still, share=True))
         return tuple(measures)
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         return (
             f"{PEOPLE} people are anywhere in a simulated picture; a body is a round bump of {STANDARD.width:g} pixels "
             f"on a level floor; blocks of {BLOCK} x {BLOCK} pixels are the sensors; a move by {bodies.ALPHA:g} pixel "
-            "is hidden in each picture.",
-            "All methods know the number of people, which no cloak hides, and the level of the floor. The posterior "
-            "also knows how strong people can be. In real pictures all but the papers' method treat the misfit of the "
-            "model as noise. Where basis pursuit returns too few positions the rest is random. The dashed line shows "
-            "normal errors of the size of the Cramer-Rao bound with unknown heights; a method that knows more than the "
-            "number of people can find more.",
-            *self._real_paragraphs(),
-        )
-
-    def _real_paragraphs(self) -> tuple[str, ...]:
-        if self.real is None:
-            return (f"The real pictures were not tried. {missing_text(INFRARED)}",)
-        real = self.real
-        return (
-            f"The real pictures, from a thermal camera on an office ceiling and about {APART} s apart, show the same "
-            f"{real.people} people. They sit still: always answering with their mean positions in the {FITTED} "
-            f"pictures before finds {_percent(real.unmoved)} within {REACH:g} pixels, so the pictures as they are say "
-            "nothing about privacy. We mirror and shift each at random, by whole pixels and cyclically: bodies, desks "
-            "and the camera's noise are real, and people are anywhere. Then the mean positions find "
-            f"{_percent(pick(real.scores, method=Method.CONSTANT))}.",
-            f"Limits of this test: there are only {real.people} bodies in one room, so errors are over people, and the "
-            f"model ignores warm desks and walls. It is fitted on {FITTED} other pictures of the same people, which a "
-            "real installation must not do. The claim holds for this model and for bodies up to its height.",
+            "is hidden in each picture."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -185,17 +140,6 @@ class Cloaked(Finding):
         panels[0].plot([], [], "+", color=SERIES[2], markersize=9, markeredgewidth=1.5, label="labelled by hand")
         panels[0].plot([], [], "o", color=SERIES[1], markersize=9, fillstyle="none", label="found")
         halves[1].legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-
-
-def _row(one: Score) -> tuple[str, ...]:
-    percent = [one.within(reach) for reach in WITHIN]
-    return (
-        str(one.method),
-        "-" if one.epsilon is None else f"{one.epsilon:g}",
-        *(f"{100 * share.value:.0f} ± {100 * share.error:.0f}" for share in percent),
-        f"{100 * one.given:.0f}",
-        f"{one.pictures}",
-    )
 
 
 def _percent(one: Score) -> str:

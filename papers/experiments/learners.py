@@ -15,7 +15,7 @@ from papers.drawing import FAINT, INK, SERIES, legend_below, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.perturbations import FIRST, SECOND
 from papers.regret import regret_bound
-from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Goal, Measure
 from papers.statistics import Mean
 
 DELTA, MOST, HOURS = 1e-6, 6, 90 * 24
@@ -91,48 +91,6 @@ class Learners(Finding):
         """The advantage that one step at epsilon allows."""
         return math.tanh(REUSED / 2)
 
-    def tables(self) -> tuple[Table, ...]:
-        return (
-            tabulate(
-                f"Ventilation, {HOURS // 24} days by the hour, 14 schedules, best loss {self.best.value:.1f}; regret, "
-                f"delta = {DELTA:g}; Hedge without privacy {_short(self.hedge)}",
-                "epsilon | learner | leader on private sums | noise on each hour | bound for the learner",
-                (
-                    f"{one.epsilon:g} | {_short(one.learner)} | {_short(one.leader)} | {_short(one.hourly)} | "
-                    f"{one.bound:.0f}"
-                    for one in self.private
-                ),
-            ),
-            tabulate(
-                f"Perturbed leaders without privacy, {EXPERTS} experts, {ROUNDS:,} rounds",
-                "game, noise | regret | Theorem 12.3 | E max of the noise | hazard rate",
-                (
-                    f"{one.game}, {one.noise} | {_short(one.regret)} | {one.bound:.0f} | {one.largest:.0f} | "
-                    f"{'unbounded' if one.hazard is None else format(one.hazard, '.3g')}"
-                    for one in self.perturbed
-                ),
-            ),
-            tabulate(
-                "The same games without noise",
-                "game | loss of the best | leader | Hedge, exact | sqrt(L* ln N) + ln N",
-                (f"{g.game} | {g.best:.0f} | {g.leader:.0f} | {g.hedge:.1f} | {g.order:.1f}" for g in self.games),
-            ),
-            tabulate(
-                f"Online PCA, {KEPT} of {SIZE} directions: regret",
-                "game, noise | regret | Corollary 12.7 with the constants of Theorem 12.3",
-                (f"{one.game}, {one.noise} | {_short(one.regret)} | {one.bound:.0f}" for one in self.components),
-            ),
-            tabulate(
-                "Matrices of noise that hide a unit a a' at epsilon = 1 and mu = 1",
-                "N | E of the sum of abs. eigenvalues | N(N+1)/2 | E lambda_max | Lemma 12.6 | Gaussian, E lambda_max",
-                (
-                    f"{e.size} | {_short(e.norm)} | {e.size * (e.size + 1) // 2} | {_short(e.largest)} | "
-                    f"{math.log(e.size) + 1:.1f} | {_short(e.gaussian)}"
-                    for e in self.ensembles
-                ),
-            ),
-        )
-
     def claims(self) -> tuple[Claim, ...]:
         worst = max(self.perturbed, key=lambda one: one.regret.value / one.bound)
         last, gaussian = self.ensembles[-1], pick(self.perturbed, game=SECOND, noise="Gaussian")
@@ -207,20 +165,13 @@ class Learners(Finding):
         measures.append(Measure("advantage of one play", self.single, share=True))
         return (*measures, Measure("advantage of all plays", self.together, share=True))
 
-    def paragraphs(self) -> tuple[str, ...]:
-        sure, last = self.private[-1], self.ensembles[-1]
+    def text(self) -> str:
+        sure = self.private[-1]
         return (
             "Left: what privacy costs a ventilation that learns. Regret is the loss of 90 days beyond that of the best "
             f"of 14 schedules, {self.best.value:.0f}. The [learner](learning.md) plays Hedge on private running sums; "
             f"noise on each hour costs far more. At epsilon {sure.epsilon:g} it has {_short(sure.learner)}; Hedge with "
-            f"its usual rate and true counts has {_short(self.hedge)}.",
-            "Middle: perturbed leaders without privacy. Gumbel noise is Hedge in expectation, which a test shows by "
-            "integration. Bars are two standard errors: with one noise for all rounds, regrets scatter widely.",
-            f"Reused noise is not privacy: at epsilon {REUSED:g} one step allows an advantage of {self.allowed:.2f}, "
-            f"and {4 * TURNS} plays of one noise vector reveal a changed loss with advantage {self.together:.2f}.",
-            "Right: the largest eigenvalue of the thesis' matrices of noise grows with N, to "
-            f"{last.largest.value:.1f} at N = {last.size} where {math.log(last.size) + 1:.1f} is printed; a Gaussian "
-            f"ensemble has {last.gaussian.value:.1f}.",
+            f"its usual rate and true counts has {_short(self.hedge)}."
         )
 
     def draw(self, figure: Figure) -> None:

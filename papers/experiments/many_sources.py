@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from papers.drawing import greek, legend_below, log_axes, log_x, sources_text
 from papers.experiment import Experiment, Run
-from papers.result import Agreement, Claim, Finding, Goal, Measure, Table
+from papers.result import Agreement, Claim, Finding, Goal, Measure
 from papers.statistics import Mean
 from papers.sweeps import (
     COLORS,
@@ -95,32 +95,6 @@ class ManySources(Finding):
         steps = [len(SENSORS) if m is None else SENSORS.index(m) for m in self.needed(method)]
         return steps[-1] > steps[0] + 1
 
-    def tables(self) -> tuple[Table, ...]:
-        points = self.errors.points
-        rows: list[tuple[str, ...]] = []
-        for method in Method:
-            scores = [point.of(method) if point.has(method) else None for point in points]
-            rows.append((f"EMD, {method}", *("-" if one is None else str(one.emd) for one in scores)))
-            rows.append(
-                (f"normalised l1, {method}", *("-" if one is None else f"{one.l1.value:.2f}" for one in scores))
-            )
-        rows.append((f"EMD, {LIMIT}", *(f"{point.limit:.4f}" for point in points)))
-        rows.append((f"EMD, {GUESS}", *(f"{point.guess:.4f}" for point in points)))
-        rows.append(("papers' method / uniform map", *(f"{over_guess(point):.2f}" for point in points)))
-        head = ("sources", *(f"{point.x:g}" for point in points))
-        first = Table(f"Error by number of sources: {by_sources(1).describe()}", head, tuple(rows))
-        fixed = by_sensors(1, 1).describe("m")
-        each = [
-            one.sweep.table(f"Mean earth mover distance, {sources_text(one.count)}: {fixed}") for one in self.sensors
-        ]
-        enough = Table(
-            "Number of sensors that is enough: from there on the error is below half of that of the uniform map and "
-            f"at most {ENOUGH:g} times the error with {SENSORS[-1]} sensors",
-            ("", *(sources_text(one.count) for one in self.sensors)),
-            tuple((str(method), *(str(m or "none") for m in self.needed(method))) for method in Method),
-        )
-        return (first, *each, enough)
-
     def claims(self) -> tuple[Claim, ...]:
         return (self._two_norms(), self._falls(), self._easier(), self._no_more_sensors())
 
@@ -194,7 +168,7 @@ class ManySources(Finding):
         alone = ("k = 1, ", "1 source, ")
         return tuple(one for one in measures if not one.name.endswith(LIMIT) or any(k in one.name for k in alone))
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         shown = self.errors.at(SHOWN)
         papers, ours = (shown.of(method) for method in (Method.PAPERS, Method.POSTERIOR))
         return (
@@ -205,9 +179,7 @@ class ManySources(Finding):
             "for known strengths or the error of the uniform map, whichever is less. As in the papers' figure, the "
             f"error of their method rises up to {self.worst.x:g} sources and then falls. But so does the error of the "
             "uniform map, which ignores the readings. Middle: relative to the uniform map, the papers' error rises. "
-            "More sources are not easier to find; it is easier to be near them by chance, as the authors suspect.",
-            f"Right: the number of sensors that is enough at {by_sensors(1, 1).describe('n', 'm', 'T')}. The noise "
-            "grows like sqrt m, so more sensors soon stop helping. The papers do not define enough; the table does.",
+            "More sources are not easier to find; it is easier to be near them by chance, as the authors suspect."
         )
 
     def draw(self, figure: Figure) -> None:

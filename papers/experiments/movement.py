@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from cloakwork._checks import FloatArray, rounded_up
-from cloakwork.accuracy import bayes_risk, cramer_rao, emd
+from cloakwork._checks import FloatArray
+from cloakwork.accuracy import cramer_rao, emd
 from cloakwork.demo import Position
 from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Cloak, Design
@@ -19,7 +19,7 @@ from papers.calibration import Calibration, PapersPursuit, calibrated
 from papers.drawing import FAINT, INK, MARKERS, SERIES
 from papers.experiment import Experiment, Run, pick, stream
 from papers.recordings import POSITIONS, missing_text
-from papers.result import Finding, Goal, Measure, Table
+from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
 from papers.walks import Movement, recorded, walking
 
@@ -136,25 +136,6 @@ class Film(Finding):
         ratio = papers.value / other.value
         return Mean(ratio, ratio * float(np.hypot(papers.error / papers.value, other.error / other.value)))
 
-    @property
-    def minutes(self) -> tuple[float, ...]:
-        """For each minute, the distance of its mean map to where people were in it."""
-        minute = np.array(self.seconds) * 1000 // (EVERY_MS * READINGS)
-        far = np.array(self.of(Method.WINDOW).distances)
-        return tuple(float(far[minute == one].mean()) for one in np.unique(minute))
-
-    def tables(self) -> tuple[Table, ...]:
-        rows = [_row(track) for track in self.tracks]
-        rows.append(("uniform map", f"{np.mean(self.guess):.2f}", "-", "-", "-"))
-        rows.append(("Cramer-Rao bound, one reading, designed noise", f"{np.mean(self.limit):.2f}", "-", "-", "-"))
-        columns = ("", "distance", "median noise", "empty maps", "draws")
-        return (
-            Table(f"Mean earth mover distance in metres over {len(self.seconds)} moments", columns, tuple(rows)),
-            Table(
-                "The same for simulated walks of three people", columns, tuple(_row(track) for track in self.control)
-            ),
-        )
-
     def goals(self) -> tuple[Goal, ...]:
         ours, guess = self.of(Method.OURS).mean.value, float(np.mean(self.guess))
         return (
@@ -172,7 +153,7 @@ class Film(Finding):
                 measures.append(Measure(f"recorded movement, papers over {method}", ratio.value, ratio.error))
         return tuple(measures)
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         source = (
             f"People move {self.origin}. They are labelled by hand in the pictures of a camera on the ceiling, which "
             "we lay over three rooms; the walls are invented, so people walk through them."
@@ -182,20 +163,7 @@ class Film(Finding):
         return (
             f"{source} {min(self.people)} to {max(self.people)} people at a time warm {flat().sensors} sensors, which "
             f"send a reading every {EVERY_MS // 1000} s. All readings of a minute together hide a move by {ALPHA:g} m "
-            f"at ({EPSILON:g}, {DELTA:g}).",
-            "In the film strip crosses show where people were, and shades what an analyst recovers from one reading of "
-            "each sensor. Below, the distance of the maps to the truth along walkable paths. The dotted line is the "
-            "Cramer-Rao bound for an analyst who knows how many people there are. The posterior knows that everyone "
-            f"has strength 1 and that there are at most {MOST} people; basis pursuit does not. An empty map counts as "
-            "the uniform one.",
-            "The claim covers all readings of a minute, however an analyst combines them. The plainest way is their "
-            f"mean, which has {np.sqrt(READINGS):.1f} times less noise. Such maps are {min(self.minutes):.2f} m from "
-            f"where people were in the best minute, when people sit, and {max(self.minutes):.2f} m in the worst, when "
-            "people walk and the average smears them. `tracking` follows people through the readings instead.",
-            "A claim for a minute does not hide where someone stays. If there is one person, who sits, no method names "
-            f"the right one of {flat().places} cells in more than {_right(1)} % of cases from one reading of each "
-            f"sensor, {_right(READINGS)} % from a minute, {_right(60 * READINGS)} % from an hour and "
-            f"{_right(1_440 * READINGS)} % from a day.",
+            f"at ({EPSILON:g}, {DELTA:g})."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -226,16 +194,6 @@ class Film(Finding):
         axes.set(xlabel="seconds", ylabel="distance to the truth, m")
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3, fontsize=8)
         axes.grid()
-
-
-def _right(readings: int) -> str:
-    """Percent of cases in which the best guess names the right cell, rounded up."""
-    return rounded_up(100 * bayes_risk(flat(), cloak_of(Method.OURS).sigmas, readings=readings).right_place, 3)
-
-
-def _row(track: Track) -> tuple[str, ...]:
-    far = f"{track.mean.value:.2f} ± {track.mean.error:.2f}"
-    return (str(track.method), far, f"{track.sigma:.3f}", f"{100 * track.empty:.0f} %", f"{track.draws}")
 
 
 def _measure(kind: str, track: Track) -> Measure:

@@ -9,7 +9,7 @@ from scipy import stats
 from cloakwork.accuracy import cramer_rao
 from papers.experiment import Experiment, Run, stream
 from papers.panels import Axis, Panels, Stretch, rate_claim, run_cells, run_panels
-from papers.result import Agreement, Claim, Goal, Measure, Table
+from papers.result import Agreement, Claim, Goal, Measure
 from papers.statistics import Mean, Slope, fit_slope, judge_lower, judge_upper
 from papers.sweeps import FLOOR
 from papers.trials import Method, Place, Setting, uniform_errors
@@ -83,9 +83,6 @@ class Noisy(Panels):
         """The error of a method over the Cramer-Rao bound, at the usual noise of panel d, source anywhere."""
         point = self.of(Place.ANYWHERE, "sigma").at(SIGMA)
         return point.of(method).emd.value / (point.limit or math.nan)
-
-    def tables(self) -> tuple[Table, ...]:
-        return (*self.panel_tables(), self.exponents(STRETCHES, FLOOR))
 
     def claims(self) -> tuple[Claim, ...]:
         return (*self._rates(), *self._large_times(), *self._printed_bound(), *self._lower_bound(), self._feasible())
@@ -190,18 +187,8 @@ class Noisy(Panels):
             Measure("exponent of the Cramer-Rao bound in large T", self.late.slope.value),
         )
 
-    def paragraphs(self) -> tuple[str, ...]:
-        gain = self.cells.gain
-        return (
-            f"One source of strength 1; each reading has Gaussian noise. {self.how_to_read()}",
-            "The Cramer-Rao bound holds for unbiased methods only, and is drawn where it is below the error of the "
-            "uniform map. Basis pursuit is biased towards the middle of the line, which helps it in the upper row. "
-            f"Within the papers' radius no map fits in {100 * self.unfitted.value:.0f} % of frames; the best fit takes "
-            f"its place. At {self.cells.setting.describe('n', 'm')}, source anywhere, the papers' method is "
-            f"{self.ratio(Method.PAPERS):.1f} times the bound and the posterior {self.ratio(Method.POSTERIOR):.2f} "
-            f"times; on the same frames papers/ours is {gain.value:.2f} ± {gain.error:.2f}. "
-            f"{self.cells.cost_of_unknown_strength()}",
-        )
+    def text(self) -> str:
+        return f"One source of strength 1; each reading has Gaussian noise. {self.how_to_read()}"
 
 
 def late_limit() -> Late:

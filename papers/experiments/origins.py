@@ -17,7 +17,7 @@ from papers.drawing import INK, MARKERS, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.experiments.communities import GRAPH, HIGH, LOW, NODES
 from papers.networks import DELTA, TAU, Network, best_rules, block_model, cloak_of, credit
-from papers.result import Finding, Goal, Measure, Table, tabulate
+from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
 
 BoolArray = NDArray[np.bool_]
@@ -101,50 +101,6 @@ class Origins(Finding):
     def of(self, epsilon: float, kind: str = FEW) -> Heard:
         return pick(self.heard, epsilon=epsilon, kind=kind)
 
-    def tables(self) -> tuple[Table, ...]:
-        columns = (
-            "percent with the right community | by counting answers | right beginner, % | its stated probability, %"
-        )
-        return (
-            tabulate(
-                f"Two communities of {NODES // 2} people, everyone answers once",
-                f"rumour, epsilon of an answer | people who know | {columns}",
-                (f"{one.kind}, {_epsilon(one.epsilon)} | {_cells(one)}" for one in self.heard),
-            ),
-            tabulate(
-                f"Beside Figure 3 of the papers: the same network, tau = {TAU:g}, percent with the right community",
-                "epsilon | randomised answers (delta = 0) | "
-                f"papers' noise, best rule (delta = {DELTA:g}) | exact noise, best rule (delta = {DELTA:g})",
-                (
-                    f"{one.epsilon:g} | {self.of(one.epsilon)} | {_percent(one.papers)} | {_percent(one.exact)}"
-                    for one in self.beside
-                ),
-            ),
-            tabulate(
-                f"Long cascades that are unlike the model: {GROUPS} groups of {GROUP} people, {ENOUGH[MANY]} or more "
-                f"know, epsilon {AT:g}",
-                "spread | right group, % | stated, % | right group with an unknown time, % | stated, % | "
-                "right beginner, % | stated, % | stated with an unknown time, %",
-                (
-                    f"{one.spread} | {_percent(one.right)} | {100 * one.known:.0f} | {_percent(one.unknown_right)} | "
-                    f"{100 * one.unknown:.0f} | {100 * one.beginner:.1f} | {100 * one.beginner_known:.0f} | "
-                    f"{100 * one.beginner_unknown:.0f}"
-                    for one in self.unsure
-                ),
-            ),
-            *(
-                [
-                    tabulate(
-                        f"Larger networks of communities of {NODES // 2}, epsilon {AT:g}",
-                        f"nodes | people who know | {columns}",
-                        (f"{one.nodes:,} | {_cells(one)}" for one in self.large),
-                    )
-                ]
-                if self.large
-                else []
-            ),
-        )
-
     def goals(self) -> tuple[Goal, ...]:
         return tuple(
             Goal(
@@ -167,9 +123,8 @@ class Origins(Finding):
                 measures.append(Measure(f"best rule, {name}, {rule.epsilon:g}", mean.value, mean.error, share=True))
         return tuple(measures)
 
-    def paragraphs(self) -> tuple[str, ...]:
-        few, many, beside = self.of(1.0), self.of(1.0, MANY), pick(self.beside, epsilon=1.0)
-        lacking = pick(self.unsure, spread=MISSING_CASES)
+    def text(self) -> str:
+        few, many = self.of(1.0), self.of(1.0, MANY)
         return (
             f"A rumour begins with one of {NODES} people and passes from friend to friend. When about "
             f"{few.knowing:.0f} know it, everyone is asked, and answers truly with probability e^eps/(1 + e^eps): each "
@@ -177,22 +132,7 @@ class Origins(Finding):
             f"every possible beginner. It names the right community in {self.of(0.5)}, {few} and {self.of(2.0)} % of "
             f"rumours at epsilon 0.5, 1 and 2, and in {self.of(CLEAR)} % from true answers; when about "
             f"{many.knowing:.0f} know, in {many} % at epsilon 1. Counting answers is hardly worse where there are two "
-            "communities.",
-            "Right: the papers' figure of the same network hides a step of the source and needs a delta, "
-            f"{DELTA:g} here. At epsilon 1 no rule names the right community in more than "
-            f"{_percent(beside.papers)} % with their noise and {_percent(beside.exact)} % with exact noise. The two "
-            "claims differ: randomised answers hide whether one person knows, noisy readings hide a move of the "
-            "source by one step.",
-            f"The person who began mostly stays hidden: the most likely one is right in {100 * few.beginner:.1f} % of "
-            f"rumours at epsilon 1, and is given {100 * few.stated:.1f} %. The model takes people to learn "
-            "independently of each other, as in the papers' diffusion. In a cascade they do not: at epsilon 1, when "
-            f"about {many.knowing:.0f} know, the beginner is right in {100 * many.beginner:.0f} % of rumours and given "
-            f"{100 * many.stated:.0f} %.",
-            f"So a stated probability is conditional on the model. In a network of {GROUPS} groups of {GROUP} people, "
-            f"when {ENOUGH[MANY]} or more know and 40 % of the cases are missing, the group is right in "
-            f"{_percent(lacking.right)} % of rumours, and a model with one time states {100 * lacking.known:.0f} "
-            "%. `find_origin` takes the time as unknown unless it is given: it is right in "
-            f"{_percent(lacking.unknown_right)} % and states {100 * lacking.unknown:.0f} %.",
+            "communities."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -223,10 +163,6 @@ class Origins(Finding):
 def _line(axes: Any, x: list[float], heard: list[Heard], number: int, label: str) -> None:
     up, bars = [100 * one.right.value for one in heard], [200 * one.right.error for one in heard]
     axes.errorbar(x, up, yerr=bars, marker=MARKERS[number], color=SERIES[number], label=label, capsize=2)
-
-
-def _cells(one: Heard) -> str:
-    return f"{one.knowing:.0f} | {one} | {_percent(one.counted)} | {100 * one.beginner:.1f} | {100 * one.stated:.1f}"
 
 
 def _epsilon(epsilon: float) -> str:

@@ -3,11 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from cloakwork.privacy import largest_mu
 from papers.calibration import Calibration
 from papers.experiment import Experiment, Run
 from papers.panels import Axis, Panels, Stretch, Way, rate_claim, run_cells, run_panels
-from papers.result import Agreement, Claim, Goal, Table
+from papers.result import Agreement, Claim, Goal
 from papers.sweeps import Point
 from papers.trials import Method, Place, Setting
 from papers.upper_bound import papers_bound
@@ -56,9 +55,6 @@ class Private(Panels):
         means = [point.of(method).emd.value for point in self.of(Place.MIDDLE, "T").points]
         return means[0] / min(means), means[-1] / min(means)
 
-    def tables(self) -> tuple[Table, ...]:
-        return (*self.panel_tables(), self.exponents((PLACES, SENSORS, EARLY, LATE, EPSILONS)))
-
     def claims(self) -> tuple[Claim, ...]:
         tables, short = f"{LATEST}, Table 1; {FIRST}, Table 1", f"{SHORT}, Table II"
         return (
@@ -94,25 +90,11 @@ class Private(Panels):
             Goal(f"{where}: posterior at most 1.15 times the Cramer-Rao bound", f"{self.far:.2f}", self.far <= 1.15),
         )
 
-    def paragraphs(self) -> tuple[str, ...]:
-        papers, told = self.cells.of(Way.PAPERS, Calibration.PAPER), self.cells.of(Way.TOLD)
-        first, usual = self.of(Place.MIDDLE, "T").points[0], self.cells.setting
-        moves = [point.x * point.of(Method.POSTERIOR).emd.value for point in self.of(Place.ANYWHERE, "n").points]
+    def text(self) -> str:
         return (
             "One source of strength 1, and noise that hides a move by one place. Each method adds the noise that it "
             "needs for the same (epsilon, delta): by the papers' formula, or by the exact calibration. The Cramer-Rao "
-            f"bound is drawn for both. T is half of the caption's t. {self.how_to_read()}",
-            f"At the caption's values the papers' sigma is {papers.sigma:.3f}, where {told.sigma:.3f} is enough. With "
-            f"a source anywhere the posterior with exact noise has {self.cells.gain.value:.1f} times less error than "
-            f"the papers' method: {self.cells.noise.value:.1f} times by the noise and {self.cells.recovery:.1f} times "
-            f"by the recovery. {self.cells.cost_of_unknown_strength()} The papers' upper bound, with its constants, is "
-            f"{self.bound:.2f} here.",
-            "The noise follows the sensitivity, so the posterior's error with a source anywhere hardly changes with T "
-            f"and m. For small T the papers' error approaches that of the uniform map: at 0.5 and T = {first.x:g} it "
-            f"is {first.of(Method.PAPERS).emd.value / first.guess:.2f} of it, so its exponent is fitted from T = "
-            f"{EARLY.low:g} on. With more places less is hidden, since a move by one place is a move by 1/n, which the "
-            f"authors call a little misleading. In units of such moves the posterior's error is {min(moves):.2f} to "
-            f"{max(moves):.2f}, and alpha / mu is {1 / largest_mu(usual.epsilon, usual.delta):.2f}.",
+            f"bound is drawn for both. T is half of the caption's t. {self.how_to_read()}"
         )
 
 

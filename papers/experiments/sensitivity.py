@@ -12,7 +12,7 @@ from cloakwork.physics import HeatLine
 from cloakwork.privacy import sensitivity
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.experiment import Experiment, Run, pick
-from papers.result import Agreement, Claim, Finding, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Measure
 from papers.statistics import Slope, fit_slope
 
 M, T = 500, 0.05  # of the caption: m = 500 and t = 0.1, with a diffusion constant of 1/2
@@ -107,30 +107,6 @@ class Sensitivities(Finding):
             valid = point.x
         return valid
 
-    def tables(self) -> tuple[Table, ...]:
-        time = self.of(Axis.TIME)
-        return (
-            tabulate(
-                "Exponents of the sensitivity Delta, alpha = 1/n",
-                "in | printed | fitted",
-                (
-                    f"m, number of sensors | +0.5 | {self.of(Axis.SENSORS).slope()}",
-                    f"n, number of places | -1 | {self.of(Axis.PLACES).slope()}",
-                    f"T up to {EARLY:g} | -1.5 | {self.early}",
-                    f"T from {LATE:g} | -1.5 | {self.late}",
-                ),
-            ),
-            tabulate(
-                f"Noise if the printed rate were used to calibrate it, n = {Axis.TIME.places}, m = {M}",
-                "T | Delta | Delta n T^1.5 / sqrt(m) | noise too large by",
-                (
-                    f"{one.x:.4g} | {one.delta:.4g} | {time.over_rate(one):.4f} | "
-                    f"{LATE_CONSTANT / time.over_rate(one):.1f}"
-                    for one in time.points[:: max(1, len(time.points) // 10)]
-                ),
-            ),
-        )
-
     def claims(self) -> tuple[Claim, ...]:
         bound = Claim(
             "Delta = O(sqrt(m) / (n T^1.5))",
@@ -163,14 +139,14 @@ class Sensitivities(Finding):
             Measure("constant, early", self.constant, slack=1e-4),
         )
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         return (
             "Each panel divides the sensitivity by the printed rate in its variable, so a tight rate gives a level "
             f"line. In T it is tight only from T = {LATE:g} on, after the heat has filled the line. Up to T = "
             f"{EARLY:g}, Delta = {self.constant:.4f} sqrt(m) T^-0.75 / n, within 3 % up to T = {self.valid_until:.2g}. "
             "Noise calibrated by the printed rate, with the constant that it needs at late times, is "
             f"{LATE_CONSTANT / self.ratios[0]:.3g} times what is needed at T = {self.of(Axis.TIME).points[0].x:g}. "
-            "Cloakwork computes Delta from the matrix and never from a rate.",
+            "Cloakwork computes Delta from the matrix and never from a rate."
         )
 
     def draw(self, figure: Figure) -> None:

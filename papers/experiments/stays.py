@@ -11,10 +11,10 @@ from scipy.linalg import solveh_banded
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Cloak, Profile, Stay
 from papers import followed_people
-from papers.attack import advantage, separation, worst_neighbours
+from papers.attack import separation, worst_neighbours
 from papers.drawing import INK, MARKERS, SERIES, log_axes
 from papers.experiment import Experiment, Run, stream
-from papers.result import Finding, Goal, Measure, Table, tabulate
+from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
 
 DELTA, ALPHA, MINUTE = 1e-5, 0.1, followed_people.WINDOW  # of the demo, whose claim covers the readings of a minute
@@ -65,37 +65,6 @@ class Stays(Finding):
     def plain(self) -> Watched:
         return self.watched[0]
 
-    def tables(self) -> tuple[Table, ...]:
-        return (
-            tabulate(
-                f"A night of eight hours at one seat, or {ALPHA:g} m away (simulated nights: {self.nights})",
-                " | variance, one reading | mean of a minute | mu | worst two seats | measured | advantage",
-                (
-                    f"{one.name} | x {1 + one.share:.3f} | x {1 + MINUTE * one.share:.2f} | {one.mu:.2f} | "
-                    f"{one.exact:.2f} | {one.measured.value:.2f} ± {one.measured.error:.2f} | "
-                    f"{advantage(one.exact):.3f}"
-                    for one in self.watched
-                ),
-            ),
-            tabulate(
-                f"The most likely seat of one person: distance to the true one in metres, {self.seats:,} seats",
-                " | from a minute | from a night | right cell after a night",
-                (
-                    f"{one.name} | {one.minute.value:.2f} ± {one.minute.error:.2f} | {one.night.value:.3f} ± "
-                    f"{one.night.error:.3f} | {100 * one.right:.0f} %"
-                    for one in self.watched
-                ),
-            ),
-            tabulate(
-                f"Epsilon at {DELTA:g} of a stay, by its length",
-                " | " + " | ".join(SPANS),
-                (
-                    f"{one.name} | " + " | ".join(f"{Profile(mu).epsilon(DELTA):.3g}" for mu in one.spans)
-                    for one in self.watched
-                ),
-            ),
-        )
-
     def goals(self) -> tuple[Goal, ...]:
         first, over = (
             self.watched[1],
@@ -118,8 +87,8 @@ class Stays(Finding):
             measures.append(Measure(f"distance from a minute, {one.name}", one.minute.value, one.minute.error))
         return tuple(measures)
 
-    def paragraphs(self) -> tuple[str, ...]:
-        first, last = self.watched[1], self.watched[-1]
+    def text(self) -> str:
+        first = self.watched[1]
         claim = f"({followed_people.cloak().epsilon:g}, {DELTA:g})"
         return (
             f"The demo's flat has the claim {claim} for moves of {ALPHA:g} m within a minute. Someone "
@@ -127,18 +96,7 @@ class Stays(Finding):
             f"exactly, and everything that happened an hour before and after. Without a claim for the night, "
             f"averaging separates two places {ALPHA:g} m apart by mu {self.plain.mu:.1f} standard deviations, which "
             f"is epsilon {Profile(self.plain.mu).epsilon(DELTA):.0f}: nothing is hidden. [Slow offsets](stays.md) with "
-            f"{100 * first.share:.1f} % of the variance of the fresh noise bring this down to {first.mu:.2f}.",
-            f"Mu {first.mu:.2f} is epsilon {first.epsilon:g}, and the best test between the two places still has an "
-            f"advantage of {advantage(first.exact):.2f}. The most likely seat, given the whole night, is the right "
-            f"cell of 25 cm in {100 * self.plain.right:.0f} % of nights without offsets and in "
-            f"{100 * first.right:.0f} % with these. A claim of epsilon {last.epsilon:g} for the night leaves an "
-            f"advantage of {advantage(last.exact):.2f} and {last.night.value:.2f} m on average, and costs accuracy: "
-            f"the mean of a minute has {1 + MINUTE * last.share:.0f} times the variance, and that minute alone finds a "
-            f"person within {last.minute.value:.2f} m instead of {self.plain.minute.value:.2f} m. A strong claim for a "
-            "night and a sharp picture of single minutes exclude each other.",
-            "Measured: simulated nights of whole-number noise and offsets, weighed by the inverse covariance over "
-            "time, which is the best smoother for someone who does not move. The worst two seats lie below what the "
-            "plan states, because the plan also covers rounding and stays that begin at any time.",
+            f"{100 * first.share:.1f} % of the variance of the fresh noise bring this down to {first.mu:.2f}."
         )
 
     def draw(self, figure: Figure) -> None:

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
 from papers import complexity
-from papers.complexity import GAMMA, MAX_REPORTS, Along, Cell, Point, Rare, Setting, Sweep
+from papers.complexity import Along, Cell, Rare, Setting, Sweep
 from papers.drawing import FAINT, INK, SERIES, log_x
 from papers.experiment import Experiment, Run, pick, stream
 from papers.queries import spread
 from papers.query_limits import BLINDNESS
-from papers.result import Agreement, Claim, Finding, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Measure
 from papers.statistics import Slope, fit_slope, judge_lower, judge_upper
 
 GAP, PURE_GAP = 0.1, 0.5  # alpha where it is fixed
@@ -51,49 +51,6 @@ class Complexities(Finding):
     def hidden(self) -> Slope:
         """How the queries for pure privacy without information grow with e^A."""
         return fit_slope([math.exp(one.depth) for one in self.rares], [float(one.needed) for one in self.rares])
-
-    def tables(self) -> tuple[Table, ...]:
-        wrong = self.mistakes
-        return (
-            tabulate(
-                "Exponents of the number of queries",
-                "test and parameter | printed | needed | lower bound | audit",
-                (
-                    f"{one.tester}: {one.along} | {one.claimed:+.2f} | {one.slope} | {one.proved.value:+.2f} | "
-                    f"{one.audited or '-'}"
-                    for one in self.sweeps
-                ),
-            ),
-            tabulate(
-                "Queries on each input, pure, no information: an outcome of probability e^-A",
-                "A | epsilon of the far pair | needed, exact | lower bound of the proof | audit",
-                (
-                    f"{one.depth:g} | {one.far:.0f} | {one.needed:,} | {one.printed:,.0f} | {_reports(one)}"
-                    for one in self.rares
-                ),
-            ),
-            *(_numbers(one) for one in self.sweeps),
-            tabulate(
-                f"Random privacy: all but a share {GAMMA:g} of the pairs of inputs",
-                "slack | pairs here | by Bernstein | lower bound | votes as printed | votes needed",
-                (
-                    f"{one.slack:g} | {one.pairs:,} | {math.ceil(one.corrected):,} | {one.limit:,} | "
-                    f"{one.printed_votes}, wrong {100 * one.left:.1f} % | "
-                    f"{one.needed_votes}, wrong at most {100 * one.allowed:.2g} %"
-                    for one in self.shares
-                ),
-            ),
-            tabulate(
-                f"How often tests accept, of {wrong.runs}",
-                " | as printed | here",
-                (
-                    f"Algorithm 4, delta {wrong.one_way_delta:.2f} one way only | {100 * wrong.one_way_printed:.0f} % "
-                    f"| {100 * wrong.one_way_here:.0f} %",
-                    f"Algorithm 6, a device exactly as stated | {100 * wrong.honest_printed:.0f} % | "
-                    f"{100 * wrong.honest_here:.0f} %",
-                ),
-            ),
-        )
 
     def claims(self) -> tuple[Claim, ...]:
         first, last = self.rares[0], self.rares[-1]
@@ -174,9 +131,8 @@ class Complexities(Finding):
         mean, error = float(np.mean(ratios)), float(np.sqrt(np.square(errors).sum()) / len(points))
         return (*measures, Measure(f"{Cell.UNKNOWN}, printed over needed", mean, error, slack=0.02 * mean))
 
-    def paragraphs(self) -> tuple[str, ...]:
-        unknown, deepest = self.of(Cell.UNKNOWN, Along.OUTCOMES), self.rares[-1]
-        found = float(np.mean([point.found for sweep in self.sweeps for point in sweep.points]))
+    def text(self) -> str:
+        unknown = self.of(Cell.UNKNOWN, Along.OUTCOMES)
         return (
             "Each dot is the least number of queries on each input with which a test was right two times in three, on "
             "hard private pairs and on hard far pairs, with the best threshold for that number; found by bisection "
@@ -184,14 +140,7 @@ class Complexities(Finding):
             "every pair. The dashed line is printed; where no constant is printed, the rate goes through the first "
             "dot. An unknown harder pair would raise the dots, but not above the plan. No test goes below the dotted "
             f"line. Without information it grows with exponent {unknown.proved.value:+.2f} in n; the number needed "
-            f"grows faster; {BLINDNESS}.",
-            "Pure privacy cannot be tested without information: a sufficiently rare outcome hides any epsilon. For the "
-            f"pairs of that proof the best test takes {deepest.needed:,} queries to notice an epsilon of "
-            f"{deepest.far:.0f} behind an outcome of probability e^-{deepest.depth:g}.",
-            "Diamonds are the reports after which `cw.audit` announced a violation on a far pair with shuffled "
-            f"outcomes, at 95 % confidence (median; {100 * found:.0f} % of the audits did, not counting pure privacy "
-            "without information). It stops as soon as it is certain, so gross violations cost little. Unlike a "
-            "tester, it guarantees nothing about mechanisms that it does not accuse.",
+            f"grows faster; {BLINDNESS}."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -267,22 +216,6 @@ def _overestimate(sweep: Sweep) -> str:
     if not ratios:
         return "no constant is printed"
     return f"printed is {min(ratios):,.0f} to {max(ratios):,.0f} times what is needed"
-
-
-def _numbers(sweep: Sweep) -> Table:
-    return tabulate(
-        f"Queries on each input, {sweep.tester}",
-        f"{sweep.along} | needed | planned here | printed | lower bound | audit",
-        (
-            f"{one.x:.4g} | {one.needed:,.0f} ± {one.error:,.0f} | {one.planned:,} | "
-            f"{'-' if one.printed is None else f'{one.printed:,.0f}'} | {one.limit:,} | {_reports(one)}"
-            for one in sweep.points
-        ),
-    )
-
-
-def _reports(one: Point | Rare) -> str:
-    return f"{one.audited:,.0f}" if one.found > 0.5 else f"above {MAX_REPORTS:,}"
 
 
 def _settings(counts: Sequence[int], gaps: Sequence[float], betas: int) -> list[tuple[Along, list[Setting]]]:

@@ -1,7 +1,7 @@
 """The tools of private data analysis: randomised response, Laplace noise, choices, and what many releases add up to."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -20,7 +20,7 @@ from papers.drawing import FAINT, INK, MARKERS, SERIES, log_x
 from papers.errata import Erratum
 from papers.experiment import Experiment, Run, pick, stream
 from papers.lemmas import lemmas
-from papers.result import Agreement, Claim, Finding, Goal, Measure, Table, tabulate
+from papers.result import Agreement, Claim, Finding, Goal, Measure
 from papers.statistics import Mean
 
 ASKED, YES = 1000, 0.2  # people in a survey, and the share of them for whom yes is true
@@ -138,65 +138,6 @@ class Toolbox(Finding):
         shares = self.choice(Chooser.EXPONENTIAL).exact
         return sum(share for share, score in zip(shares, SCORES, strict=True) if score <= far)
 
-    def tables(self) -> tuple[Table, ...]:
-        return (
-            tabulate(
-                f"Randomised response: a share of {YES:g} among {ASKED:,} people",
-                "epsilon | true answers | estimated share | standard deviation | measured",
-                (
-                    f"{one.epsilon:.4g} | {100 * one.truth:.1f} % | {one.share} | {one.exact:.5f} | {one.measured:.5f}"
-                    for one in self.surveys
-                ),
-            ),
-            tabulate(
-                "Many readings of a bit: the epsilon that each may have",
-                "readings, claim | added up | Theorem 2.6 | exact | error of their mean | Gaussian noise on the mean",
-                (
-                    f"{one.readings} at ({one.epsilon:g}, {one.delta:g}) | {one.added:.4f} | {one.theorem:.4f} | "
-                    f"{one.exact:.4f} | {one.error:.3f} | {one.gaussian:.3f}"
-                    for one in self.windows
-                ),
-            ),
-            tabulate(
-                "Several releases together: their epsilon (added up and by Theorem 2.6, deltas add up too)",
-                f" | added up | Theorem 2.6 | concentrated privacy | exact, delta {SMALL:g}",
-                (
-                    f"{one.name} | {one.added:.3g} | {one.theorem:.3g} | {one.concentrated:.3g} | "
-                    f"{'-' if one.exact is None else format(one.exact, '.3g')}"
-                    for one in self.sums
-                ),
-            ),
-            tabulate(
-                "One sensor's readings: variance of Gaussian noise over that of Laplace noise at the same claim",
-                "claim | " + " | ".join(f"{k} reading{'' if k == 1 else 's'}" for k in self._counts),
-                (
-                    f"({epsilon:g}, {delta:g}) | "
-                    + " | ".join(
-                        f"{pick(self.noises, epsilon=epsilon, delta=delta, readings=k).ratio:.2f}" for k in self._counts
-                    )
-                    for epsilon, delta in dict.fromkeys((one.epsilon, one.delta) for one in self.noises)
-                ),
-            ),
-            tabulate(
-                f"A choice among the scores {', '.join(map(str, SCORES))} at epsilon {CHOICE:g}",
-                " | probabilities | counted | mean shortfall | worst loss",
-                (
-                    f"{one.mechanism} | {_list(one.exact)} | {_list(one.counted)} | {one.shortfall:.3f} | "
-                    f"{one.loss:.3f}"
-                    for one in self.choices
-                ),
-            ),
-            tabulate(
-                "Lemmas that the papers use, tried on one case each",
-                "where | statement | number | promised | found | verdict | remark",
-                (
-                    f"{one.where} | {one.says} | {one.quantity} | {one.promise} {one.printed:.5g} | {one.true:.5g} | "
-                    f"{one.verdict} | {one.matters}"
-                    for one in self.found
-                ),
-            ),
-        )
-
     @property
     def _counts(self) -> tuple[int, ...]:
         return tuple(sorted({one.readings for one in self.noises}))
@@ -272,25 +213,14 @@ class Toolbox(Finding):
         measures += [Measure("bits right as reported", self.raw.value, self.raw.error, share=True)]
         return (*measures, Measure("bits right, decoded", self.decoded.value, self.decoded.error, share=True))
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         bits, last = self.windows[0], self.lengths[-1]
-        flip, other = (self.choice(one) for one in Chooser)
-        usual = [pick(self.noises, epsilon=1.0, delta=1e-6, readings=k).ratio for k in (1, 20)]
         return (
             "Top left: a sensor reports one bit again and again, and all reports of a window together have the claim "
             f"({CLAIM[0]:g}, {CLAIM[1]:g}). The more epsilon each report may have, the less noise it needs. Exact "
             f"composition allows {bits.exact:.4f} for each of {bits.readings} reports, Theorem 2.6 of the thesis "
             f"{bits.theorem:.4f}, adding up {bits.added:.4f}; for {last.readings} it is {last.exact:.4f}, "
-            f"{last.theorem:.4f} and {last.added:.4f}.",
-            "Top right: Laplace noise hides a single reading of one sensor with pure privacy. At (1, 1e-6) Gaussian "
-            f"noise has {usual[0]:.1f} times its variance for one reading, and {usual[1]:.2f} times for twenty. For a "
-            "whole network Gaussian noise is better, since its sensitivity adds squares.",
-            "Bottom left: both ways to choose accept a candidate with a probability that falls with its distance from "
-            f"the best. Permute-and-flip asks each candidate once, gives up {flip.shortfall:.2f} on average instead of "
-            f"{other.shortfall:.2f}, and has the same epsilon.",
-            f"Bottom right: a door that reports at epsilon 1 a reading. Of single reports {100 * self.raw.value:.0f} % "
-            "are true; the most likely history, given that doors stay as they are for a while, is right in "
-            f"{100 * self.decoded.value:.0f} % of readings. This is post-processing and costs no privacy.",
+            f"{last.theorem:.4f} and {last.added:.4f}."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -333,10 +263,6 @@ class Toolbox(Finding):
         axes.plot(likely, color=SERIES[0], label="probability that it is open")
         axes.set(title="A door at epsilon 1 a reading", xlabel="reading", ylim=(-0.08, 1.3))
         axes.legend(ncols=3, loc="upper center", fontsize=9)
-
-
-def _list(shares: Sequence[float]) -> str:
-    return " ".join(f"{share:.4f}" for share in shares)
 
 
 def _survey(epsilon: float, surveys: int, rng: np.random.Generator) -> Survey:

@@ -32,7 +32,7 @@ from papers.followed_people import (
     switches,
 )
 from papers.recordings import POSITIONS
-from papers.result import Finding, Goal, Measure, Table
+from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
 
 # numbers of people, runs and frames of people who sit, runs and frames of walkers
@@ -94,20 +94,6 @@ class FollowedScenes(Finding):
     recorded: bool
     scenes: tuple[SceneErrors, ...]
 
-    def tables(self) -> tuple[Table, ...]:
-        rows = [
-            (
-                scene.name,
-                *(_metres(scene.of(method)) for method in Method),
-                f"{100 * scene.counted:.0f} %",
-                f"{scene.changes}",
-                f"{scene.frames}",
-            )
-            for scene in self.scenes
-        ]
-        columns = ("scene", *(str(method) for method in Method), "count right", "label changes", "frames")
-        return (Table("Mean distance of a person to the nearest mark of their own, in metres", columns, tuple(rows)),)
-
     def goals(self) -> tuple[Goal, ...]:
         goals = []
         for scene in self.scenes:
@@ -131,18 +117,12 @@ class FollowedScenes(Finding):
                     measures.append(Measure(f"{scene.name}, {method}", mean.value, mean.error))
         return tuple(measures)
 
-    def paragraphs(self) -> tuple[str, ...]:
-        sit = [scene for scene in self.scenes if scene.kind == SIT]
-        gains = [scene.of(Method.SINGLE).value / max(scene.of(Method.FILTERED).value, 1e-3) for scene in sit]
+    def text(self) -> str:
         real = "" if self.recorded else " This run had no recordings, so the recorded movement is left out."
         return (
             f"People in a flat of three rooms warm 80 sensors, which send a reading every {SECONDS:g} s; all {WINDOW} "
             "readings of a minute together hide a move by 0.1 m at (8, 1e-5). But for one column, no method knows how "
-            f"many people there are, only that there are at most four. All have the same readings.{real}",
-            "The filter judges each moment from the readings up to it, the smoother from all. Where people sit, the "
-            f"filter has {min(gains):.1f} to {max(gains):.1f} times less error than single frames. Errors are standard "
-            "errors over few runs with other scenes and other noise, in the recorded movement with other noise alone. "
-            f"A person without a mark counts with 4 m, and the first {LEAD} frames do not count.",
+            f"many people there are, only that there are at most four. All have the same readings.{real}"
         )
 
     def draw(self, figure: Figure) -> None:
@@ -218,8 +198,7 @@ def _work(run: Run) -> FollowedScenes:
     for kind, people, make in run.each(kinds):
         often = {SIT: sittings, WALK: runs, RECORDED: min(runs, RECORDED_RUNS)}[kind]
         scenes = [make(1000 * run.seed + number) for number in range(often)]
-        name = f"{kind}-{people}".replace(" ", "-").replace("/", "-")
-        found.append(run.part(name, SceneErrors, partial(scene_errors, kind, people, scenes, run.seed)))
+        found.append(scene_errors(kind, people, scenes, run.seed))
     return FollowedScenes(path is not None, tuple(found))
 
 

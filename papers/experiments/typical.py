@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from papers.drawing import INK, greek, legend_below
 from papers.experiment import Experiment, Run, pick, stream
-from papers.result import Agreement, Claim, Finding, Measure, Table
+from papers.result import Agreement, Claim, Finding, Measure
 from papers.statistics import Mean
-from papers.sweeps import COLORS, GUESS, LEGEND, LIMIT, limit_of
+from papers.sweeps import COLORS, LEGEND, LIMIT, limit_of
 from papers.trials import PLACES, Method, Setting, Trial, scaled, try_method, uniform_errors
 
 LATEST, FIRST = "Gilbert and McMillan", "Gilbert and McMillan, first version"
@@ -113,18 +113,6 @@ class Typical(Finding):
     def of(self, name: str) -> Seen:
         return pick(self.scenes, name=name)
 
-    def tables(self) -> tuple[Table, ...]:
-        rows = []
-        for seen in self.scenes:
-            for look in seen.looks:
-                shown = (f"{value:.3f}" for value in (look.shown_emd, look.shown_l1, look.shown_l2))
-                rows.append((f"{seen.name}, {look.method}", *shown, str(look.emd), str(look.l1), str(look.l2)))
-            for name, value in ((LIMIT, seen.limit), (GUESS, seen.guess)):
-                rows.append((f"{seen.name}, {name}", "", "", "", f"{value:.4f}", "", ""))
-        columns = ("", "EMD shown", "l1 shown", "l2 shown", "mean EMD", "mean l1", "mean l2")
-        title = f"Distances of maps with total weight 1, in the frame shown and averaged over {self.scenes[0].trials}"
-        return (Table(f"{title} frames", columns, tuple(rows)),)
-
     def claims(self) -> tuple[Claim, ...]:
         close = self.of(NEIGHBOURS)
         papers, ours = close.of(Method.PAPERS), close.of(Method.POSTERIOR)
@@ -151,8 +139,8 @@ class Typical(Finding):
         near = [Measure(f"{one.name}, papers near", one.near.value, one.near.error, share=True) for one in self.scenes]
         return (*means, gain, *limits, *near)
 
-    def paragraphs(self) -> tuple[str, ...]:
-        two, late = self.of(TWO), self.of(LATE)
+    def text(self) -> str:
+        two = self.of(TWO)
         chosen = "; ".join(f"{seen.name}: {seen.scene.places}" for seen in self.scenes if not seen.scene.given)
         return (
             f"Black: the true map. All maps are scaled to a total of 1; n = 100, m = 50. Each panel shows, of "
@@ -160,11 +148,7 @@ class Typical(Finding):
             "median error, and what the other methods make of the same readings. The calibrated basis pursuit uses a "
             "radius that fits the noise. The posterior knows that sources have strength 1, and spreads weight where "
             "it is uncertain. An empty map counts as the uniform one. Where a paper gives no positions we chose them "
-            f"({chosen}).",
-            f"With sources at {two.scene.places} the posterior is {two.gain.value:.1f} times closer in EMD than the "
-            f"papers' method. In the picture of the first version ({late.scene.parameters}) the Cramer-Rao bound is "
-            f"{late.limit:.2f} and the uniform map has {late.guess:.2f}: no unbiased method does better there than the "
-            "uniform map.",
+            f"({chosen})."
         )
 
     def draw(self, figure: Figure) -> None:

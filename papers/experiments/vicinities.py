@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from cloakwork.privacy import Cloak
 from cloakwork.recovery import PointSources, Source, recover
 from papers.drawing import FAINT, INK, Dots, draw_dots, legend_below
 from papers.experiment import Experiment, Run, stream
-from papers.result import Finding, Goal, Measure, Table, tabulate
+from papers.result import Finding, Goal, Measure
 from papers.trials import Setting, Strengths
 
 LEVEL, TOLERATED = 0.9, 0.02
@@ -99,27 +99,17 @@ class Calibrated(Finding):
     size: ClassVar[tuple[float, float]] = (10.0, 3.8)
     settings: tuple[Coverage, ...]
 
-    def tables(self) -> tuple[Table, ...]:
-        rows = (
-            f"{one.name} | {one.percent} | {' | '.join(f'{100 * tally.share:.1f}' for tally in one.tallies)} | "
-            f"{one.mean_size:.1f} of {one.places} | {one.frames:,} | {one.frames_per_second:.0f}"
-            for one in self.settings
-        )
-        title = f"Percent of sources that their {100 * LEVEL:.0f} % vicinity contains"
-        columns = " | all sources | 1 source | 2 sources | 3 sources | places in a vicinity | frames"
-        return (tabulate(title, f"{columns} | frames/s in this run", rows),)
-
     def measures(self) -> tuple[Measure, ...]:
         return tuple(
             Measure(f"{one.name}: contained", one.held, max(one.error, 0.5 / one.frames), share=True)
             for one in self.settings
         )
 
-    def paragraphs(self) -> tuple[str, ...]:
+    def text(self) -> str:
         return (
             "`PointSources` gives each source a vicinity and a level: how often such vicinities contain their source. "
             f"Here the truth is drawn from its prior: one to {MOST} sources, anywhere on a line or in three rooms. The "
-            "level holds on average over all numbers of sources, not for each number.",
+            "level holds on average over all numbers of sources, not for each number."
         )
 
     def goals(self) -> tuple[Goal, ...]:
@@ -247,8 +237,7 @@ def _work(run: Run) -> Calibrated:
     for name, strengths, start, frames in run.each(pieces):
         number = start // PIECE
         key = (run.seed, list(CLOAKS).index(name), list(Strengths).index(strengths), number)
-        make = partial(try_frames, name, strengths, min(PIECE, frames - start), key)
-        part = run.part(f"{name}-{strengths.short}-{number}", Tried, make)
+        part = try_frames(name, strengths, min(PIECE, frames - start), key)
         tried.setdefault((name, strengths), []).append(part)
     return Calibrated(tuple(coverage(parts) for parts in tried.values()))
 

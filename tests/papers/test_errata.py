@@ -9,13 +9,12 @@ import pytest
 from scipy import optimize, stats
 
 from cloakwork.auditing import Pair
-from papers import EXPERIMENTS, Agreement, Result
+from papers import Agreement, Result
 from papers.errata import Erratum, Part
 from papers.errata.auditing import _balanced, _passes
 from papers.errata.erratum import Promise
 from papers.errata.learning import _log_density, _step
-from papers.experiments.errata import ELSEWHERE, Errata
-from papers.store import read
+from papers.experiments.errata import Errata
 from tests.papers.kit import quick
 
 DOCS = Path(__file__).parents[2] / "docs" / "science"
@@ -74,9 +73,6 @@ class TestVerdicts:
         assert made(Promise.EQUAL, 2.0, 0.5).factor == pytest.approx(4.0)
         assert made(Promise.EQUAL, -1.5, -0.75).factor == pytest.approx(2.0)
         assert made(Promise.EQUAL, 0.0, 2.0).factor is None
-        assert made(Promise.EQUAL, -1.0, 2.0).off == "no factor"
-        assert made(Promise.EQUAL, 1.0, 1.001).off == "0.1 %"
-        assert made(Promise.EQUAL, 1.0, 3.0).off == "3 x"
 
 
 def test_every_part_has_its_mistakes_and_each_is_shown(result: Result) -> None:
@@ -86,14 +82,6 @@ def test_every_part_has_its_mistakes_and_each_is_shown(result: Result) -> None:
     assert all(one.verdict in {Agreement.WRONG, Agreement.LOOSER} for one in errata if not one.assumed)
     assert {one.verdict for one in errata if one.assumed} == {Agreement.NARROW}
     assert result.finding.goals()[0].met
-
-
-@pytest.mark.parametrize(("where", "statement", "experiment"), ELSEWHERE, ids=lambda text: text)
-def test_a_mistake_that_another_experiment_shows_is_there(where: str, statement: str, experiment: str) -> None:
-    assert experiment in EXPERIMENTS
-    claims = read(experiment, DOCS / "results").result.finding.claims()
-    shown = {claim.verdict for claim in claims if where in claim.source}
-    assert shown & {Agreement.WRONG, Agreement.LOOSER, Agreement.NARROW}
 
 
 KNOWN: list[tuple[Part, str, float, float]] = [
