@@ -128,6 +128,8 @@ def test_what_is_not_a_bit_is_refused_without_showing_it(readings: object) -> No
     [
         {"epsilon": 0.0},
         {"epsilon": 800.0},
+        {"epsilon": 1e-300, "delta": 0.0},
+        {"epsilon": 1e-27, "delta": 0.0, "readings_per_window": 10**4},
         {"readings_per_window": 10**9},
         {"delta": -0.1},
         {"delta": 1.0},

@@ -26,14 +26,15 @@ def staying() -> Cloak:
 
 def test_every_figure_of_a_cloak_is_that_of_the_cloak(staying: Cloak) -> None:
     guarantee = Guarantee.of(staying, spans=SPANS)
-    values = guarantee.as_dict()
+    figures = (*guarantee.hidden, *guarantee.cost, *guarantee.drivers)
+    values = {figure.name: figure.value for figure in figures}
     assert (values["epsilon"], values["delta"], values["alpha"]) == (2.0, 1e-5, 0.1)
     assert values["best_test_accuracy"] == special.ndtr(staying.profile.mu / 2)
     assert values["stay_best_test_accuracy"] == special.ndtr(staying.stay_mu(480) / 2)
     assert values["sigma"] == staying.sigmas.tolist()
     assert guarantee["alpha"].text == "0.1 m"
     json.dumps(values)
-    assert len(values) == len([*guarantee.hidden, *guarantee.cost, *guarantee.drivers]), "no name twice"
+    assert len(values) == len(figures), "no name twice"
 
 
 def test_shown_bounds_are_rounded_outward(staying: Cloak) -> None:

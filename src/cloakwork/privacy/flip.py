@@ -21,6 +21,7 @@ from cloakwork.sensor import WORD_BYTES
 WORD = 1 << CUT_BITS  # words that decide one answer
 MAX_VALUES = 64
 LARGEST_EPSILON = 300.0
+MIN_EPSILON = 1e-30  # of one reading: words cannot be shared between the values more evenly than that
 MAX_READINGS = 10**6  # of a window, for all sensors
 
 
@@ -82,6 +83,12 @@ class Flip(Immutable):
                 readings=covered,
             )
         self.epsilon_per_reading = _largest_each(self.epsilon, self.delta, covered, self.values)
+        if self.epsilon_per_reading < MIN_EPSILON:
+            raise CalibrationError(
+                f"epsilon={epsilon:g} leaves {self.epsilon_per_reading:.3g} for each reading: give at least "
+                f"{MIN_EPSILON * covered:.3g}.",
+                epsilon=epsilon,
+            )
         # every other value gets so many of all 2^127 words, rounded up, but never more than the true one
         self.words = min(
             math.ceil(WORD / (math.exp(self.epsilon_per_reading) + self.values - 1) * (1 + ROUNDED)),

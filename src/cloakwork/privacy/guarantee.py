@@ -123,10 +123,6 @@ class Guarantee:
                 return figure
         raise KeyError(name)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the values of all figures by their names, for JSON."""
-        return {figure.name: figure.value for figure in (*self.hidden, *self.cost, *self.drivers)}
-
     def explain(self) -> Explanation:
         """Return the guarantee in sentences."""
         hidden, cost, drivers = (

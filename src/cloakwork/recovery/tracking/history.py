@@ -111,14 +111,14 @@ def smooth(
     """Let a new tracker take frames in the order of their times, and judge each moment from all of them."""
     report = progress or (lambda *_: None)
     total = len(frames) + WARM_UP + FINDING + COUNTING
-    left: list[tuple[WindowFrame, IntArray]] = []
-    tracker.leaving = lambda frame, states: left.append((frame, states))
+    taken: list[WindowFrame] = []
     for done, (readings, time) in enumerate(frames, start=1):
         tracker.step(readings, time)
+        taken.append(tracker.sampler.frames[-1])
         report(done, total)
     while tracker.sampler.frames:
         tracker.drop_first()
-    smoother = _Smoother(tracker, left)
+    smoother = _Smoother(tracker, taken)
     for sweep in range(WARM_UP + FINDING + COUNTING):
         smoother.sweep(sweep)
         report(len(frames) + sweep + 1, total)
@@ -128,14 +128,14 @@ def smooth(
 class _Smoother:
     """Paths over all frames of a recording, which begin where a tracker left them."""
 
-    def __init__(self, tracker: Tracker, left: Sequence[tuple[WindowFrame, IntArray]]) -> None:
+    def __init__(self, tracker: Tracker, taken: Sequence[WindowFrame]) -> None:
         self.tracker, self.sampler, self.aligner = tracker, tracker.sampler, tracker.aligner
         sampler = self.sampler
         sampler.forget()
-        sampler.frames[:] = [frame for frame, _ in left]
-        sampler.chains.states = np.stack([states for _, states in left], axis=2)
+        sampler.frames[:] = taken
+        sampler.chains.states = np.stack([frame.states for frame in taken], axis=2)
         sampler.chains.numbers = np.zeros_like(sampler.chains.states)
-        self.marginals = [sampler.no_marginals() for _ in left]
+        self.marginals = [sampler.no_marginals() for _ in taken]
         self.drawn: list[IntArray] = []  # cells (frames, chains, slots) of each sweep
         self.orders: list[IntArray] = []  # slots of the tracks (frames, chains, slots) in each sweep that counts
         self.centres: list[Centres] = []

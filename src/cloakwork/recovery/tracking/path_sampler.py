@@ -279,8 +279,8 @@ class PathSampler:
                     moved[row, [track, slot]] = moved[row, [slot, track]]
         self.chains.reorder(moved)
 
-    def drop_first(self, order: IntArray) -> tuple[WindowFrame, IntArray]:
-        """Take the first frame out of the window and into the belief; returns it and its states.
+    def drop_first(self, order: IntArray) -> None:
+        """Take the first frame out of the window and into the belief.
 
         Each slot then follows a track: `order` (chains, slots) is the slot of each before.
         """
@@ -290,14 +290,13 @@ class PathSampler:
             frame.step, frame.scores, self.sources(0), order, following, tie=self.drift is None
         )
         self.chains.reorder(order)
-        states = self.chains.states[:, :, 0].copy()
+        frame.states = states = self.chains.states[:, :, 0].copy()
         self._share_origins(states == self.belief.absent)
         self._keep_evidence(frame, states)
         if self.drift is not None:
             self.drift = self.drift.after(self._residuals()[0])
         self.before = self.frames.pop(0).time
         self.chains.drop_first()
-        return frame, states
 
     def _keep_evidence(self, frame: WindowFrame, states: IntArray) -> None:
         """Add what the first frame says about strengths; what is known about absent sources is forgotten."""

@@ -1,13 +1,13 @@
 """Follow sources over time: observe, predict, draw, check, associate, summarise."""
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError, ReadingError
 from cloakwork.physics import Drift, Nuisance, Physics
 from cloakwork.recovery.floors.floor_sources import MAX_SOURCES
@@ -23,7 +23,6 @@ from cloakwork.recovery.tracking.observation import Observer
 from cloakwork.recovery.tracking.path_sampler import Drawing, PathSampler
 from cloakwork.recovery.tracking.registry import Registry
 from cloakwork.recovery.tracking.track_marginals import TrackMarginals
-from cloakwork.recovery.tracking.window import WindowFrame
 
 WINDOW = 6  # frames whose paths are drawn together
 MIN_BEFORE = 4  # frames of the window before a final moment: beliefs about each source alone are too sure
@@ -109,7 +108,6 @@ class Tracker:
         self.sampler = PathSampler(self.moves, prior, observer.columns, self.aligner, rng, chains, offsets)
         self.registry = Registry(observer, self.aligner, self.sampler)
         self.summariser = Summariser(observer, self.aligner, confidence)
-        self.leaving: Callable[[WindowFrame, IntArray], object] | None = None  # told of frames that leave the window
 
     def __repr__(self) -> str:
         return f"Tracker({self.observer.places} places, lag={self.lag})"
@@ -168,9 +166,7 @@ class Tracker:
         """Take the first frame out of the window."""
         order = self.sampler.align(0)
         self.registry.forget_first(self.sampler.frames[0].time)
-        left = self.sampler.drop_first(order)
-        if self.leaving is not None:
-            self.leaving(*left)
+        self.sampler.drop_first(order)
 
     @property
     def _waiting(self) -> int:

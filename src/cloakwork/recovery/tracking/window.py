@@ -18,7 +18,8 @@ class WindowFrame:
     """One frame of the window: its observation, the step that leads to it, and what is known about it so far.
 
     `offsets` (chains, m) is the part of the whitened readings that drift explains, `scores` are those of the rest.
-    `marginals` sums what earlier steps of the tracker found, until the frame is `final`.
+    `marginals` sums what earlier steps of the tracker found, until the frame is `final`. `states` (chains, slots) are
+    the cells that were drawn when the frame left the window.
     """
 
     time: float
@@ -29,6 +30,7 @@ class WindowFrame:
     fit: Fit = field(default_factory=Fit)
     marginals: TrackMarginals | None = None
     final: bool = False
+    states: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.observe(self.observation)
