@@ -225,42 +225,6 @@ def test_an_export_has_the_label_of_each_track_and_whether_a_result_is_settled(s
     assert (rows[-1]["settled"], rows[-1]["label"]) == ("0", "")
 
 
-def test_a_long_export_goes_on_where_it_was_interrupted(
-    run: Run, succeed: Run, case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out, day = case.site.with_name("days"), 86_400_000
-    with open_store(case.store) as opened:
-        for k in (1, 2):
-            opened.readings.add([row._replace(seq=row.seq + 1000 * k, time=row.time + k * day) for row in case.rows])
-    words = ("export", "corridor", "--out", out, "--store", case.store)
-    usual, calls = ReadingTable.iterate, iter(range(9))
-
-    def interrupted(*given: Any) -> Iterator[Reading]:
-        if next(calls) == 1:
-            raise KeyboardInterrupt
-        return usual(*given)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ReadingTable, "iterate", interrupted)
-        stopped = run(*words)
-    assert (stopped.code, "Finished days are in" in stopped.err) == (130, True)
-    [first] = out.iterdir()
-    assert first.stat().st_mode & 0o077 == 0
-    written = first.stat().st_mtime_ns
-    assert "there already: 1" in succeed(*words).err
-    assert first.stat().st_mtime_ns == written
-    whole = exported(succeed, case)
-    parts = pa.concat_tables(pq.read_table(path) for path in sorted(out.iterdir()))
-    assert len(list(out.iterdir())) == 3
-    assert parts.num_rows == 3 * len(case.rows)
-    assert succeed("recover", case.site, *sorted(out.iterdir()), "--alone", "--json").values["frames"] == 3 * FRAMES
-    assert parts["seq"].to_pylist() == [int(row["seq"]) for row in csv.DictReader(whole.read_text().splitlines())]
-    with open_store(case.store) as opened:
-        opened.erase("corridor", case.rows[0].sensor, until=case.rows[0].time + day // 2)
-    assert "there already: 2" in succeed(*words).err
-    assert pq.read_table(first).num_rows == len(case.rows) - FRAMES
-
-
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_an_export_that_fails_leaves_no_file_and_one_that_is_there_alone(
     run: Run, case: Case, form: str, monkeypatch: pytest.MonkeyPatch

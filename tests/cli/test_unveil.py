@@ -4,17 +4,12 @@ import csv
 import re
 import stat
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from cloakwork.keys import (
     Generation,
-    TrueRows,
-    Unveiling,
     load_keys,
     new_keys,
     open_generation,
@@ -250,68 +245,3 @@ def test_keys_that_others_can_get_at_are_refused(house: House) -> None:
     assert done.code == 2
     assert f"chmod 600 {house.keys}" in done.err
     assert not house.out.exists()
-
-
-def test_a_folder_is_filled_in_parts_and_goes_on_after_an_interruption(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cloakwork.keys.unveil.BATCH", 4)
-    for name, size in (("BATCH", 4), ("PART", 8)):
-        monkeypatch.setattr(f"cloakwork.cli.unveil.{name}", size)
-    true = list(range(1000, 1021))
-    house.sends(sent(house.plan, house.opens("s1"), "s1", true))
-    house.out = house.folder / "true"
-    drawn, batches = Unveiling._unveil, []  # noqa: SLF001 - to interrupt in the middle
-
-    def stopping(self: Unveiling, *columns: Any) -> TrueRows:
-        batches.append(len(columns[0]))
-        if len(batches) == 3:
-            raise KeyboardInterrupt
-        return drawn(self, *columns)
-
-    monkeypatch.setattr(Unveiling, "_unveil", stopping)
-    stopped = house.unveil()
-    assert stopped.code == 130
-    assert "to go on" in stopped.err
-    first = house.out / "corridor-true-00000.parquet"
-    made = first.stat()
-    assert [path.name for path in house.out.iterdir()] == [first.name]
-    assert stat.S_IMODE(made.st_mode) == 0o600
-    done = house.unveil()
-    assert done.code == 0, done.err
-    assert "13 true readings of 1 sensor" in done.err
-    assert "8 true readings were there" in done.err
-    assert first.stat().st_ino == made.st_ino, "finished parts are not written again"
-    assert sum(batches) == 21 + 4, "only the batch that was interrupted is unveiled twice"
-    found = [pq.read_table(path)["steps"].to_pylist() for path in sorted(house.out.iterdir())]
-    assert [len(part) for part in found] == [8, 8, 5]
-    assert list(chain.from_iterable(found)) == true
-    first.unlink()
-    again = house.unveil()
-    assert again.code == 0
-    assert "overwrote" in again.err, "parts after a gap are made again"
-    again = house.unveil()
-    assert "21 true readings were there" in again.err
-    assert sum(batches) == 2 * 21 + 4, "a complete folder is left as it is"
-    first.unlink()
-    house.sends(sent(house.plan, house.opens("s2"), "s2", true))
-    other = house.unveil()
-    assert other.code == 2
-    assert "other readings" in other.err
-
-
-def test_a_wrong_key_is_noticed_although_most_parts_were_written_before(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cloakwork.keys.unveil.BATCH", 64)
-    for name in ("BATCH", "PART"):
-        monkeypatch.setattr(f"cloakwork.cli.unveil.{name}", 64)
-    opened = house.opens("s1")
-    stranger = replace(opened, key=bytes(reversed(opened.key)))
-    house.sends(sent(house.plan, stranger, "s1", [1000] * 260))
-    house.out = house.folder / "true"
-    assert "seem wrong" in house.unveil().err
-    last = max(house.out.iterdir())
-    last.unlink()
-    assert "seem wrong" in house.unveil().err
-    assert "seem wrong" in house.unveil().err

@@ -1,24 +1,21 @@
 """`cloakwork export`: stored readings, or sources recovered from them, as files."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until
-from cloakwork.cli.output import bar, counted, form_of, is_folder, mark_of, note, noting_interrupt, written
+from cloakwork.cli.output import bar, counted, form_of, note, noting_interrupt, written
 from cloakwork.cli.time_arguments import parse_moment
 from cloakwork.collect import Result, Store, open_store, plan_of, stored_span
-from cloakwork.errors import InputError
 from cloakwork.readings import READING_COLUMNS, Row, table_writer
 
 GROUP = 20_000  # rows that are in memory and written at once
 PAGE = 500
-DAY_MS = 86_400_000
 RESULTS = {
     "time": datetime,
     "sensors": int,
@@ -45,7 +42,7 @@ def export(
     site: SiteName,
     out: Annotated[
         Path,
-        typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow; or a folder for a file a day."),
+        typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow."),
     ],
     results: Annotated[bool, typer.Option("--results", help="Write recovered sources instead of readings.")] = False,
     since: Since = None,
@@ -54,56 +51,21 @@ def export(
 ) -> None:
     """Write readings, or what was recovered from them, to a file."""
     period = parse_moment("--since", since), parse_moment("--until", until)
-    in_days = is_folder(out)
-    if in_days and results:
-        raise InputError("--results needs --out with the name of a file: only readings are written day by day.")
     with open_store(store, make=False) as opened:
         first, last = stored_span(opened, site, *period)
         about = {"site": site, "plans": [vars(period.scale) for period in opened.plans.periods(site)]}
-        with bar("exporting", last - first + 1) as progress:
-            if in_days:
-                with noting_interrupt(f"stopped. Finished days are in {out}: run the same command again to go on"):
-                    _export_days(opened, out, (first, min(last + 1, period[1] or last + 1)), about, progress)
-                return
-            found = _results(opened, site, *period) if results else _readings(opened, site, *period)
-            with noting_interrupt("stopped, nothing written. To be able to stop and go on, give a folder as --out"):
-                rows = _write(out, found, about, lambda time: progress(time - first), results=results)
+        found, rows = (_results if results else _readings)(opened, site, *period), 0
+        with (
+            bar("exporting", last - first + 1) as progress,
+            noting_interrupt("stopped, nothing written"),
+            written(out, mode=0o600) as file,
+            table_writer(file, form_of(out), RESULTS if results else READING_COLUMNS, about) as write,
+        ):
+            while group := list(islice(found, GROUP)):
+                write(group)
+                rows += len(group)
+                progress(group[-1][0] - first)
     note(f"wrote {counted(rows, 'row')} to {out}")
-
-
-def _export_days(
-    store: Store, folder: Path, span: tuple[int, int], about: Mapping[str, Any], progress: Callable[[int], None]
-) -> None:
-    """Write a Parquet file for each day (UTC) that has readings, unless it is there with as many of the same period."""
-    folder.mkdir(parents=True, exist_ok=True)
-    site, (first, end), kept, rows = str(about["site"]), span, 0, 0
-    for start in range(first - first % DAY_MS, end, DAY_MS):
-        since, until = max(start, first), min(start + DAY_MS, end)
-        count = sum(store.readings.counts(site, since, until, received=0).values())
-        mark = {**about, "since": since, "until": until, "rows": count}
-        file = folder / f"{site}-{datetime.fromtimestamp(start / 1000, UTC):%Y%m%d}.parquet"
-        if count and mark_of(file) == json.dumps(mark):
-            kept += 1
-        elif count:
-            found = _readings(store, site, since, until)
-            rows += _write(file, found, mark, lambda time: progress(time - first), results=False)
-    note(f"wrote {counted(rows, 'row')} to {folder}; days that were there already: {kept:,}")
-
-
-def _write(
-    out: Path, found: Iterator[Row], about: Mapping[str, Any], progress: Callable[[int], None], *, results: bool
-) -> int:
-    """Write rows to a file, which only its owner can read; returns how many."""
-    rows = 0
-    with (
-        written(out, mode=0o600) as file,
-        table_writer(file, form_of(out), RESULTS if results else READING_COLUMNS, about) as write,
-    ):
-        while group := list(islice(found, GROUP)):
-            write(group)
-            rows += len(group)
-            progress(group[-1][0])
-    return rows
 
 
 def _readings(store: Store, site: str, since: int | None, until: int | None) -> Iterator[Row]:

@@ -77,10 +77,8 @@ class Unveiling:
         The plan that the devices were provisioned with. Readings of generations with another plan are left out.
     keys
         The keys of the site, or of one of its sensors.
-    skip
-        Rows to pass over, of those that can be unveiled: an earlier run has written them, and its `check` resumes.
     progress
-        Called now and then with the amount done, of `size`.
+        Called now and then with (bytes read, bytes to read), in both passes.
 
     Notes
     -----
@@ -93,8 +91,7 @@ class Unveiling:
         plan: FrozenPlan,
         keys: KeyRing,
         *,
-        skip: int = 0,
-        progress: Callable[[int], None] = lambda _: None,
+        progress: Callable[[int, int], None] = lambda _, __: None,
     ) -> None:
         if keys.site != plan.site:
             raise KeyFileError(
@@ -107,7 +104,7 @@ class Unveiling:
         file = self._file.path
         if file.exists() and not file.is_file() and not file.is_dir():
             raise ReadingError(f"{file}: not a plain file, and it is read twice. Copy it to one first.", path=str(file))
-        self.skipped, self._progress = skip, progress
+        self._progress = progress
         self._keyed = [sensor in keys.sensors for sensor in plan.ids]
         streams: dict[int, _KeyStream] = {}
         for k, sensor in enumerate(plan.ids):
@@ -137,16 +134,6 @@ class Unveiling:
         """Rows read so far, good or bad."""
         return self._file.rows
 
-    @property
-    def size(self) -> int:
-        """Bytes to read, in both passes."""
-        return 2 * self._file.size
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes read so far, in both passes."""
-        return self._survey.bytes_read + self._file.bytes_read
-
     def verdict(self) -> KeyVerdict:
         """Judge the keys by the readings unveiled so far."""
         return self.check.verdict()
@@ -156,25 +143,23 @@ class Unveiling:
         for rows in self._counted(self._survey):
             streams, refused = self._stream_of(rows)
             prints.note(streams[~refused], rows.at(~refused))
-        left, waiting = self.skipped, [np.zeros((4, 0), dtype=np.int64)]
+        waiting = [np.zeros((4, 0), dtype=np.int64)]
         for rows in self._counted(self._file):
-            found = self._good(rows, prints)
-            left, found = max(0, left - found.shape[1]), found[:, left:]
-            waiting.append(found)
+            waiting.append(self._good(rows, prints))
             while sum(part.shape[1] for part in waiting) >= BATCH:
                 together = np.concatenate(waiting, axis=1)
                 waiting = [together[:, BATCH:]]
                 yield self._unveil(*together[:, :BATCH])
         if (together := np.concatenate(waiting, axis=1)).size:
             yield self._unveil(*together)
-        if not self.unveiled and not self.skipped:
+        if not self.unveiled:
             raise self._file.no_readings()
 
     def _counted(self, file: ReadingsFile) -> Iterator[ReadingRows]:
         for rows in file.readings():
             yield rows
-            self._progress(self.bytes_read)
-        self._progress(self.bytes_read)
+            self._progress(self._survey.bytes_read + self._file.bytes_read, 2 * file.size)
+        self._progress(self._survey.bytes_read + self._file.bytes_read, 2 * file.size)
 
     def _stream_of(self, rows: ReadingRows) -> tuple[IntArray, NDArray[np.bool_]]:
         """The number of the stream of each row, and whether the row cannot be unveiled."""
