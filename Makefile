@@ -57,9 +57,9 @@ homeassistant: $(STAMP) ## install a real Home Assistant into .parts/ (once, 500
 	  touch $(HOMEASSISTANT)/.installed; }
 	@CLOAKWORK_HOME_ASSISTANT=$(HOMEASSISTANT)/bin/hass $(BIN)/python -m pytest -q tests/deploy/test_home_assistant.py
 
-attacks: $(STAMP) ## attack every claim at full size; how near each attack came goes to docs/science/security.md
+attacks: $(STAMP) ## attack every claim at full size; how near each attack came goes to docs/tables/attacks.txt
 	@scripts/install-parts
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --full-attacks --attacks-page docs/science/security.md tests/attacks
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --full-attacks --attacks-table docs/tables/attacks.txt tests/attacks
 
 check: $(STAMP) ## lint, types and import layers
 	@$(BIN)/ruff check .
@@ -70,7 +70,7 @@ check: $(STAMP) ## lint, types and import layers
 bench: $(STAMP) ## measure speed and memory against named rivals (some: make bench ONLY="building page")
 	@$(BIN)/python -m benchmarks.run $(ONLY)
 
-lab: $(STAMP) ## run every experiment at full size and write docs/science/results.md; goes on where it was interrupted
+lab: $(STAMP) ## run every experiment at full size and write docs/science/results/; resumes where it was interrupted
 	@$(BIN)/python -m papers run all --out out/lab
 	@$(BIN)/python -m papers report out/lab
 

@@ -13,7 +13,7 @@ from cloakwork.cli.arguments import Scheduler
 from cloakwork.cli.output import note, progress_bars, say, table
 from papers import EXPERIMENTS, Result, find
 from papers.recordings import missing_text
-from papers.report import PAGE, write_report
+from papers.report import FOLDER, write_report
 from papers.runner import run_all
 from papers.store import Record, read
 
@@ -102,12 +102,12 @@ def show_command(
 @app.command("report")
 def report_command(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of `run all --out FOLDER`.")],
-    docs: Annotated[Path, typer.Option("--docs", help="Folder for results.md, errata.md and results/.")] = PAGES,
+    docs: Annotated[Path, typer.Option("--docs", help="Folder that gets results/.")] = PAGES,
 ) -> None:
-    """Write the pages of results and errata, with their pictures, from a full run of all experiments."""
+    """Keep the numbers and pictures of a full run of all experiments for the documentation."""
     with _bars() as show:
         write_report(folder, docs, progress=lambda done, total: show("report", done / total))
-    note(f"wrote {docs / PAGE}, and pictures and numbers beside it")
+    note(f"wrote {docs / FOLDER}; `make docs` makes the pages of results and errata from it")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the page of results, entirely from the results themselves."""
+"""Keeps the results of a full run for the documentation, and makes its pages of results and errata from them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from papers.experiments import EXPERIMENTS
 from papers.result import Agreement, Table
 from papers.store import MISSING, Record, read_run, write
 
-PAGE, ERRATA_PAGE, FOLDER = "results.md", "errata.md", "results"
+FOLDER = "results"
 _WIDE = 24  # characters; cells with more are sentences and are not aligned at the right
 _HEAD = """# Results
 
-What each experiment of the laboratory found, with its picture. `make lab` writes this page from one run; a test repeats
-each experiment in a small size with another seed. `python -m papers show NAME` prints the whole result: every number,
+What each experiment of the laboratory found in the run of `make lab`, with its picture; a test repeats each in a small
+size with another seed. `python -m papers show NAME` prints the whole result: every number,
 and every claim of the papers with its verdict.
 
 A number after ± is one standard error; bars in pictures are two standard errors. [The
@@ -23,13 +23,13 @@ laboratory](laboratory.md#terms) explains the terms, [References](references.md)
 """
 _ERRATA_HEAD = """# Errata
 
-What is wrong in the papers, each place with a number: what follows from the print, and what is true. `make lab` writes
-this page; [Results](results.md) has the experiments behind it.
+What is wrong in the papers, each place with a number: what follows from the print, and what is true.
+[Results](results.md) has the experiments behind it.
 """
 
 
 def write_report(source: Path, docs: Path, *, progress: Progress) -> tuple[Record, ...]:
-    """Write the pages and the folder results/ into `docs`, from the results of one full run in `source`.
+    """Write the folder results/ into `docs`, from the results of one full run in `source`.
 
     Repeats the probe of each result and refuses stale ones before it writes. Draws the pictures from the numbers.
     """
@@ -37,12 +37,10 @@ def write_report(source: Path, docs: Path, *, progress: Progress) -> tuple[Recor
     (docs / FOLDER).mkdir(parents=True, exist_ok=True)
     for record in records:
         write(record, docs / FOLDER)
-    (docs / PAGE).write_text(page(records), encoding="utf-8")
-    (docs / ERRATA_PAGE).write_text(errata_page(records), encoding="utf-8")
     return records
 
 
-def page(records: Sequence[Record]) -> str:
+def results_page(records: Sequence[Record]) -> str:
     """Return the page of results."""
     return "\n".join([_HEAD, *map(_section, records), _origin(records)])
 

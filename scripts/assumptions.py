@@ -1,4 +1,4 @@
-"""Writes the table of assumptions into docs/science/security.md: `python -m scripts.assumptions`.
+"""Writes docs/tables/assumptions.txt, for the page on security: `python -m scripts.assumptions`.
 
 For the flat of `cloakwork init` in an ideal world, each row makes one assumption of the claim wrong by a
 factor of two, keeps the planned noise, and computes the (epsilon, delta) that a window then has.
@@ -18,9 +18,8 @@ from cloakwork.privacy.noise_floor import NoiseFloor
 from cloakwork.site import Site, parse_site
 from scripts.plain_flat import plain_flat_text
 
-PAGE = Path(__file__).parent.parent / "docs" / "science" / "security.md"
+FILE = Path(__file__).parent.parent / "docs" / "tables" / "assumptions.txt"
 STEP, NOISE_FLOOR = 0.0625, 0.04  # degrees, of a usual thermometer
-MARKS = "<!-- table of assumptions -->", "<!-- end of the table of assumptions -->"
 
 
 class Assumption(NamedTuple):
@@ -115,12 +114,5 @@ def table(site: Site) -> list[str]:
     return lines
 
 
-def written(page: str, lines: list[str], marks: tuple[str, str] = MARKS) -> str:
-    """The page with the table between its marks."""
-    before, _, rest = page.partition(marks[0])
-    _, _, after = rest.partition(marks[1])
-    return "\n".join([before + marks[0], "", *lines, "", marks[1] + after])
-
-
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), table(example_site())), encoding="utf-8")
+    FILE.write_text("\n".join([*table(example_site()), ""]), encoding="utf-8")

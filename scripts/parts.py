@@ -1,4 +1,4 @@
-"""Writes the table of common parts into docs/guides/build-a-device.md: `python -m scripts.parts`.
+"""Writes docs/tables/parts.txt, for the page on devices: `python -m scripts.parts`.
 
 Each part has the figures of its data sheet, or none where we did not find one. The plan that results from them is that
 of the site of `cloakwork init` with equal noise and the part's step, noise floor and time of measuring.
@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cloakwork.site import Site
-from scripts.assumptions import example_site, written
+from scripts.assumptions import example_site
 
-PAGE = Path(__file__).parent.parent / "docs" / "guides" / "build-a-device.md"
-MARKS = "<!-- table of parts -->", "<!-- end of the table of parts -->"
+FILE = Path(__file__).parent.parent / "docs" / "tables" / "parts.txt"
 CEILING = 2.5  # metres
 BITS = "[bits](../science/bits.md), no plan"
 
@@ -94,4 +93,4 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), table(), MARKS), encoding="utf-8")
+    FILE.write_text("\n".join([*table(), ""]), encoding="utf-8")

@@ -27,7 +27,7 @@ collect_ignore_glob = ["micropython/programs/*"]  # they run on MicroPython, and
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full-attacks", action="store_true", help="run tests/attacks at full size and print their table")
-    parser.addoption("--attacks-page", metavar="PAGE", help="write the table of --full-attacks into this page")
+    parser.addoption("--attacks-table", metavar="FILE", help="write the table of --full-attacks into this file")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,7 +1,7 @@
 """Attacks on the product's claims: each compares what an attacker reaches with what is claimed.
 
 Each test of this folder is one attack. The first line of its docstring says what it tries, the rest which claim it
-tests. `make attacks` runs all of them at full size, prints the table and writes it into docs/science/security.md;
+tests. `make attacks` runs all of them at full size, prints the table and writes it into docs/tables/attacks.txt;
 `make test` runs them at a smaller size.
 """
 
@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
-
-BEGIN, END = "<!-- table of attacks -->", "<!-- end of the table of attacks -->"
 
 
 class Row(NamedTuple):
@@ -91,23 +89,15 @@ def pytest_terminal_summary(
     lines = table(rows(terminalreporter))
     for line in lines:
         terminalreporter.write_line(line)
-    page = config.getoption("--attacks-page")
-    if page and exitstatus == 0 and not terminalreporter.stats.get("skipped"):
-        write_table(Path(page), lines)
-        terminalreporter.write_line(f"{page} has this table now.")
-    elif page:
-        terminalreporter.write_line(f"{page} keeps its table: an attack failed or was skipped.")
+    file = config.getoption("--attacks-table")
+    if file and exitstatus == 0 and not terminalreporter.stats.get("skipped"):
+        Path(file).write_text("\n".join([*lines, ""]), encoding="utf-8")
+        terminalreporter.write_line(f"{file} has this table now.")
+    elif file:
+        terminalreporter.write_line(f"{file} keeps its table: an attack failed or was skipped.")
 
 
 def table(rows: list[Row]) -> list[str]:
     """The lines of the table of attacks, in Markdown: those that came nearest to the claim first."""
     head = ["| attack | tried | largest ratio of true to claimed | seconds |", "|---|---:|---:|---:|"]
     return [*head, *map(str, sorted(rows, key=lambda row: (-row.ratio, row.title)))]
-
-
-def write_table(page: Path, lines: list[str]) -> None:
-    """Replace the table between the markers of a page."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    text = "\n".join([before + BEGIN, "", *lines, "", END + after])
-    page.write_text(text, encoding="utf-8")

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 import typer.main
-from fastapi.routing import APIRoute
 
 from cloakwork.cli.app import app
 from cloakwork.collect.api import ApiSettings
-from cloakwork.collect.api.access_control import MAX_SESSIONS_PER_TOKEN, ROLES, SESSION_S, SMALL_BODY
+from cloakwork.collect.api.access_control import MAX_SESSIONS_PER_TOKEN, SESSION_S, SMALL_BODY
 from cloakwork.collect.intake import CAPACITY
 from cloakwork.collect.message_problems import Reason
 from tests.collect.api_kit import Bench, bench
@@ -50,25 +49,6 @@ def test_each_command_and_option_exists() -> None:
         assert given <= options, command.name
         seen.add(command.name)
     assert {"collect", "new", "list", "revoke", "erase", "export", "recover", "plan", "provision", "sensor"} <= seen
-
-
-def test_each_option_of_the_collector_is_on_the_page() -> None:
-    command: Any = typer.main.get_command(app)
-    options = {
-        text for one in command.get_command(None, "collect").params for text in one.opts if text.startswith("--")
-    }
-    elsewhere = PAGE + (DEPLOY / "cloakwork-collector.service").read_text(encoding="utf-8")
-    assert not [option for option in sorted(options - {"--store"}) if option not in elsewhere]
-
-
-def test_each_route_is_on_the_page_with_its_roles(made: Bench) -> None:
-    told = {
-        (method, path): set() if roles == "anyone" else set(roles.split(", "))
-        for method, path, roles in re.findall(r"^\| `([A-Z]+) (/\S*)` \| ([a-z, ]+) \|", PAGE, flags=re.MULTILINE)
-    }
-    routes = [route for route in made.app.routes if isinstance(route, APIRoute)]
-    real = {(method, one.path): set((one.openapi_extra or {})[ROLES]) for one in routes for method in one.methods or ()}
-    assert told == real
 
 
 def test_each_metric_is_on_the_page(made: Bench) -> None:

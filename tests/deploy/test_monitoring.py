@@ -13,17 +13,18 @@ import psycopg
 import pytest
 import yaml
 
+from cloakwork.cli.app import app
 from cloakwork.collect import open_store
 from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import tables
 from cloakwork.sensor.wire import STATES
+from scripts.reference import option_tables
 from tests.collect.store_rows import SITE, frames, moment, result
 from tests.parts import ROOT
 from tests.postgres import running_postgres
 
 DEPLOY = ROOT / "deploy"
 COLLECTOR_PAGE = ROOT / "docs" / "guides" / "collector.md"
-COMMANDS_PAGE = ROOT / "docs" / "reference" / "command-line.md"
 
 
 def test_every_figure_and_column_exists() -> None:
@@ -104,7 +105,8 @@ def test_the_add_on_starts_the_collector_with_options_that_exist(tmp_path: Path)
     assert words.count("token") == 1, "the second start finds the token of the first"
     assert (tmp_path / "config" / "token.txt").read_text() == "cw_token\n"
     assert (tmp_path / "config" / "token.txt").stat().st_mode & 0o077 == 0
-    known = set(re.findall(r"`(--[a-z-]+)`", COMMANDS_PAGE.read_text(encoding="utf-8")))
+    tables = option_tables("cloakwork", app)
+    known = set(re.findall(r"--[a-z-]+", tables["cloakwork collect"] + tables["cloakwork token new"]))
     assert {word for word in words if word.startswith("--")} <= known
     assert "secret" not in words, "a list of processes shows it"
     assert f"0.0.0.0:{settings['ingress_port']}" in words

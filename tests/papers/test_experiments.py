@@ -8,7 +8,7 @@ import pytest
 
 from papers import EXPERIMENTS, Agreement, Experiment, Measure, find
 from papers.experiments import MODULES
-from papers.report import ERRATA_PAGE, FOLDER, PAGE, errata_page, page
+from papers.report import FOLDER, results_page
 from papers.result import numbers_in
 from papers.store import read
 from tests.papers.kit import SMALLER, check_forms, probed, quick, smallest
@@ -53,19 +53,15 @@ def test_another_seed_gives_other_numbers(name: str) -> None:
     assert smallest(name, 1) != smallest(name, 2)
 
 
-def test_the_pages_are_made_of_the_committed_results_alone() -> None:
-    records = [read(name, DOCS / FOLDER) for name in EXPERIMENTS]
-    assert (DOCS / PAGE).read_text(encoding="utf-8") == page(records)
-    assert (DOCS / ERRATA_PAGE).read_text(encoding="utf-8") == errata_page(records)
-    assert len(page(records).split()) <= 4000
+def test_the_page_of_results_is_short() -> None:
+    assert len(results_page([read(name, DOCS / FOLDER) for name in EXPERIMENTS]).split()) <= 4000
 
 
 def test_almost_all_claims_are_decided_and_all_goals_met_but_those_known_to_be_missed() -> None:
-    results = [read(name, DOCS / FOLDER).result for name in EXPERIMENTS]
+    records = [read(name, DOCS / FOLDER) for name in EXPERIMENTS]
+    results = [record.result for record in records]
     assert [f"{one.name}: {goal.text}" for one in results for goal in one.finding.goals() if not goal.met] == MISSED
-    assert (DOCS / PAGE).read_text(encoding="utf-8").count("**Missed:**") == len(
-        {name.partition(":")[0] for name in MISSED}
-    )
+    assert results_page(records).count("**Missed:**") == len({name.partition(":")[0] for name in MISSED})
     claims = [claim for one in results for claim in one.finding.claims()]
     assert len(claims) == 163
     assert sum(claim.verdict is Agreement.UNDECIDED for claim in claims) <= UNDECIDED

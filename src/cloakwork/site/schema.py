@@ -65,49 +65,49 @@ class _Table(BaseModel):
 class ToleranceSpec(_Table):
     """`[physics.tolerance]`: how wrong the model may be."""
 
-    diffusion: NotNegative = 0.0
-    gain: NotNegative = 0.0
-    position: NotNegative = 0.0
-    doors: bool = False
-    memory: bool = False
+    diffusion: NotNegative = 0.0  # relative error of T, tau, or a squared reach or length; below 1
+    gain: NotNegative = 0.0  # relative error of each sensor's gain
+    position: NotNegative = 0.0  # how far each sensor may be from its stated position
+    doors: bool = False  # whether each door may be open or shut; at most 6 doors
+    memory: bool = False  # whether rooms of a steady floor plan remember, with any time constant
 
 
 class LineSpec(_Table):
     """A line."""
 
     kind: Literal["line"]
-    places: Whole
-    T: Positive
-    length: Positive = 1.0
-    placement: Literal["grid", "anywhere"] = "anywhere"
-    tolerance: ToleranceSpec = ToleranceSpec()
+    places: Whole  # number of cells, n
+    T: Positive  # diffusion constant times time, in squared length
+    length: Positive = 1.0  # length of the line
+    placement: Literal["grid", "anywhere"] = "anywhere"  # where sources may be: anywhere, or on the cells only
+    tolerance: ToleranceSpec = ToleranceSpec()  # how wrong the model may be
 
 
 class PlaneSpec(_Table):
     """A plane without walls."""
 
     kind: Literal["plane"]
-    places: Annotated[list[Whole], Field(min_length=2, max_length=2)]
-    T: Positive
-    size: Annotated[list[Positive], Field(min_length=2, max_length=2)] = [1.0, 1.0]
-    tolerance: ToleranceSpec = ToleranceSpec()
+    places: Annotated[list[Whole], Field(min_length=2, max_length=2)]  # number of cells along x and along y
+    T: Positive  # diffusion constant times time, in squared length
+    size: Annotated[list[Positive], Field(min_length=2, max_length=2)] = [1.0, 1.0]  # width and height
+    tolerance: ToleranceSpec = ToleranceSpec()  # how wrong the model may be
 
 
 class FloorPlanSpec(_Table):
     """Rooms with walls and doors: a drawing, or a size with walls and doors in metres."""
 
     kind: Literal["floorplan"]
-    cell: Positive
-    drawing: str | None = None
-    size: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None
-    walls: list[Segment] = []
-    doors: list[Segment] = []
-    regime: Literal["steady", "pulse"]
-    reach: Positive | None = None
-    length: Positive | None = None
-    footprint: NotNegative = 0.0
-    lag: SecondsOrZero = 0.0
-    tolerance: ToleranceSpec = ToleranceSpec()
+    cell: Positive  # side of a cell, in metres: the size of the smallest source
+    drawing: str | None = None  # rooms as text: # wall, . floor, + door, blank outside; this, or size
+    size: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None  # or width and height
+    walls: list[Segment] = []  # with size: list of [[x, y], [x, y]]
+    doors: list[Segment] = []  # with size: the openings in walls, in the same form
+    regime: Literal["steady", "pulse"]  # for lasting sources, or for a puff
+    reach: Positive | None = None  # with "steady": metres over which warmth fades to 1/e
+    length: Positive | None = None  # with "pulse": standard deviation of the puff when it is read, in metres
+    footprint: NotNegative = 0.0  # radius of the area that a sensor averages over, in metres
+    lag: SecondsOrZero = 0.0  # with "steady": a reading covers 63 % of a change in this time; for simulations
+    tolerance: ToleranceSpec = ToleranceSpec()  # how wrong the model may be
 
     @model_validator(mode="after")
     def _whole(self) -> "FloorPlanSpec":
@@ -128,19 +128,19 @@ class GraphSpec(_Table):
 
     kind: Literal["graph"]
     edges: str | list[Annotated[list[str | int | float], Field(min_length=2, max_length=4)]]
-    tau: NotNegative
-    tolerance: ToleranceSpec = ToleranceSpec()
+    tau: NotNegative  # diffusion time
+    tolerance: ToleranceSpec = ToleranceSpec()  # how wrong the model may be
 
 
 class MatrixSpec(_Table):
     """Any matrix: a CSV or NumPy file with one row a sensor; places lie on a line of `length`, or as `pairs` says."""
 
     kind: Literal["matrix"]
-    file: str
-    pairs: str | None = None
-    length: Positive = 1.0
-    lag: SecondsOrZero = 0.0
-    tolerance: ToleranceSpec = ToleranceSpec()
+    file: str  # CSV or .npy file: one row per sensor, one column per cell, no header
+    pairs: str | None = None  # CSV file of neighbours: cell, cell, length; without it, cells lie on a line
+    length: Positive = 1.0  # without pairs: length of that line
+    lag: SecondsOrZero = 0.0  # as for a floor plan; 0 for radio
+    tolerance: ToleranceSpec = ToleranceSpec()  # how wrong the model may be; only gain applies
 
 
 class OwnSpec(_Table):
@@ -149,7 +149,7 @@ class OwnSpec(_Table):
     model_config = ConfigDict(extra="allow")
 
     kind: Annotated[str, Field(pattern=r"^[^/\\:]+\.py:[A-Za-z_]\w*$")]
-    tolerance: ToleranceSpec = ToleranceSpec()
+    tolerance: ToleranceSpec = ToleranceSpec()  # how wrong the model may be
 
     @property
     def options(self) -> dict[str, Any]:
@@ -177,11 +177,11 @@ PhysicsSpec: TypeAlias = Annotated[
 class SensorSpec(_Table):
     """`[[sensor]]`: its id, where it is, what it reads with no source near, and hardware unlike that of the others."""
 
-    id: Name
-    at: Number | Point | str | int | None = None
-    baseline: Number | None = None
-    resolution: Positive | None = None
-    noise_floor: NotNegative | None = None
+    id: Name  # name, as in readings: at most 64 letters, digits, _ and -
+    at: Number | Point | str | int | None = None  # a position; in a network a node, by default the id; no matrix has it
+    baseline: Number | None = None  # what it reads with no source near; by default the site's
+    resolution: Positive | None = None  # step of its hardware; by default as under [privacy]
+    noise_floor: NotNegative | None = None  # noise before its hardware rounds; by default as under [privacy]
 
 
 def _strength(strength: Any) -> Any:
@@ -205,10 +205,10 @@ class SourcesSpec(_Table):
     sources have one unknown strength, at most the stated one.
     """
 
-    kind: Literal["lasting", "pulse"]
-    strength: Strength = 1.0
-    alike: bool = False
-    max_count: Whole | None = None
+    kind: Literal["lasting", "pulse"]  # people and machines, or a puff
+    strength: Strength = 1.0  # reading of a unit source: one number, or [least, most] if they differ
+    alike: bool = False  # with one number: all share one unknown strength, at most this
+    max_count: Whole | None = None  # the most sources at a time, for recovery; 4 by default
 
     @property
     def strongest(self) -> float:
@@ -225,29 +225,29 @@ class SourcesSpec(_Table):
 class StaySpec(_Table):
     """`[privacy.stay]`: a second claim, for a source that stays where it is for up to `length`."""
 
-    length: Seconds
-    epsilon: Positive
-    delta: Annotated[float, Field(gt=0, lt=1)]
+    length: Seconds  # the longest stay that is hidden, such as "8h"; at least the window
+    epsilon: Positive  # for all readings of a stay and around it
+    delta: Annotated[float, Field(gt=0, lt=1)]  # above 0, below 1
 
 
 class PrivacySpec(_Table):
     """`[privacy]`: the claim, for a window, and how often a device reads (by default, evenly over the window)."""
 
-    noise: Literal["gaussian", "laplace"] = "gaussian"
-    epsilon: Positive
-    delta: Annotated[float, Field(ge=0, lt=1)]
-    alpha: Positive
-    scope: Literal["network", "sensor"] = "network"
-    design: Literal["least-error", "equal"] = "least-error"
-    resolution: Positive | None = None
-    noise_floor: NotNegative | None = None
-    window: Seconds = 3600.0
-    readings_per_window: Whole = 1
-    period: Period | None = None
-    late: Seconds | None = None
-    clock: Seconds = USUAL_CLOCK_MS / 1000
-    speed: NotNegative | Literal["any"] | None = None
-    stay: StaySpec | None = None
+    noise: Literal["gaussian", "laplace"] = "gaussian"  # "laplace" with scope = "sensor" only
+    epsilon: Positive  # for a whole window
+    delta: Annotated[float, Field(ge=0, lt=1)]  # below 1; above 0 unless the noise is Laplace
+    alpha: Positive  # distance within which a unit source is hidden
+    scope: Literal["network", "sensor"] = "network"  # an observer sees all sensors, or one
+    design: Literal["least-error", "equal"] = "least-error"  # locate a lone source best, or the same noise for all
+    resolution: Positive | None = None  # step of the hardware, in the unit of the readings
+    noise_floor: NotNegative | None = None  # noise of a sensor before its hardware rounds, at least
+    window: Seconds = 3600.0  # seconds, or a text such as "15min"
+    readings_per_window: Whole = 1  # frames that the guarantee covers together
+    period: Period | None = None  # time between readings, at least 10 ms; by default spread over the window
+    late: Seconds | None = None  # how late in its slot a reading may be; by default a tenth of a period, at most 0.2 s
+    clock: Seconds = USUAL_CLOCK_MS / 1000  # how far a device's clock may be from the true time
+    speed: NotNegative | Literal["any"] | None = None  # top speed of a source; 1.5 m/s on a steady floor plan
+    stay: StaySpec | None = None  # a second guarantee
 
     @field_validator("delta")
     @classmethod
@@ -264,12 +264,12 @@ class ZoneSpec(_Table):
     another shape; `between` are two positions on a line; `places` are nodes of a network, or columns of a matrix.
     """
 
-    id: Name
-    label: Label | None = None
-    room: Point | None = None
-    corners: Annotated[list[Point], Field(min_length=2)] | None = None
-    between: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
-    places: Annotated[list[str | int], Field(min_length=1)] | None = None
+    id: Name  # name: at most 64 letters, digits, _ and -
+    label: Label | None = None  # name to display, at most 64 characters; by default the id
+    room: Point | None = None  # in a floor plan: any point in a room
+    corners: Annotated[list[Point], Field(min_length=2)] | None = None  # two opposite corners, or all
+    between: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None  # on a line: from, to
+    places: Annotated[list[str | int], Field(min_length=1)] | None = None  # nodes of a network, or columns of a matrix
 
     @property
     def form(self) -> str:
@@ -290,13 +290,13 @@ MOVING = ("stay", "walk", "speed")
 class MotionSpec(_Table):
     """`[motion]`: how sources move, and how long a zone in doubt keeps its state."""
 
-    kind: Literal["people", "still"] | None = None
-    stay: Seconds | None = None
-    walk: Seconds | None = None
-    speed: Positive | None = None
-    present: Seconds | None = None
-    absent: Seconds | None = None
-    hold: SecondsOrZero | None = None
+    kind: Literal["people", "still"] | None = None  # sit and walk, or never move; by default people on a floor plan
+    stay: Seconds | None = None  # how long a source usually sits, such as "20min"
+    walk: Seconds | None = None  # how long it usually walks
+    speed: Positive | None = None  # how fast it walks, in units of the space per second
+    present: Seconds | None = None  # how long it is usually there
+    absent: Seconds | None = None  # how long one that has gone takes to return
+    hold: SecondsOrZero | None = None  # how long a zone in doubt keeps its state; by default two periods, at least 30 s
 
     @field_validator(*MOVING)
     @classmethod
@@ -309,24 +309,24 @@ class MotionSpec(_Table):
 class EntranceSpec(_Table):
     """`[[entrance]]`: a place where sources come and go."""
 
-    at: Number | Point | str | int
+    at: Number | Point | str | int  # a position, a node, or a column of a matrix with pairs
 
 
 class DriftSpec(_Table):
     """`[drift]`: how readings wander without any source, as standard deviations in their unit."""
 
-    sensor: NotNegative = 0.0
-    room: NotNegative = 0.0
-    all: NotNegative = 0.0
-    over: Seconds = 6 * 3600.0
+    sensor: NotNegative = 0.0  # of each sensor
+    room: NotNegative = 0.0  # of each room of a floor plan, with its doors shut
+    all: NotNegative = 0.0  # of all sensors together
+    over: Seconds = 6 * 3600.0  # the time over which they wander so far
 
 
 class HeatSpec(_Table):
     """`[[heat]]`: heat at a known place, such as a radiator or a window; `strength` as that of sources."""
 
-    at: Number | Point | str | int
-    strength: NotNegative
-    over: Seconds = 2 * 3600.0
+    at: Number | Point | str | int  # a position, a node, or a column of a matrix with pairs
+    strength: NotNegative  # the most that it can have: two standard deviations
+    over: Seconds = 2 * 3600.0  # the time over which it changes
 
 
 def distinct_ids(tables: list[Any], info: ValidationInfo) -> list[Any]:
@@ -343,19 +343,19 @@ def distinct_ids(tables: list[Any], info: ValidationInfo) -> list[Any]:
 class SiteSpec(_Table):
     """One installation whose sensors read numbers."""
 
-    name: Name
-    sensors: Whole | None = None
-    baseline: Number = 0.0
-    unit: Unit | None = None
-    physics: PhysicsSpec
-    sensor: list[SensorSpec] = []
-    sources: SourcesSpec
-    privacy: PrivacySpec
-    zone: list[ZoneSpec] = []
-    motion: MotionSpec = MotionSpec()
-    entrance: list[EntranceSpec] = []
-    drift: DriftSpec = DriftSpec()
-    heat: list[HeatSpec] = []
+    name: Name  # at most 64 letters, digits, _ and -
+    sensors: Whole | None = None  # number of sensors, spread evenly; this, or [[sensor]]
+    baseline: Number = 0.0  # what a sensor reads with no source near
+    unit: Unit | None = None  # unit of the readings, such as "°C"; for display only
+    physics: PhysicsSpec  # how sources become readings
+    sensor: list[SensorSpec] = []  # one table for each sensor
+    sources: SourcesSpec  # what to hide
+    privacy: PrivacySpec  # the guarantee
+    zone: list[ZoneSpec] = []  # named parts of the space; by default the rooms of a floor plan
+    motion: MotionSpec = MotionSpec()  # how sources move
+    entrance: list[EntranceSpec] = []  # where sources come and go; by default anywhere
+    drift: DriftSpec = DriftSpec()  # how readings wander without any source
+    heat: list[HeatSpec] = []  # heat at known places, such as a radiator
 
     _distinct = field_validator("sensor", "zone")(distinct_ids)
 
@@ -391,28 +391,28 @@ class BitsSpec(_Table):
     `shared` is how many sensors one person can change in a reading; by default all of the two zones that have most.
     """
 
-    epsilon: Positive
-    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    shared: Whole | None = None
-    window: Seconds = 3600.0
-    readings_per_window: Whole
-    period: Period | None = None
-    late: Seconds | None = None
-    clock: Seconds = USUAL_CLOCK_MS / 1000
+    epsilon: Positive  # for a whole window; at most 300
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0  # 0 or above, below 1
+    shared: Whole | None = None  # sensors that one person can change; by default those of the two largest zones
+    window: Seconds = 3600.0  # seconds, or a text such as "1h"
+    readings_per_window: Whole  # readings of one sensor that the guarantee covers together
+    period: Period | None = None  # as under [privacy]
+    late: Seconds | None = None  # as under [privacy]
+    clock: Seconds = USUAL_CLOCK_MS / 1000  # as under [privacy]
 
 
 class BitsSensorSpec(_Table):
     """`[[sensor]]` of a site of bits: its id, and the zone that it watches."""
 
-    id: Name
-    zone: Name
+    id: Name  # name, as in readings
+    zone: Name  # the zone that it watches
 
 
 class BitsZoneSpec(_Table):
     """`[[zone]]` of a site of bits: its id, and what people call it."""
 
-    id: Name
-    label: Label | None = None
+    id: Name  # name
+    label: Label | None = None  # name to display; by default the id
 
 
 class PresenceSpec(_Table):
@@ -421,8 +421,8 @@ class PresenceSpec(_Table):
     `seen` are the probabilities that it reads 1 while nobody is there, and while someone is.
     """
 
-    stay: Seconds = 1200.0
-    share: Annotated[float, Field(gt=0, lt=1)] = 0.3
+    stay: Seconds = 1200.0  # how long someone usually stays
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.3  # share of the time that someone is there
     seen: Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=2, max_length=2)] = [0.0, 1.0]
 
 
