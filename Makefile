@@ -4,7 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := $(VENV)/.demo
-export CLOAKWORK_DATA ?= $(wildcard ../shared/data)
 # several threads for matrices as small as ours wait for each other
 export OPENBLAS_NUM_THREADS ?= 1
 

@@ -20,7 +20,7 @@ from cloakwork.recovery import Motion, Tracker
 from papers import bodies
 from papers.bodies import Method, Trial
 from papers.experiment import stream
-from papers.recordings import INFRARED, POSITIONS, Infrared, data_file, missing_text, read_infrared, read_positions
+from papers.recordings import INFRARED, POSITIONS, Infrared, data_file, read_infrared, read_positions
 
 SEEDS = 10
 EPSILONS = (2.0, 8.0, 32.0)
@@ -35,15 +35,12 @@ PICTURES = 6  # of those that are tried, for each seed
 People = Sequence[FloatArray]  # positions in metres, one array a reading
 
 
-def recordings() -> dict[str, People] | None:
+def recordings() -> dict[str, People]:
     """The positions of all people in each recording, a reading every three seconds."""
-    path = data_file(POSITIONS)
-    if path is None:
-        return None
     scale = np.array(SIZE) / PIXELS
     return {
         name: [np.array(frame).reshape(-1, 2) * scale * (1, -1) + (0, SIZE[1]) for frame in frames[::EVERY]]
-        for name, frames in read_positions(path).items()
+        for name, frames in read_positions(data_file(POSITIONS)).items()
     }
 
 
@@ -86,9 +83,6 @@ def followed(plan: FloorPlan, people: People, cloak: Cloak, motion: Motion, seed
 def movement(table: Table) -> None:
     """Add rows of the people who were followed."""
     known = recordings()
-    if known is None:
-        table.add_row(missing_text(POSITIONS))
-        return
     motion = fitted_motion([people for name, people in known.items() if HELD_OUT not in name])
     held_out = [people for name, people in known.items() if HELD_OUT in name]
     plan = room()
@@ -109,11 +103,7 @@ def movement(table: Table) -> None:
 
 def pictures(table: Table) -> None:
     """Add rows of the people who were found in single pictures."""
-    path = data_file(INFRARED)
-    if path is None:
-        table.add_row(missing_text(INFRARED))
-        return
-    real = read_infrared(path)
+    real = read_infrared(data_file(INFRARED))
     body = bodies.fit(bodies.blocks(real.frames[:FITTED]), real.people[:FITTED])
     for epsilon in EPSILONS:
         for method in (Method.OURS, Method.PAPERS):

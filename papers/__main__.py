@@ -12,7 +12,7 @@ from cloakwork.cli.app import run_app
 from cloakwork.cli.arguments import Scheduler
 from cloakwork.cli.output import note, progress_bars, say, table
 from papers import EXPERIMENTS, Result, find
-from papers.recordings import missing_text
+from papers.recordings import LICENCES, titles
 from papers.report import FOLDER, write_report
 from papers.runner import run_all
 from papers.store import Record, read
@@ -31,12 +31,15 @@ app = typer.Typer(
 
 @app.command("list")
 def list_command() -> None:
-    """List the experiments, how long they take on one core and what they repeat."""
+    """List the experiments, how long they take on one core and what they repeat, and the recordings."""
     width = max(len(name) for name in EXPERIMENTS)
     for one in EXPERIMENTS.values():
         say(f"{one.name:<{width}}  {one.minutes:>4g} min  {one.title}")
         for shown in filter(None, one.shows.split("; ")):
             say(f"{'':<{width}}            {shown}")
+    say("\nrecordings in papers/recordings:")
+    for name, title in titles().items():
+        say(f"{name:<{max(map(len, LICENCES))}}  {LICENCES[name]:<9}  {title}")
 
 
 @app.command("run")
@@ -77,8 +80,6 @@ def _note_done(record: Record, count: str) -> None:
     result = record.result
     took = "already there" if record.kept else f"{record.seconds:.0f} s"
     note(f"{result.name}{count}: {result.title}{' (quick)' if result.quick else ''}, {took}")
-    for missing in record.lacking:
-        note(f"{result.name} ran without a recording: {missing_text(Path(missing))}")
 
 
 def _print(result: Result) -> None:

@@ -9,7 +9,6 @@ from typing import TypeVar, final
 import numpy as np
 
 from cloakwork.errors import InputError
-from papers.recordings import data_file
 from papers.result import Finding, Result, numbers_in
 
 Progress = Callable[[int, int], None]
@@ -65,10 +64,6 @@ class Run:
             yield item
         self.progress(before + len(steps), before + len(steps) + after)
 
-    def data(self, name: Path) -> Path | None:
-        """Find a recording, or None where it is missing. A probe uses none, so that it is the same everywhere."""
-        return None if self.size is Size.PROBE else data_file(name)
-
 
 @final
 @dataclass(frozen=True)
@@ -90,7 +85,7 @@ class Experiment:
     minutes
         Approximate time of a full run on one core. Long experiments start first.
     data
-        The recordings that it uses if they are available, as `data_file` takes them.
+        The recordings that it uses, as `data_file` takes them.
     """
 
     name: str

@@ -7,7 +7,7 @@ from pathlib import Path
 from papers.experiment import Progress
 from papers.experiments import EXPERIMENTS
 from papers.result import Agreement, Table
-from papers.store import MISSING, Record, read_run, write
+from papers.store import Record, read_run, write
 
 FOLDER = "results"
 _WIDE = 24  # characters; cells with more are sentences and are not aligned at the right
@@ -83,7 +83,7 @@ def _origin(records: Sequence[Record]) -> str:
     ]
     data = [(one.result.name, name, digest) for one in records for name, digest in one.data.items()]
     if data:
-        rows = tuple((used, name, "missing" if digest == MISSING else f"`{digest}`") for used, name, digest in data)
+        rows = tuple((used, name, f"`{digest}`") for used, name, digest in data)
         lines.append(_markdown(Table("", ("experiment", "recording", "SHA-256"), rows)))
     return "\n".join(lines)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import file_digest
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from papers.experiments import find
 from papers.recordings import data_file
 from papers.result import Result
 
-MISSING = "none"
 LIBRARIES = ("matplotlib", "networkx", "numba", "numpy", "scipy")
 CLOSE = 1e-3  # relative difference that another library may cause in a number of a probe
 ASTRAY = 0.15  # share of its numbers that may differ on another processor, where rounding sends a search elsewhere
@@ -39,7 +38,7 @@ class Record:
     libraries
         Versions of the libraries that compute and draw, for information.
     data
-        The SHA-256 of each recording that the experiment uses, or `MISSING`.
+        The SHA-256 of each recording that the experiment uses.
     kept
         Whether the result was already in the folder.
     """
@@ -51,11 +50,6 @@ class Record:
     data: Mapping[str, str]
     seconds: float
     kept: bool = field(default=False, compare=False)
-
-    @property
-    def lacking(self) -> tuple[str, ...]:
-        """The recordings that were missing."""
-        return tuple(name for name, digest in self.data.items() if digest == MISSING)
 
     def difference(self) -> str:
         """Repeat the probe; describe the first number that differs from the signature, or return "" if it agrees."""
@@ -83,16 +77,8 @@ class Record:
 
 
 def digests(experiment: Experiment) -> dict[str, str]:
-    """The SHA-256 of each recording of an experiment, or `MISSING`."""
-    found = {}
-    for name in experiment.data:
-        path = data_file(name)
-        if path is None:
-            found[name.as_posix()] = MISSING
-        else:
-            with path.open("rb") as file:
-                found[name.as_posix()] = file_digest(file, "sha256").hexdigest()
-    return found
+    """The SHA-256 of each recording of an experiment."""
+    return {name.as_posix(): sha256(data_file(name).read_bytes()).hexdigest() for name in experiment.data}
 
 
 def processor() -> str:

@@ -12,8 +12,8 @@ from cloakwork.demo import Position
 from papers import bodies
 from papers.bodies import BLOCK, COLUMNS, NOISY, ROWS, WITHIN, Body, Method, Score, Trial
 from papers.drawing import FAINT, INK, SERIES, log_x
-from papers.experiment import Experiment, Run, pick, stream
-from papers.recordings import INFRARED, Infrared, missing_text, read_infrared
+from papers.experiment import Experiment, Run, Size, pick, stream
+from papers.recordings import INFRARED, Infrared, data_file, read_infrared
 from papers.result import Finding, Goal, Measure
 
 FITTED = 8  # first pictures, which the model is fitted on; the others are tried
@@ -26,7 +26,7 @@ PEOPLE = 4  # in each of them
 
 
 @dataclass(frozen=True)
-class Size:
+class Sizes:
     """How many pictures are tried.
 
     Of the simulated ones the posterior gets `made_up`, and `shown` at the epsilon that is shown; basis pursuit, which
@@ -41,7 +41,7 @@ class Size:
     real: int
 
 
-FULL, QUICK, PROBE = Size(24, 200, 300, 10, 30), Size(0, 46, 300, 10, 1), Size(0, 1, 8, 1, 1)
+FULL, QUICK, PROBE = Sizes(24, 200, 300, 10, 30), Sizes(0, 46, 300, 10, 1), Sizes(0, 1, 8, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Real:
 
 @dataclass(frozen=True)
 class Cloaked(Finding):
-    """How many people are found in cloaked pictures: simulated ones, and real ones if there are any."""
+    """How many people are found in cloaked pictures: simulated ones, and, in all but a probe, real ones."""
 
     size: ClassVar[tuple[float, float]] = (12.0, 7.2)
     made_up: tuple[Score, ...]
@@ -124,9 +124,6 @@ class Cloaked(Finding):
         plots = halves[0].subplots(2, 1, sharex=True)
         _draw_shares(plots[0], self.made_up, self.epsilons, "Simulated pictures: people anywhere")
         if self.real is None:
-            text = f"Not run: {missing_text(INFRARED)}"
-            plots[1].text(0.5, 0.5, text, ha="center", transform=plots[1].transAxes, wrap=True)
-            plots[1].set_axis_off()
             return
         _draw_shares(plots[1], self.real.scores, self.epsilons, f"Real pictures of {self.real.people} people, shifted")
         plots[1].set_xlabel(
@@ -186,7 +183,7 @@ def _draw_view(axes: Any, view: View, truth: Sequence[Position]) -> None:
     axes.spines[["top", "right"]].set(visible=True, color=FAINT)
 
 
-def simulated_pictures(size: Size, epsilons: Iterable[float], seed: int) -> tuple[Score, ...]:
+def simulated_pictures(size: Sizes, epsilons: Iterable[float], seed: int) -> tuple[Score, ...]:
     """Try methods on pictures of people anywhere that contain bumps on a level floor and nothing else."""
     rng = stream(seed, 100)
     people = tuple(rng.uniform((1.0, 1.0), (COLUMNS - 1.0, ROWS - 1.0), (PEOPLE, 2)) for _ in range(size.pursuit))
@@ -202,7 +199,7 @@ def simulated_pictures(size: Size, epsilons: Iterable[float], seed: int) -> tupl
     return tuple(scores)
 
 
-def real_pictures(pictures: Infrared, size: Size, epsilons: Iterable[float], seed: int) -> Real:
+def real_pictures(pictures: Infrared, size: Sizes, epsilons: Iterable[float], seed: int) -> Real:
     """Fit the model on the first pictures, and try the others at each epsilon, mirrored and shifted."""
     body = bodies.fit(bodies.blocks(pictures.frames[:FITTED]), pictures.people[:FITTED])
     homes = bodies.mean_positions(pictures.people[:FITTED])
@@ -263,11 +260,12 @@ def _rounded(values: FloatArray) -> tuple[float, ...]:
 def _work(run: Run) -> Cloaked:
     size = run.choose(FULL, QUICK, PROBE)
     epsilons = run.choose(EPSILONS, QUICK_EPSILONS, QUICK_EPSILONS)
-    path, steps = run.data(INFRARED), len(epsilons)
-    scores = simulated_pictures(size, run.each(epsilons, after=0 if path is None else steps), run.seed)
-    if path is None:
-        return Cloaked(scores)
-    return Cloaked(scores, real_pictures(read_infrared(path), size, run.each(epsilons, before=steps), run.seed))
+    if run.size is Size.PROBE:
+        return Cloaked(simulated_pictures(size, run.each(epsilons), run.seed))
+    steps = len(epsilons)
+    scores = simulated_pictures(size, run.each(epsilons, after=steps), run.seed)
+    real = read_infrared(data_file(INFRARED))
+    return Cloaked(scores, real_pictures(real, size, run.each(epsilons, before=steps), run.seed))
 
 
 EXPERIMENT = Experiment(

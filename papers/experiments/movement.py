@@ -17,8 +17,8 @@ from cloakwork.privacy import Cloak, Design
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, recover
 from papers.calibration import Calibration, PapersPursuit, calibrated
 from papers.drawing import FAINT, INK, MARKERS, SERIES
-from papers.experiment import Experiment, Run, pick, stream
-from papers.recordings import POSITIONS, missing_text
+from papers.experiment import Experiment, Run, Size, pick, stream
+from papers.recordings import POSITIONS, data_file
 from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
 from papers.walks import Movement, recorded, walking
@@ -108,13 +108,12 @@ class Still:
 
 @dataclass(frozen=True)
 class Film(Finding):
-    """How well people's movement is recovered; `recorded` says whether it is real, `origin` where it comes from.
+    """How well people's movement is recovered; `origin` says where it comes from.
 
-    `control` are methods on simulated walks, which are the same in every run and need no recordings.
+    `control` are methods on simulated walks, which are the same in every run.
     """
 
     size: ClassVar[tuple[float, float]] = (12.0, 7.6)
-    recorded: bool
     origin: str
     seconds: tuple[float, ...]
     people: tuple[int, ...]
@@ -145,23 +144,18 @@ class Film(Finding):
 
     def measures(self) -> tuple[Measure, ...]:
         measures = [_measure("simulated walks", one) for one in self.control if one.method in QUICK_CONTROL]
-        if self.recorded:
-            measures += [_measure("recorded movement", one) for one in self.tracks if one.method in QUICK]
-            measures.append(Measure("recorded movement, uniform map", float(np.mean(self.guess))))
-            for method in (Method.OURS, Method.WINDOW):
-                ratio = self.better(method)
-                measures.append(Measure(f"recorded movement, papers over {method}", ratio.value, ratio.error))
+        measures += [_measure("recorded movement", one) for one in self.tracks if one.method in QUICK]
+        measures.append(Measure("recorded movement, uniform map", float(np.mean(self.guess))))
+        for method in (Method.OURS, Method.WINDOW):
+            ratio = self.better(method)
+            measures.append(Measure(f"recorded movement, papers over {method}", ratio.value, ratio.error))
         return tuple(measures)
 
     def text(self) -> str:
-        source = (
-            f"People move {self.origin}. They are labelled by hand in the pictures of a camera on the ceiling, which "
-            "we lay over three rooms; the walls are invented, so people walk through them."
-            if self.recorded
-            else f"This run had no recordings, so people move {self.origin}. {missing_text(POSITIONS)}"
-        )
         return (
-            f"{source} {min(self.people)} to {max(self.people)} people at a time warm {flat().sensors} sensors, which "
+            f"People move {self.origin}. They are labelled by hand in the pictures of a camera on the ceiling, which "
+            "we lay over three rooms; the walls are invented, so people walk through them. "
+            f"{min(self.people)} to {max(self.people)} people at a time warm {flat().sensors} sensors, which "
             f"send a reading every {EVERY_MS // 1000} s. All readings of a minute together hide a move by {ALPHA:g} m "
             f"at ({EPSILON:g}, {DELTA:g})."
         )
@@ -178,8 +172,8 @@ class Film(Finding):
                 for axes, name in zip(panels, ("truth", "papers", "ours"), strict=True):
                     axes.set_ylabel(name)
         self._draw_distances(figure.add_subplot(grid[3, :]))
-        source = "Movement recorded in an office" if self.recorded else "SIMULATED movement (no recordings)"
-        figure.suptitle(f"{source}; crosses: people, shades: recovered maps", x=0.01, ha="left", fontsize=11)
+        title = "Movement recorded in an office; crosses: people, shades: recovered maps"
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
 
     def _draw_distances(self, axes: Any) -> None:
         looks = zip(DRAWN, (SERIES[1], FAINT, SERIES[0], SERIES[2]), (*MARKERS[:3], ""), strict=True)
@@ -282,13 +276,13 @@ def _rounded(shades: FloatArray) -> tuple[float, ...]:
 
 
 def _work(run: Run) -> Film:
-    path, rooms = run.data(POSITIONS), flat().rooms
-    minutes = run.choose(4.0, 4.0, 0.2)
-    movement = walking(rooms, minutes=minutes, seed=run.seed) if path is None else recorded(path, rooms, most=MOST)
-    return film(movement, run, real=path is not None)
+    rooms = flat().rooms
+    if run.size is Size.PROBE:
+        return film(walking(rooms, minutes=0.2, seed=run.seed), run)
+    return film(recorded(data_file(POSITIONS), rooms, most=MOST), run)
 
 
-def film(movement: Movement, run: Run, *, real: bool) -> Film:
+def film(movement: Movement, run: Run) -> Film:
     """Send a movement through the chain of each method, all with random numbers of the same streams."""
     draws, methods, controls = run.choose((4, tuple(Method), CONTROL), (1, QUICK, QUICK_CONTROL), (1, QUICK, ()))
     times = _times(movement)[: run.choose(None, None, 2)]
@@ -308,7 +302,6 @@ def film(movement: Movement, run: Run, *, real: bool) -> Film:
         for j, k in enumerate(shown)
     ]
     return Film(
-        recorded=real,
         origin=movement.origin,
         seconds=tuple(time / 1000 for time in times),
         people=tuple(len(one) for one in people),

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
 from papers.drawing import FAINT, SERIES
-from papers.experiment import Experiment, Run, pick
+from papers.experiment import Experiment, Run, Size, pick
 from papers.followed_people import (
     LEAD,
     SECONDS,
@@ -31,7 +30,7 @@ from papers.followed_people import (
     strolling,
     switches,
 )
-from papers.recordings import POSITIONS
+from papers.recordings import POSITIONS, data_file
 from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
 
@@ -88,10 +87,9 @@ SIT, WALK, RECORDED = "sit and change seats", "walk at 0.8 m/s", "recorded movem
 
 @dataclass(frozen=True)
 class FollowedScenes(Finding):
-    """How well people are followed; `recorded` says whether the recorded movement is among the scenes."""
+    """How well people are followed; the last scene of all but a probe is the recorded movement."""
 
     size: ClassVar[tuple[float, float]] = (9.0, 4.6)
-    recorded: bool
     scenes: tuple[SceneErrors, ...]
 
     def goals(self) -> tuple[Goal, ...]:
@@ -118,11 +116,10 @@ class FollowedScenes(Finding):
         return tuple(measures)
 
     def text(self) -> str:
-        real = "" if self.recorded else " This run had no recordings, so the recorded movement is left out."
         return (
             f"People in a flat of three rooms warm 80 sensors, which send a reading every {SECONDS:g} s; all {WINDOW} "
             "readings of a minute together hide a move by 0.1 m at (8, 1e-5). But for one column, no method knows how "
-            f"many people there are, only that there are at most four. All have the same readings.{real}"
+            f"many people there are, only that there are at most four. All have the same readings."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -189,22 +186,21 @@ def _blocks(runs: Sequence[FloatArray]) -> tuple[float, ...]:
 
 def _work(run: Run) -> FollowedScenes:
     counts, sittings, sits, runs, walks = run.choose(FULL, QUICK, PROBE)
-    path = run.data(POSITIONS)
     kinds: list[tuple[str, int, Callable[[int], Scene]]] = [(SIT, k, partial(sitting, k, sits)) for k in counts]
     kinds += [(WALK, k, partial(strolling, k, walks)) for k in counts]
-    if path is not None:
-        kinds.append((RECORDED, 0, partial(_recorded, path, run.choose(None, walks, walks))))
+    if run.size is not Size.PROBE:
+        kinds.append((RECORDED, 0, partial(_recorded, run.choose(None, walks, walks))))
     found = []
     for kind, people, make in run.each(kinds):
         often = {SIT: sittings, WALK: runs, RECORDED: min(runs, RECORDED_RUNS)}[kind]
         scenes = [make(1000 * run.seed + number) for number in range(often)]
         found.append(scene_errors(kind, people, scenes, run.seed))
-    return FollowedScenes(path is not None, tuple(found))
+    return FollowedScenes(tuple(found))
 
 
-def _recorded(path: Path, frames: int | None, _: int) -> Scene:
+def _recorded(frames: int | None, _: int) -> Scene:
     """The recorded movement, which is the same in every run; only the noise differs."""
-    return office(path)[:frames]
+    return office(data_file(POSITIONS))[:frames]
 
 
 EXPERIMENT = Experiment(

@@ -18,9 +18,9 @@ PATIENCE = 600.0
 
 
 def around(folder: Path) -> dict[str, str]:
-    """An environment with a place for temporary files of its own, and no real movement."""
+    """An environment with a place for temporary files of its own."""
     (folder / "tmp").mkdir()
-    kept = {key: value for key, value in os.environ.items() if key not in {"CI", "CLOAKWORK_DATA"}}
+    kept = {key: value for key, value in os.environ.items() if key != "CI"}
     return kept | {"TMPDIR": str(folder / "tmp"), "TERM": "xterm", "COLUMNS": "100"}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from papers import Experiment, Run, experiments, report
+from papers import Experiment, Run, experiments, recordings, report
 from papers.experiment import Size
 from tests.papers.kit import RECORDING, Dice
 
@@ -35,13 +35,17 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         for module in (experiments, report):
             monkeypatch.setattr(module, "EXPERIMENTS", known)
 
-    monkeypatch.delenv("CLOAKWORK_DATA", raising=False)
     return replace
 
 
 @pytest.fixture
-def cup(register: Callable[..., None]) -> Cup:
-    """The laboratory with dice only, without recordings."""
+def cup(
+    register: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Cup:
+    """The laboratory with dice only, whose recording is a text of one line."""
     cup = Cup()
+    data = tmp_path_factory.mktemp("recordings")
+    (data / RECORDING).write_text("one", encoding="utf-8")
+    monkeypatch.setattr(recordings, "FOLDER", data)
     register(cup.experiment)
     return cup

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -60,7 +60,7 @@ SMALLER: dict[str, dict[str, object]] = {
     },
     "graph-table": {"papers.experiments.graph_table.QUICK_MATRICES": 300},
     "growth": {"papers.experiments.growth.QUICK_FRAMES": (160, 32)},
-    "infrared": {"papers.experiments.infrared.QUICK": infrared.Size(0, 15, 120, 1, 1)},
+    "infrared": {"papers.experiments.infrared.QUICK": infrared.Sizes(0, 15, 120, 1, 1)},
     "many-sources": {
         "papers.experiments.many_sources.QUICK_FRAMES": 700,
         "papers.experiments.many_sources.QUICK_OURS": {1: 60, 2: 40, 4: 2},
@@ -91,16 +91,15 @@ SMALLEST: dict[str, dict[str, object]] = {
 
 @contextmanager
 def replaced(constants: Mapping[str, object]) -> Iterator[pytest.MonkeyPatch]:
-    """Replace constants, named with their modules, where no recordings are found."""
+    """Replace constants, named with their modules."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("CLOAKWORK_DATA", raising=False)
         for name, value in constants.items():
             patch.setattr(name, value)
         yield patch
 
 
 def quick(name: str, seed: int = 2) -> Result:
-    """A quick run of an experiment without recordings, of a smaller size where it takes long; once in a session."""
+    """A quick run of an experiment, of a smaller size where it takes long; once in a session."""
     return _quick_run(name, seed)
 
 
@@ -134,29 +133,6 @@ def check_forms(result: Result, folder: Path) -> None:
     names = [one.name for one in result.finding.measures()]
     assert len(set(names)) == len(names)
     assert all(math.isfinite(one.value) and one.error >= 0 for one in result.finding.measures())
-
-
-def run_with(name: str, sizes: Mapping[str, object], write: Callable[[Path], None], folder: Path) -> Result:
-    """A quick run with other constants in its module, and the recordings that `write` puts into a folder."""
-    write(folder)
-    with replaced({f"papers.experiments.{name}.{constant}": value for constant, value in sizes.items()}) as patch:
-        patch.setenv("CLOAKWORK_DATA", str(folder))
-        return find(name).run(quick=True)
-
-
-def run_without(name: str, sizes: Mapping[str, object]) -> Result:
-    """The same without recordings."""
-    with replaced({f"papers.experiments.{name}.{constant}": value for constant, value in sizes.items()}):
-        return find(name).run(quick=True)
-
-
-def check_measures(few: Result, many: Result) -> None:
-    """Everything measured without recordings is measured with recordings too, and is the same."""
-    known = {one.name: one.value for one in many.finding.measures()}
-    found = {one.name: one.value for one in few.finding.measures()}
-    assert found
-    assert found == {name: known[name] for name in found}
-    assert len(known) > len(found)
 
 
 @dataclass(frozen=True)

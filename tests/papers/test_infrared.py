@@ -1,13 +1,10 @@
 """People in infrared pictures."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Cloak
-from papers import Result
 from papers.bodies import (
     BLOCK,
     COLUMNS,
@@ -25,11 +22,10 @@ from papers.bodies import (
     shares,
     shifted,
 )
-from papers.experiments.infrared import REACH, STANDARD, Cloaked, Real, Size
-from papers.recordings import INFRARED, Infrared
-from tests.papers.kit import check_measures, run_with, run_without
+from papers.experiments.infrared import QUICK_EPSILONS, REACH, STANDARD, Sizes, real_pictures
+from papers.recordings import Infrared
 
-SMALL = {"QUICK": Size(made_up=0, shown=1, pursuit=6, slidings=2, real=1)}
+SMALL = Sizes(made_up=0, shown=1, pursuit=6, slidings=2, real=1)
 AT = np.array([[5.0, 6.0], [24.5, 18.0]])
 
 
@@ -40,41 +36,11 @@ def picture(people: FloatArray, height: float) -> FloatArray:
     return np.asarray(40 + height * np.exp(-np.array(away) / (2 * 2.5**2)).sum(axis=0))
 
 
-def stored(folder: Path) -> None:
+def test_who_does_not_look_finds_people_who_sit_still_but_not_when_pictures_are_slid() -> None:
     rng = np.random.default_rng(1)
     people = AT + rng.normal(0, 0.3, (12, 2, 2))
     frames = np.array([picture(one, 150.0) for one in people]) + rng.normal(0, 20, (12, ROWS, COLUMNS))
-    (folder / INFRARED).parent.mkdir()
-    np.savez(folder / INFRARED, frames=frames, people_xy_px=people)
-
-
-@pytest.fixture(scope="module")
-def without_data() -> Result:
-    return run_without("infrared", SMALL)
-
-
-@pytest.fixture(scope="module")
-def with_data(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return run_with("infrared", SMALL, stored, tmp_path_factory.mktemp("data"))
-
-
-def cloaked_of(result: Result) -> Cloaked:
-    assert isinstance(result.finding, Cloaked)
-    return result.finding
-
-
-def real_of(result: Result) -> Real:
-    real = cloaked_of(result).real
-    assert real is not None
-    return real
-
-
-def test_what_is_measured_without_data_is_measured_with_data_too(with_data: Result, without_data: Result) -> None:
-    check_measures(without_data, with_data)
-
-
-def test_who_does_not_look_finds_people_who_sit_still_but_not_when_pictures_are_slid(with_data: Result) -> None:
-    real = real_of(with_data)
+    real = real_pictures(Infrared(frames, tuple(people)), SMALL, QUICK_EPSILONS, 1)
     assert (real.people, real.pictures, real.labels, real.stronger) == (2, 4, 8, 0)
     assert real.unmoved.within(REACH).value == 1.0
     moved_away = next(one for one in real.scores if one.method is Method.CONSTANT)

@@ -27,6 +27,7 @@ from papers import (
 )
 from papers.__main__ import app
 from papers.experiment import stream
+from papers.recordings import LICENCES, data_file
 from papers.result import numbers_in, tables_of
 from papers.statistics import Mean
 from papers.store import Record, read
@@ -131,16 +132,14 @@ def test_on_another_processor_a_few_numbers_may_differ(
             assert bool(probed.difference()) is stale, (differing, processor)
 
 
-def test_other_data_is_run_again(cup: Cup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, data = tmp_path / "out", tmp_path / "data"
-    data.mkdir()
-    records = run_here(out, cup.experiment)
-    monkeypatch.setenv("CLOAKWORK_DATA", str(data))
+def test_other_data_is_run_again(cup: Cup, tmp_path: Path) -> None:
+    records = []
     for content in ("one", "one", "two"):
-        (data / RECORDING).write_text(content, encoding="utf-8")
-        records += run_here(out, cup.experiment)
-    assert cup.thrown == [1, 1, 1]
-    assert [one.lacking for one in records] == [(RECORDING.name,), (), (), ()]
+        data_file(RECORDING).write_text(content, encoding="utf-8")
+        records += run_here(tmp_path, cup.experiment)
+    assert cup.thrown == [1, 1]
+    assert [one.kept for one in records] == [False, True, False]
+    assert len({one.data[RECORDING.name] for one in records}) == 2
 
 
 SPOILED: dict[str, Callable[[bytes], bytes]] = {
@@ -212,12 +211,12 @@ class Claimed(Dice):
 
 def test_the_page_says_what_was_found_and_another_one_what_is_wrong(cup: Cup) -> None:
     result = Result("dice", "What dice show", False, 7, Claimed((3, 6)))
-    records = [Record(result, (1.0,), "", {"numpy": "2.4"}, {RECORDING.name: "none"}, 2.0)]
+    records = [Record(result, (1.0,), "", {"numpy": "2.4"}, {RECORDING.name: "abc"}, 2.0)]
     text = report.results_page(records)
     assert "Some throws." in text
     assert "Claims of the papers: agrees: 1; wrong as printed: 1." in text
     assert "![What dice show](results/dice.png)" in text
-    assert f"| dice | {RECORDING} | missing |" in text
+    assert f"| dice | {RECORDING} | `abc` |" in text
     assert "| Some paper | it shows \\| six | 3 | dice |" in report.errata_page(records)
 
 
@@ -259,6 +258,7 @@ def test_the_commands_list_run_and_show_experiments(run: Command, tmp_path: Path
     for one in EXPERIMENTS.values():
         assert re.search(rf"^{one.name} +[0-9.]+ min  \S", listed, flags=re.MULTILINE)
         assert all(shown in listed for shown in one.shows.split("; "))
+    assert all(re.search(rf"^{name} +{licence}  \S", listed, flags=re.MULTILINE) for name, licence in LICENCES.items())
     outcome = run("run", "sensitivity", "--quick", "--out", tmp_path / "new", "--seed", "3")
     assert outcome.code == 0
     assert names(tmp_path / "new") == ["sensitivity.json", "sensitivity.png"]

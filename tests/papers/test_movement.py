@@ -1,12 +1,11 @@
 """People's movement through the whole chain."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from papers import Result, Run
+from papers import Run
 from papers.experiment import Size
 from papers.experiments.movement import (
     DELTA,
@@ -18,39 +17,15 @@ from papers.experiments.movement import (
     film,
     flat,
 )
-from papers.recordings import POSITIONS
 from papers.walks import staying
-from tests.papers.kit import check_measures, run_with, run_without
 
-HEADER = "day,seq,frame,n_people,x_px,y_px\n"
-SMALL = {"EVERY_MS": 30_000, "MOMENTS": 3, "MINUTES_DRAWS": 2}
 PEOPLE = ((2.0, 2.0), (8.0, 6.0))
-
-
-def written(folder: Path) -> None:
-    rows = "".join(f"d,s,{k},2,{5 + k / 10},5\nd,s,{k},2,20,{10 + k / 10}\n" for k in range(120))
-    (folder / POSITIONS).parent.mkdir()
-    (folder / POSITIONS).write_text(HEADER + rows, encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def without_data() -> Result:
-    return run_without("movement", SMALL)
-
-
-@pytest.fixture(scope="module")
-def with_data(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    return run_with("movement", SMALL, written, tmp_path_factory.mktemp("data"))
-
-
-def test_what_is_measured_without_data_is_measured_with_data_too(with_data: Result, without_data: Result) -> None:
-    check_measures(without_data, with_data)
 
 
 def test_people_who_stay_are_where_they_are() -> None:
     told: list[tuple[int, int]] = []
     two_moments = replace(staying(PEOPLE), frame_ms=2 * EVERY_MS)
-    found = film(two_moments, Run(1, Size.QUICK, lambda *done: told.append(done)), real=False)
+    found = film(two_moments, Run(1, Size.QUICK, lambda *done: told.append(done)))
     assert told[-1][0] == told[-1][1]
     assert found.people == (2, 2)
     assert [len(track.distances) for track in found.tracks] == [2] * len(found.tracks)

@@ -1,4 +1,4 @@
-"""The recordings: found through the environment, read whole or refused."""
+"""The recordings: complete, with licence and source, read whole or refused."""
 
 from pathlib import Path
 
@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import ArrayLike
 
 from cloakwork.errors import InputError
-from papers.recordings import INFRARED, POSITIONS, data_file, missing_text, read_infrared
+from papers import EXPERIMENTS
+from papers.recordings import FOLDER, LICENCES, data_file, read_infrared, titles
 
 
 def stored(folder: Path, frames: ArrayLike, people: ArrayLike | None = None) -> Path:
@@ -19,19 +20,21 @@ def stored(folder: Path, frames: ArrayLike, people: ArrayLike | None = None) -> 
     return path
 
 
-def test_a_file_is_looked_for_in_the_folder_that_the_environment_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("CLOAKWORK_DATA", raising=False)
-    assert data_file(POSITIONS) is None
-    monkeypatch.setenv("CLOAKWORK_DATA", str(tmp_path))
-    assert data_file(POSITIONS) is None
-    (tmp_path / POSITIONS).parent.mkdir()
-    (tmp_path / POSITIONS).write_text("")
-    assert data_file(POSITIONS) == tmp_path / POSITIONS
-    assert data_file(INFRARED) is None
-    assert "thermo_presence/ir38.npz" in missing_text(INFRARED)
-    assert "PUTvision/thermo-presence" in missing_text(INFRARED)
+def test_each_folder_says_its_title_source_licence_and_changes() -> None:
+    assert set(LICENCES) == {path.name for path in FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert all(titles().values())
+    for name, licence in LICENCES.items():
+        text = (FOLDER / name / "README.md").read_text(encoding="utf-8")
+        assert f"Licence: {licence}" in text, name
+        assert "Source: " in text, name
+        assert "Changes: " in text, name
+        files = [path.name for path in (FOLDER / name).iterdir() if path.name != "README.md"]
+        assert all(file in text for file in files), name
+
+
+def test_the_experiments_use_files_that_are_there() -> None:
+    for experiment in EXPERIMENTS.values():
+        assert all(data_file(name).is_file() for name in experiment.data)
 
 
 def test_frames_come_with_the_people_who_are_there(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from cloakwork.demo import load_flat
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Rooms
-from papers.recordings import POSITIONS, data_file, missing_text
+from papers.recordings import POSITIONS, data_file
 from papers.walks import recorded, walking
 
 HEADER = "day,seq,frame,n_people,x_px,y_px\n"
@@ -30,10 +30,7 @@ def written(folder: Path, rows: str, header: str = HEADER) -> Path:
 
 
 def test_the_real_recording_has_people_on_the_floor_who_move(rooms: Rooms) -> None:
-    path = data_file(POSITIONS)
-    if path is None:
-        pytest.skip(missing_text(POSITIONS))
-    movement = recorded(path, rooms, most=MOST)
+    movement = recorded(data_file(POSITIONS), rooms, most=MOST)
     assert len(movement.frames) > 400
     assert {len(frame) for frame in movement.frames} == {2, 3, 4}
     assert all(rooms.cell_at(*at) >= 0 for frame in movement.frames for at in frame)

@@ -1,7 +1,7 @@
-"""The recordings that experiments use: positions of people in an office, and infrared pictures of them."""
+"""The recordings that experiments use: one folder each, with a README of its source, its licence and its columns."""
 
 import csv
-import os
+import gzip
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,31 +9,54 @@ from pathlib import Path
 from typing import TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, read_only
 from cloakwork.demo import Position
 from cloakwork.errors import InputError
 
+FOLDER = Path(__file__).parent
+LICENCES = {  # of each folder
+    "thermo_presence": "MIT",
+    "ble_office": "CC0 1.0",
+    "ble_flat": "CC BY 4.0",
+    "wifi_library_two_years": "CC BY 4.0",
+    "people_counts_sdu": "CC BY 4.0",
+    "office_pir_windesheim": "CC BY 4.0",
+}
 POSITIONS = Path("thermo_presence") / "positions.csv"
 INFRARED = Path("thermo_presence") / "ir38.npz"
 PIXELS = (32.0, 24.0)  # size of the camera's picture, origin at the top left
+StringArray = NDArray[np.str_]
 COLUMNS = ["day", "seq", "frame", "n_people", "x_px", "y_px"]
 LARGEST_FILE = 50_000_000
 
 
-def data_file(name: Path) -> Path | None:
-    """The path of a file in the folder CLOAKWORK_DATA, or None if it is missing."""
-    folder = os.environ.get("CLOAKWORK_DATA")
-    path = Path(folder) / name if folder else None
-    return path if path is not None and path.is_file() else None
+def data_file(name: Path) -> Path:
+    """Return the path of a recording, which is named by its folder and its file."""
+    return FOLDER / name
 
 
-def missing_text(name: Path) -> str:
-    """Say which file is missing, and where it comes from."""
-    return (
-        f"CLOAKWORK_DATA names no folder with {name.as_posix()}, which is made from the public repository "
-        "PUTvision/thermo-presence: a thermal camera of 32 x 24 pixels on an office ceiling."
-    )
+def titles() -> Mapping[str, str]:
+    """Return the title of each folder, which is the first line of its README."""
+    return {name: (FOLDER / name / "README.md").read_text(encoding="utf-8").partition("\n")[0][2:] for name in LICENCES}
+
+
+def read_columns(name: Path) -> Mapping[str, StringArray]:
+    """Read a table, compressed or not, as one array of text for each column.
+
+    >>> read_columns(Path("ble_flat") / "anchors.csv")["z"].astype(float).tolist()
+    [2.08, 2.62, 2.3, 2.48, 2.12, 2.24]
+    """
+    content = data_file(name).read_bytes()
+    text = (gzip.decompress(content) if name.suffix == ".gz" else content).decode()
+    head, *rows = csv.reader(text.splitlines())
+    return dict(zip(head, np.array(rows).T, strict=True))
+
+
+def numbers(text: StringArray) -> FloatArray:
+    """Turn text into numbers, and empty cells into NaN."""
+    return np.where(text == "", "nan", text).astype(np.float64)
 
 
 def read_positions(path: Path) -> Mapping[str, tuple[tuple[Position, ...], ...]]:
