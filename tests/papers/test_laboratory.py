@@ -258,7 +258,7 @@ def test_the_commands_list_run_and_show_experiments(run: Command, tmp_path: Path
     for one in EXPERIMENTS.values():
         assert re.search(rf"^{one.name} +[0-9.]+ min  \S", listed, flags=re.MULTILINE)
         assert all(shown in listed for shown in one.shows.split("; "))
-    assert all(re.search(rf"^{name} +{licence}  \S", listed, flags=re.MULTILINE) for name, licence in LICENCES.items())
+    assert all(re.search(rf"^{name} +{licence} +\S", listed, flags=re.MULTILINE) for name, licence in LICENCES.items())
     outcome = run("run", "sensitivity", "--quick", "--out", tmp_path / "new", "--seed", "3")
     assert outcome.code == 0
     assert names(tmp_path / "new") == ["sensitivity.json", "sensitivity.png"]
