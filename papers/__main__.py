@@ -10,7 +10,8 @@ from rich.progress import TaskID
 
 from cloakwork.cli.app import run_app
 from cloakwork.cli.arguments import Scheduler
-from cloakwork.cli.output import note, progress_bars, say, table
+from cloakwork.cli.output import note, progress_bars, say
+from cloakwork.cli.report import table
 from papers import EXPERIMENTS, Result, find
 from papers.recordings import LICENCES, titles
 from papers.report import FOLDER, write_report

@@ -7,8 +7,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -21,12 +21,14 @@ from typing import Any, Self
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork._extras import optional_parts
+from cloakwork._files import write_durably
 from cloakwork.errors import ClusterError, InputError
 
 ANSWER_S = 10.0  # for a scheduler to answer, and for its first worker
 ALONE_S = 60.0  # without any worker before the work is given up
 AHEAD = 2  # parts that are sent ahead for each thread of a worker
 _POLL_S = 1.0
+_MARK = b"cloakwork"  # key of a Parquet file's metadata
 _LIBRARIES = ("cloakwork", "numba", "numpy", "pyarrow", "scipy")
 
 
@@ -171,18 +173,72 @@ class Cluster:
         )
 
 
-RunParts = Callable[[Callable[[Any], Any], Iterable[tuple[str, Any]]], Iterator[PartOutcome]]
+@dataclass(frozen=True, eq=False)
+class WorkPart:
+    """One part of long work: its argument, a `digest` of all that its result depends on, and the share done with it."""
+
+    name: str
+    argument: Any
+    digest: str
+    share: float
 
 
-@contextmanager
-def part_runner(scheduler: str | None = None) -> Iterator[RunParts]:
-    """`Cluster.run` of a scheduler, or of this machine; where Dask is not installed, this process runs the parts."""
-    if scheduler is None and find_spec("distributed") is None:
-        with threadpool_limits(1):  # as on a worker
-            yield _run_here
-        return
-    with Cluster(scheduler) as cluster:
-        yield cluster.run
+@dataclass(eq=False)
+class PartsDone:
+    """What became of the parts of a run: their names, how many were `kept` from before, and the rows written."""
+
+    done: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    kept: int = 0
+    rows: int = 0
+
+
+def run_parts(
+    work: Callable[[Any], Any],
+    parts: Iterable[WorkPart],
+    folder: Path,
+    *,
+    scheduler: str | None = None,
+    progress: Callable[[float], None] = lambda _: None,
+) -> PartsDone:
+    """Run `work`, which returns an Arrow table, on parts, and write a Parquet file for each into a folder.
+
+    A part that is in the folder with the same digest is not done again, so the same call resumes. The parts run on a
+    Dask cluster of the scheduler or of this machine; without Dask, in this process.
+    """
+    with optional_parts():
+        import pyarrow as pa  # noqa: PLC0415 - large
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+    folder.mkdir(parents=True, exist_ok=True)
+    run, sent, farthest = PartsDone(), dict[str, WorkPart](), 0.0
+
+    def missing() -> Iterator[tuple[str, Any]]:
+        for part in parts:
+            file = folder / f"{part.name}.parquet"
+            with suppress(pa.ArrowException, OSError):  # a damaged file is written again
+                if (pq.read_schema(file).metadata or {}).get(_MARK) == part.digest.encode():
+                    run.kept += 1
+                    continue
+            sent[part.name] = part
+            yield part.name, part.argument
+
+    with ExitStack() as stack:
+        here = scheduler is None and find_spec("distributed") is None
+        if here:
+            stack.enter_context(threadpool_limits(1))  # as on a worker
+        for outcome in (_run_here if here else stack.enter_context(Cluster(scheduler)).run)(work, missing()):
+            part = sent.pop(outcome.name)  # in any order
+            if outcome.failure:
+                run.failed[part.name] = outcome.failure
+            else:
+                table, target = outcome.result.replace_schema_metadata({_MARK: part.digest}), pa.BufferOutputStream()
+                pq.write_table(table, target, compression="zstd")
+                write_durably(folder / f"{part.name}.parquet", target.getvalue().to_pybytes())
+                run.done.append(part.name)
+                run.rows += len(table)
+            progress(farthest := max(farthest, part.share))
+    return run
 
 
 def _run_here(work: Callable[[Any], Any], parts: Iterable[tuple[str, Any]]) -> Iterator[PartOutcome]:

@@ -1,5 +1,6 @@
 """`cloakwork recover --out FOLDER`: stretches of time on a cluster, with a worker killed, continued, and repeated."""
 
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cloakwork.cli.recover_parts import recover_part
 from cloakwork.collect import open_store
 from cloakwork.physics import Graph
-from cloakwork.readings import HEADER, MergedFrames, ReadingScale, ReadingsFile, stretch_length, stretches
+from cloakwork.readings import HEADER, MergedFrames, ReadingScale, ReadingsFile, recover_part, stretch_length, stretches
 from cloakwork.site import load_site
 from tests.cli.conftest import Run
 from tests.cli.test_recover_tracks import PERIOD, SITE, START
@@ -109,7 +109,8 @@ def test_parts_of_a_store_go_on_where_they_stopped_and_other_code_makes_them_aga
     next(found.iterdir()).unlink()
     assert again() == (1, 2)
     assert contents(found) == before
-    monkeypatch.setattr("cloakwork.cli.recover_parts.versions", lambda: {"source of cloakwork": "another"})
+    module = sys.modules["cloakwork.readings.stretches"]  # its face has a function of that name
+    monkeypatch.setattr(module, "versions", lambda: {"source of cloakwork": "another"})
     assert again() == (3, 0)
     assert again() == (0, 3)
 
@@ -163,10 +164,10 @@ def test_an_interrupted_recovery_goes_on_in_its_folder(
         return recover_part(part)
 
     with monkeypatch.context() as patched:
-        patched.setattr("cloakwork.cli.recover_parts.recover_part", interrupted)
+        patched.setattr("cloakwork.cli.recover.recover_part", interrupted)
         stopped = run("recover", site, *days, "--alone", "--out", tmp_path / "found")
     assert stopped.code == 130
-    assert "2 parts in" in stopped.err
+    assert "Finished parts are in" in stopped.err
     again = run("recover", site, *days, "--alone", "--out", tmp_path / "found", "--json").values
     assert (len(again["done"]), again["kept"]) == (2, 2)
 

@@ -11,18 +11,8 @@ import typer
 
 from cloakwork._checks import percent, rounded_up
 from cloakwork.cli.arguments import Json, SiteFile, reads
-from cloakwork.cli.output import (
-    as_json,
-    busy,
-    check_picture,
-    note,
-    out,
-    program,
-    refuse_input,
-    say,
-    table,
-    written,
-)
+from cloakwork.cli.output import as_json, busy, check_picture, note, out, program, refuse_input, say, written
+from cloakwork.cli.report import table
 from cloakwork.errors import InputError
 from cloakwork.fitting import Fitted, MeasuredShifts, WalkFit, fit_walk, measured_shifts, read_walk, rounded
 from cloakwork.site import Site, edited, listed_sensors, load_site, parse_site, plan_beside

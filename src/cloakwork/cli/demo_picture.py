@@ -14,7 +14,8 @@ from matplotlib.patches import Rectangle
 
 from cloakwork._checks import FloatArray, duration, rounded_up
 from cloakwork.cli.draw import INK, cross, floor, save, vicinity
-from cloakwork.cli.output import say, table
+from cloakwork.cli.output import say
+from cloakwork.cli.report import table
 from cloakwork.demo import FURNITURE, Household, Position, SimulatedFlat, open_path, sensors_of
 from cloakwork.physics import FloorPlan
 from cloakwork.privacy import exposures

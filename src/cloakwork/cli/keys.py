@@ -8,7 +8,8 @@ import typer
 
 import cloakwork.keys as key_store
 from cloakwork.cli.arguments import Json, KeyFile, SensorId, SiteFile
-from cloakwork.cli.output import as_json, note, refuse_input, say, table
+from cloakwork.cli.output import as_json, note, refuse_input, say
+from cloakwork.cli.report import table
 from cloakwork.keys import Generation, KeyRing, load_keys
 from cloakwork.sensor.keystream import EPOCH
 from cloakwork.site import load_any_site

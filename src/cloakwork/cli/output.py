@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
@@ -16,17 +16,10 @@ from signal import SIGINT, SIGTERM, signal
 from threading import Event
 from typing import Protocol
 
-from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
-from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError
-
-WIDEST = 2000
-MARK = b"cloakwork"  # key of a Parquet file's metadata
 
 
 class _Console(Console):
@@ -190,55 +183,6 @@ def form_of(path: Path) -> str:
 def is_folder(path: Path) -> bool:
     """Whether --out names a folder, to be filled with finished parts."""
     return path.is_dir() or not (path.suffix or path.exists())
-
-
-def mark_of(file: Path) -> str | None:
-    """Return the note in a Parquet file on how it was made; None if the file is missing or damaged."""
-    with optional_parts():
-        import pyarrow as pa  # noqa: PLC0415 - large
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
-    if file.is_file():
-        with suppress(pa.ArrowException, OSError):
-            return str((pq.read_schema(file).metadata or {}).get(MARK, b""), "utf-8", "replace")
-    return None
-
-
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table that reads well without colour; columns too wide for the terminal continue below."""
-    most = out.width if out.is_terminal else WIDEST
-    out.print(Text(title, style="italic"))
-    for chosen in _fitting(columns, rows, most):
-        drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for place in chosen:
-            drawn.add_column(columns[place], justify="right" if place else "left", overflow="fold")
-        for row in rows:
-            drawn.add_row(*(Text(row[place]) for place in chosen))
-        with _as_wide_as(most):
-            out.print(drawn, soft_wrap=False)
-
-
-def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> list[list[int]]:
-    """Split the columns into parts of at most this width, each with the first column, which names the rows."""
-    widths = [max(len(cell) for cell in column) + 3 for column in zip(columns, *rows, strict=True)]
-    parts, used = [[0]], widths[0]
-    for place in range(1, len(columns)):
-        if used + widths[place] > most and len(parts[-1]) > 1:
-            parts.append([0])
-            used = widths[0]
-        parts[-1].append(place)
-        used += widths[place]
-    return parts
-
-
-@contextmanager
-def _as_wide_as(width: int) -> Iterator[None]:
-    """Set the console's width: rich never prints wider, but a program that reads the output has none."""
-    before, out.width = out.width, width
-    try:
-        yield
-    finally:
-        out.width = before
 
 
 def as_json(values: Mapping[str, object]) -> None:

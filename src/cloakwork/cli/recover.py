@@ -12,31 +12,45 @@ import typer
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, existing_store, reads
-from cloakwork.cli.output import bar, check_picture, form_of, is_folder, note, noting_interrupt, refuse_input, written
+from cloakwork.cli.output import (
+    bar,
+    check_picture,
+    counted,
+    form_of,
+    is_folder,
+    note,
+    noting_interrupt,
+    refuse_input,
+    written,
+)
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
-from cloakwork.cli.recover_parts import FramesToRecover, recover_parts
-from cloakwork.cli.recover_report import RecoverySummary, report
+from cloakwork.cli.recover_report import RecoverySummary, report, report_parts
 from cloakwork.cli.time_arguments import parse_moment
-from cloakwork.errors import InputError
+from cloakwork.errors import ClusterError, InputError
+from cloakwork.parallel import run_parts
 from cloakwork.privacy import Cloak
 from cloakwork.readings import (
     LAG,
     Frame,
     FrameRecoverer,
     FrameRecovery,
+    FrameSource,
     MergedFrames,
     ReadingsFile,
     iso_text,
+    recover_part,
     recovered_columns,
     recovered_rows,
     settled_frames,
     smoothed_frames,
+    stretch_parts,
 )
 from cloakwork.recovery import EXISTS
 from cloakwork.site import Site, load_site
 
 BATCH = 512
 MAX_SMOOTHED = 1000  # frames that are judged all together
+AGAIN = "run the same command"
 STOPPED = (
     "stopped, nothing written. To be able to stop and go on, give --out with the name of a folder: it gets the "
     "results part by part"
@@ -79,7 +93,13 @@ def recover(
         else:
             frames = _stored(from_store, site, noise, (since, until), stack)
         if in_parts and out is not None:
-            recover_parts(frames, site, noise, out, scheduler=scheduler, alone=alone, json=json)
+            parts = stretch_parts(frames, site, noise.cloak, alone=alone)
+            stack.enter_context(noting_interrupt(f"stopped. Finished parts are in {out}: {AGAIN} to resume"))
+            with bar("recovering") as progress:
+                done = run_parts(recover_part, parts, out, scheduler=scheduler, progress=progress)
+            report_parts(done, frames, site, out, plan=noise.digest, json=json)
+            if done.failed:
+                raise ClusterError(f"{counted(len(done.failed), 'part')} failed; {AGAIN} to try again.")
             return
         inputs = (path, *(readings or ()), *noise.files)
         if plot is not None:
@@ -94,7 +114,7 @@ def recover(
     if plot is not None and summary.total is not None:
         _draw(plot, site, summary, summary.total / summary.frames)
         note(f"wrote the picture to {plot}")
-    report(summary, frames.source, out, plan=noise.digest, json=json)
+    report(summary, frames, out, plan=noise.digest, json=json)
 
 
 def _check_output(out: Path | None, plot: Path | None, scheduler: str | None, *, in_parts: bool) -> None:
@@ -130,29 +150,26 @@ def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray)
     draw_map(plot, site.physics, weights, summary.last, title=title, label=label)
 
 
-def _file_frames(readings: list[Path], site: Site, noise: PlannedNoise) -> FramesToRecover:
+def _file_frames(readings: list[Path], site: Site, noise: PlannedNoise) -> FrameSource:
     files = [ReadingsFile(path, site.sensor_ids, plan=noise.id) for path in readings]
-    file = files[0] if len(files) == 1 else MergedFrames(files)
-    return FramesToRecover(file, file.size, lambda _: file.bytes_read)
+    return files[0] if len(files) == 1 else MergedFrames(files)
 
 
 def _stored(
     url: str, site: Site, noise: PlannedNoise, period: tuple[str | None, str | None], stack: ExitStack
-) -> FramesToRecover:
+) -> FrameSource:
     from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a file needs no database
 
     store = stack.enter_context(open_store(url, make=False))
     ends = parse_moment("--since", period[0]), parse_moment("--until", period[1])
-    frames = StoredFrames(store, site, *ends, plan=noise.id)
-    first, last = frames.span
-    return FramesToRecover(frames, last - first + 1, lambda frame: frame.time - first)
+    return StoredFrames(store, site, *ends, plan=noise.id)
 
 
 def _recovered(
-    frames: FramesToRecover, site: Site, cloak: Cloak, summary: RecoverySummary, *, alone: bool
+    frames: FrameSource, site: Site, cloak: Cloak, summary: RecoverySummary, *, alone: bool
 ) -> Iterator[FrameRecovery]:
     """Follow sources if there are several frames: through all together, or with a lag if they are too many."""
-    source = iter(frames.source)
+    source = iter(frames)
     first = [] if alone or not site.follows else list(islice(source, MAX_SMOOTHED + 1))
     live = site.samples_locally  # no moment is judged from later frames
     if 1 < len(first) <= MAX_SMOOTHED and not live:
@@ -160,7 +177,7 @@ def _recovered(
         with bar("following") as progress:
             yield from smoothed_frames(first, site, cloak, progress)
         return
-    with bar("recovering", frames.size) as progress:
+    with bar("recovering") as progress:
         if len(first) > 1:
             summary.followed, summary.lag = True, 0 if live else LAG
             yield from settled_frames(_counted(chain(first, source), frames, progress), site, cloak, lag=LAG)
@@ -171,11 +188,11 @@ def _recovered(
             yield from recoverer.recover(batch)
 
 
-def _counted(source: Iterable[Frame], frames: FramesToRecover, progress: Callable[[int], None]) -> Iterator[Frame]:
+def _counted(source: Iterable[Frame], frames: FrameSource, progress: Callable[[float], None]) -> Iterator[Frame]:
     """Frames, with the progress after each."""
     for frame in source:
         yield frame
-        progress(frames.done(frame))
+        progress(frames.share)
 
 
 def _more_likely_than_not(found: FrameRecovery) -> FrameRecovery:

@@ -1,15 +1,15 @@
 """The summary that `cloakwork recover` prints: tracks or sources, statuses, goodness of fit, rows left out."""
 
 from collections import Counter, deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.output import as_json, counted, left_out, note, say, shown_place, table
+from cloakwork.cli.output import as_json, counted, left_out, note, say, shown_place
+from cloakwork.cli.report import table
 from cloakwork.cli.time_arguments import shown
-from cloakwork.readings import Frame, FrameRecovery, Problems
+from cloakwork.parallel import PartsDone
+from cloakwork.readings import FrameRecovery, FrameSource
 from cloakwork.recovery import DOUBTFUL, Fit, PointSources, Source, Status, joint_p_value
 from cloakwork.site import Site
 
@@ -27,18 +27,6 @@ class Trail:
     label: int
     since: int
     points: list[tuple[int, Source]] = field(default_factory=list)
-
-
-class FrameSource(Protocol):
-    """The origin of frames: the number of readings, and the problems of those left out."""
-
-    def __iter__(self) -> Iterator[Frame]: ...
-
-    @property
-    def rows(self) -> int: ...
-
-    @property
-    def problems(self) -> Problems: ...
 
 
 @dataclass
@@ -162,6 +150,24 @@ def report(summary: RecoverySummary, source: FrameSource, out: Path | None, *, p
     say(f"largest gap {summary.worst_gap:.2g}")
     if out is not None:
         note(f"wrote {out}")
+
+
+def report_parts(
+    done: PartsDone, source: FrameSource, site: Site, folder: Path, *, plan: str | None, json: bool
+) -> None:
+    """Print which parts of a folder were written, were there already, or failed."""
+    if json:
+        values = {"done": sorted(done.done), "kept": done.kept, "failed": done.failed, "sources": done.rows}
+        counts = {"rows": source.rows, "rows_left_out": dict(source.problems.counts)}
+        as_json({"site": site.name, "folder": str(folder), **values, **counts, "plan": plan})
+        return
+    for line in source.problems.shown:
+        note(line)
+    for line in left_out(source.problems.counts, source.rows):
+        say(line)
+    for name, reason in sorted(done.failed.items()):
+        say(f"{name} failed: {reason}")
+    say(f"{counted(len(done.done), 'part')} written to {folder}, {done.kept:,} were there already")
 
 
 def _say_tracks(summary: RecoverySummary) -> None:

@@ -4,13 +4,14 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any, Protocol
 
 from cloakwork._checks import rounded_down, rounded_up
 from cloakwork.cli.output import as_json, out
 
 NARROWEST, USUAL, WIDEST = 60, 100, 150
+UNLIMITED = 10_000  # the width of a table for a program that reads the output
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,19 @@ def render(report: Report, *, json: bool = False) -> None:
     """Print a report on standard output, as text or as one JSON object."""
     if json:
         as_json(report.as_dict())
-        return
-    for line in lines(report.rows()):
+    else:
+        show(*report.rows())
+
+
+def show(*rows: Row) -> None:
+    """Print rows on standard output."""
+    for line in lines(rows):
         out.out(line, highlight=False)
+
+
+def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table under its title on standard output."""
+    show(title, Table.of(heads, rows), "")
 
 
 def section(title: str, rows: Iterable[Row]) -> Iterator[Row]:
@@ -83,18 +94,24 @@ def lines(rows: Iterable[Row]) -> Iterator[str]:
                 parts = textwrap.wrap(row.text, room, break_long_words=False, break_on_hyphens=False)
                 yield from (f"{'' if k else row.label:<{hang}}{part}" for k, part in enumerate(parts or [""]))
             elif isinstance(row, Table):
-                yield from _columns(row)
+                yield from _columns(row, width if out.is_terminal else UNLIMITED)
             else:
                 yield from textwrap.wrap(row, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def _columns(table: Table) -> Iterator[str]:
-    """The first column to the left, the others to the right."""
-    every = [table.heads, *table.rows]
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-    for first, *others in every:
-        cells = (f"{cell:>{size}}" for cell, size in zip(others, widths[1:], strict=True))
-        yield "   ".join((f"{first:<{widths[0]}}", *cells)).rstrip()
+def _columns(table: Table, most: int) -> Iterator[str]:
+    """The first column to the left, the others to the right; those that do not fit continue below it."""
+    widths = [max(map(len, column)) + 3 for column in zip(table.heads, *table.rows, strict=True)]
+    shown = 1
+    while True:
+        used = list(accumulate(widths[shown:], initial=widths[0] - 3))[1:]
+        end = shown + max(1, sum(width <= most for width in used))
+        for first, *others in (table.heads, *table.rows):
+            cells = zip(others[shown - 1 : end - 1], widths[shown:end], strict=True)
+            yield (f"{first:<{widths[0] - 3}}" + "".join(f"{cell:>{width}}" for cell, width in cells)).rstrip()
+        if (shown := end) >= len(widths):
+            return
+        yield ""
 
 
 def length(value: float, unit: str, *, lower: bool = False) -> str:

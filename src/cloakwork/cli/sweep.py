@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cloakwork.cli.output import as_json, bar, counted, note, say, table
+from cloakwork.cli.output import as_json, bar, counted, note, say
+from cloakwork.cli.report import table
 from cloakwork.errors import InputError
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
 

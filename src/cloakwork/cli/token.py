@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Json, StoreUrl
-from cloakwork.cli.output import as_json, note, out, say, table
+from cloakwork.cli.output import as_json, note, out, say
+from cloakwork.cli.report import table
 from cloakwork.cli.time_arguments import shown
 from cloakwork.collect import Role, open_store
 from cloakwork.errors import InputError

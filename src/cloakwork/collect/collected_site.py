@@ -318,26 +318,22 @@ class StoredFrames:
     """The stored frames of a site in a period, in the order of time; skips readings whose clock was not set.
 
     With the id of a `plan`, readings made under another one are left out. During and after the iteration, `rows` counts
-    the readings and `problems` those that were left out, by reason.
+    the readings and `problems` those that were left out, by reason; `share` is how far it has come, from 0 to 1.
     """
 
     def __init__(
         self, store: Store, site: Site, since: int | None = None, until: int | None = None, *, plan: str | None = None
     ) -> None:
-        self.rows = 0
+        self.rows, self.share = 0, 0.0
         self.problems = Problems()
         self._store, self._site = store, site
         self._since, self._until = max(since or 0, 1), until
         self._index = {name: row for row, name in enumerate(site.sensor_ids)}
         self._counts = None if plan is None else _made_under(store, site.name, plan)
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """The times of the first and the last frame; raises `InputError` if there is none."""
-        return stored_span(self._store, self._site.name, self._since, self._until)
-
     def __iter__(self) -> Iterator[Frame]:
         name, frames, since = self._site.name, self._store.frames, self._since
+        first, last = stored_span(self._store, name, self._since, self._until)
         while times := frames.times(name, since, self._until, FRAMES_AT_ONCE, newest_first=False):
             values = frames.values(name, [frame.time for frame in times])
             sensors = [sensor for row in values.values() for sensor in row]
@@ -351,6 +347,7 @@ class StoredFrames:
             found = _frames(self._store, name, values, self._index, self._site.period_ms)
             yield from (frame for frame in found if frame.present.any())
             since = times[-1].time + 1
+            self.share = (since - first) / (last + 1 - first)
 
 
 def stored_span(store: Store, site: str, since: int | None = None, until: int | None = None) -> tuple[int, int]:

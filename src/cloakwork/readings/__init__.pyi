@@ -28,13 +28,14 @@ from .report_values import ReportForm as ReportForm
 from .report_values import ReportReader as ReportReader
 from .report_values import printable as printable
 from .sources import TextColumn as TextColumn
-from .stretches import BURN_IN as BURN_IN
 from .stretches import LAG as LAG
+from .stretches import FrameSource as FrameSource
 from .stretches import Stretch as Stretch
-from .stretches import recover_stretch as recover_stretch
+from .stretches import recover_part as recover_part
 from .stretches import recovered_columns as recovered_columns
 from .stretches import recovered_rows as recovered_rows
 from .stretches import stretch_length as stretch_length
+from .stretches import stretch_parts as stretch_parts
 from .stretches import stretches as stretches
 from .table_file import TableFile as TableFile
 from .table_writer import FORMS as FORMS

@@ -85,6 +85,11 @@ class ReadingsFile:
         """Size of the file in bytes; 0 for a table."""
         return size_of(self._source)
 
+    @property
+    def share(self) -> float:
+        """How much of the file has been read, from 0 to 1."""
+        return self.bytes_read / max(self.size, 1)
+
     def __iter__(self) -> Iterator[Frame]:
         checks = [ReplayCheck(REMEMBERED) for _ in range(len(self._index))]
         open_frames: dict[int, dict[int, int]] = {}
@@ -187,12 +192,11 @@ class ReadingsFile:
 class MergedFrames:
     """The frames of several files of readings in order of time, whichever file has which sensors and times.
 
-    Iterate over it once. `rows` and `problems` are those of all files so far, `bytes_read` their progress.
+    Iterate over it once. `rows` and `problems` are those of all files so far, `share` their progress.
     """
 
     def __init__(self, files: Sequence[ReadingsFile]) -> None:
         self._files, self._second = files, 0
-        self.size = sum(file.size for file in files)
 
     @property
     def rows(self) -> int:
@@ -200,9 +204,9 @@ class MergedFrames:
         return sum(file.rows for file in self._files)
 
     @property
-    def bytes_read(self) -> int:
-        """How much of the files has been read."""
-        return sum(file.bytes_read for file in self._files)
+    def share(self) -> float:
+        """How much of the files has been read, from 0 to 1."""
+        return sum(file.bytes_read for file in self._files) / max(sum(file.size for file in self._files), 1)
 
     @property
     def problems(self) -> Problems:

@@ -3,15 +3,17 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from cloakwork.parallel import WorkPart, versions
 from cloakwork.privacy import Cloak
-from cloakwork.readings.frame import Frame
+from cloakwork.readings.frame import Frame, Problems
 from cloakwork.readings.frame_recovery import FrameRecoverer, FrameRecovery, settled_frames
+from cloakwork.readings.table_writer import arrow_table
 from cloakwork.recovery import EXISTS
 from cloakwork.site import Site
 
@@ -20,6 +22,24 @@ LAG = 10  # frames after a moment that it is judged from
 HOURS = (1, 3, 6, 12, 24)
 _FULL = 1000  # frames in a stretch, if a day has so many
 _HOUR = 3_600_000  # milliseconds
+
+
+class FrameSource(Protocol):
+    """Where frames come from: a file, several, or a store."""
+
+    def __iter__(self) -> Iterator[Frame]: ...
+
+    @property
+    def share(self) -> float:
+        """How far the iteration has come, from 0 to 1."""
+
+    @property
+    def rows(self) -> int:
+        """Readings so far, good or bad."""
+
+    @property
+    def problems(self) -> Problems:
+        """Readings that were left out."""
 
 
 @dataclass(eq=False)
@@ -76,19 +96,36 @@ def stretches(frames: Iterable[Frame], length: int, *, before: int, after: int) 
     yield from waiting
 
 
-def recover_stretch(stretch: Stretch, site: Site, cloak: Cloak, *, alone: bool) -> Iterator[FrameRecovery]:
-    """Recover the frames of a stretch; the result depends on nothing else, on no matter which machine.
+def stretch_parts(source: FrameSource, site: Site, cloak: Cloak, *, alone: bool) -> Iterator[WorkPart]:
+    """Return the recovery of each stretch of some frames as a part of long work, for `recover_part`."""
+    # what a result depends on besides the readings; the physics follow from the site's files
+    settings = sha256(repr((versions(), site.digest, site.spec.model_dump_json(), alone, BURN_IN, LAG)).encode())
+    slow = [] if cloak.offsets is None else [cloak.offsets.factor]
+    for values in (cloak.total_sigmas, cloak.steps, cloak.roundings, *slow):
+        settings.update(values.tobytes())
+    before, after = (0, 0) if alone or not site.follows else (BURN_IN, LAG)
+    for stretch in stretches(source, stretch_length(site), before=before, after=after):
+        name = f"{site.name}-{datetime.fromtimestamp(stretch.start / 1000, UTC):%Y%m%dT%H%M}"
+        yield WorkPart(name, (stretch, site, cloak, alone), f"{settings.hexdigest()} {stretch.digest}", source.share)
 
-    Follows sources through the stretch and the frames around it, with random numbers of its own. With `alone`, and
-    where sources are not followed, recovers each frame from its own readings.
+
+def recover_part(part: tuple[Stretch, Site, Cloak, bool]) -> Any:
+    """Recover the frames of a stretch as an Arrow table; it depends on nothing else, on no matter which machine.
+
+    Follows sources through the stretch and the frames around it, with random numbers of its own. Where each frame is to
+    be recovered alone, or sources are not followed, uses the frame's own readings.
     """
+    stretch, site, cloak, alone = part
     if alone or not site.follows:
-        yield from FrameRecoverer(site, cloak).recover(stretch.frames)
-        return
-    first, last = stretch.frames[0].time, stretch.frames[-1].time
-    around = [*stretch.before, *stretch.frames, *stretch.after]
-    found = settled_frames(around, site, cloak, lag=LAG, seed=stretch.number)
-    yield from sorted((one for one in found if first <= one.time <= last), key=lambda one: one.time)
+        found = FrameRecoverer(site, cloak).recover(stretch.frames)
+    else:
+        around = [*stretch.before, *stretch.frames, *stretch.after]
+        first, last = stretch.frames[0].time, stretch.frames[-1].time
+        final = settled_frames(around, site, cloak, lag=LAG, seed=stretch.number)
+        found = sorted((one for one in final if first <= one.time <= last), key=lambda one: one.time)
+    columns = {"stretch": datetime} | recovered_columns(site)
+    rows = [(stretch.start, *row) for frame in found for row in recovered_rows(frame, site)]
+    return arrow_table(columns, rows)
 
 
 def recovered_columns(site: Site) -> dict[str, type]:

@@ -68,18 +68,11 @@ def table_writer(
             import pyarrow as pa  # noqa: PLC0415 - large, and not needed for texts
             import pyarrow.parquet as pq  # noqa: PLC0415
 
-        kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime: pa.timestamp("ms", "UTC")}
-        metadata = {"cloakwork": json.dumps(about)} if about else None
-        schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()], metadata)
+        schema = arrow_table(columns, (), about).schema
         parquet, binary = form == ".parquet", file.buffer
         new: Any = pq.ParquetWriter(binary, schema, compression="zstd") if parquet else pa.ipc.new_file(binary, schema)
         with new as writer:
-            yield lambda rows: writer.write_table(
-                pa.table(
-                    [pa.array(cells, kind) for cells, kind in zip(zip(*rows, strict=True), schema.types, strict=True)],
-                    schema=schema,
-                )
-            )
+            yield lambda rows: writer.write_table(arrow_table(columns, rows, about))
         return
     places = [place for place, kind in enumerate(columns.values()) if kind is datetime]
 
@@ -98,6 +91,18 @@ def table_writer(
         yield lambda rows: file.writelines(
             json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in texts(rows)
         )
+
+
+def arrow_table(columns: Mapping[str, type], rows: Sequence[Row], about: Mapping[str, object] | None = None) -> Any:
+    """Return rows as an Arrow table, with `about` in its metadata."""
+    with optional_parts():
+        import pyarrow as pa  # noqa: PLC0415 - as above
+
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime: pa.timestamp("ms", "UTC")}
+    metadata = {"cloakwork": json.dumps(about)} if about else None
+    schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()], metadata)
+    cells = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    return pa.table([pa.array(each, kind) for each, kind in zip(cells, schema.types, strict=True)], schema=schema)
 
 
 def iso_text(time: int) -> str:
