@@ -10,7 +10,6 @@ from scipy.sparse.linalg import eigsh
 from benchmarks.memory import peak_bytes
 from cloakwork._checks import FloatArray
 from cloakwork.contacts import Blocks, communities, plan_communities, simulate_contacts
-from cloakwork.contacts.contact_pairs import ReportRates
 from cloakwork.privacy import Flip
 
 GOAL_SECONDS = 60.0
@@ -81,7 +80,7 @@ def _believed(reports: FloatArray, flip: Flip, signs: FloatArray) -> FloatArray:
 
     In dense networks its messages reduce to one belief for each person, less what a person told the others (Onsager).
     """
-    within, between = OFFICE.reported(ReportRates.of(flip, 1.0)).matrix[0]
+    within, between = OFFICE.reported(flip.other).matrix[0]
     weights = np.where(reports > 0, math.log(within / between), math.log((1 - within) / (1 - between))) / 2
     np.fill_diagonal(weights, 0.0)
     beliefs, last = 0.1 * signs, np.zeros(len(signs))

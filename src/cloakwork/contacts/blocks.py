@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray, count, numbers, read_only, short_repr
-from cloakwork.contacts.contact_pairs import ReportRates, random_pairs, symmetric
+from cloakwork.contacts.contact_pairs import random_pairs, symmetric
 from cloakwork.errors import InputError
 
 MAX_GROUPS = 1_000
@@ -83,9 +83,9 @@ class Blocks:
         """Probability that two people meet, both taken at random."""
         return float(self.shares @ self.matrix @ self.shares)
 
-    def reported(self, rates: ReportRates) -> "Blocks":
-        """Return the model of the ones that devices send."""
-        return Blocks(rates.lie + (rates.truth - rates.lie) * self.matrix, shares=self.shares)
+    def reported(self, lie: float) -> "Blocks":
+        """Return the model of the ones that devices send, if a bit is wrong with the probability `lie`."""
+        return Blocks(lie + (1 - 2 * lie) * self.matrix, shares=self.shares)
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Contacts:
         """Draw n people: independent groups, then independent contacts (McMillan, Definition 4.1).

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from cloakwork._checks import FloatArray, IntArray, count, positive, read_only, short_repr, whole_numbers
 from cloakwork.contacts.blocks import Blocks
-from cloakwork.contacts.contact_pairs import ReportRates, checked_network
+from cloakwork.contacts.contact_pairs import checked_network, flip_of_bits
 from cloakwork.errors import InputError
 from cloakwork.privacy import Flip, share_limits
 
@@ -76,7 +76,6 @@ def communities(
     flip: Flip,
     k: int | None = None,
     labels: ArrayLike | None = None,
-    share_sent: float = 1.0,
     false_alarms: float = FALSE_ALARMS,
 ) -> Communities:
     """Find k groups of people from flipped contacts, or take known groups, and estimate how much they meet.
@@ -85,8 +84,8 @@ def communities(
     ----------
     flipped
         The reports: a symmetric array (n, n) of 0 and 1, dense or sparse, as `simulate_contacts` returns.
-    flip, share_sent
-        How the devices flipped, and which share of their ones they sent.
+    flip
+        How the devices flipped.
     k, labels
         How many groups to look for; or the known group of each person, whole numbers from 0 without gaps.
     false_alarms
@@ -109,9 +108,9 @@ def communities(
     >>> found.findable, max(right, 1 - right) > 0.9
     (True, True)
     """
-    table, rates = checked_network("flipped", flipped), ReportRates.of(flip, share_sent)
+    table, flip = checked_network("flipped", flipped), flip_of_bits(flip)
     n = table.shape[0]
-    _refuse_other_flip(table.nnz / 2, n * (n - 1) / 2, rates)
+    _refuse_other_flip(table.nnz / 2, n * (n - 1) / 2, flip)
     if k is not None and labels is None:
         groups, snr = _find(table, count("k", k, minimum=2), positive("false_alarms", false_alarms))
     elif k is None and labels is not None:
@@ -121,11 +120,11 @@ def communities(
     else:
         raise InputError("give either k, how many groups to look for, or labels, the groups if they are known.")
     ones, pairs = _counts(table, groups)
-    share, gap = ones / np.maximum(pairs, 1), rates.truth - rates.lie
+    share, gap = ones / np.maximum(pairs, 1), flip.truth - flip.other
     alone = pairs == 0  # one person has no pairs, and any density is possible
     error = np.where(alone, np.inf, np.sqrt(share * (1 - share) / np.maximum(pairs, 1)) / gap)
-    limits = np.clip((share_limits(ones, pairs, CONFIDENCE) - rates.lie) / gap, 0.0, 1.0)
-    densities = np.where(alone, 0.5, (share - rates.lie) / gap)
+    limits = np.clip((share_limits(ones, pairs, CONFIDENCE) - flip.other) / gap, 0.0, 1.0)
+    densities = np.where(alone, 0.5, (share - flip.other) / gap)
     findable = labels is not None or len(snr) > 0
     return Communities(
         read_only(groups), read_only(densities), read_only(error), read_only(limits), read_only(snr), findable
@@ -142,16 +141,16 @@ def noise_edge(n: int, mean: float, false_alarms: float = FALSE_ALARMS) -> float
     return float(2 + 1 / (n * mean) + 2 / (n * mean) ** 2 + rare * n ** (-2 / 3))
 
 
-def _refuse_other_flip(ones: float, pairs: float, rates: ReportRates) -> None:
+def _refuse_other_flip(ones: float, pairs: float, flip: Flip) -> None:
     """Refuse reports with fewer ones than if no one had met, or more than if all had: another flip made them."""
-    for rate, beyond in ((rates.lie, rates.lie * pairs - ones), (rates.truth, ones - rates.truth * pairs)):
+    for rate, beyond in ((flip.other, flip.other * pairs - ones), (flip.truth, ones - flip.truth * pairs)):
         if beyond > 6 * math.sqrt(rate * (1 - rate) * pairs) + 12:  # by chance below e^-18 (Bernstein)
             raise InputError(
-                f"{100 * ones / pairs:.3g} % of the reports are ones, and flip gives {100 * rates.lie:.3g} to "
-                f"{100 * rates.truth:.3g} %: give the flip and the share_sent that the devices used.",
+                f"{100 * ones / pairs:.3g} % of the reports are ones, and flip gives {100 * flip.other:.3g} to "
+                f"{100 * flip.truth:.3g} %: give the flip that the devices used.",
                 share=ones / pairs,
-                lie=rates.lie,
-                truth=rates.truth,
+                lie=flip.other,
+                truth=flip.truth,
             )
 
 

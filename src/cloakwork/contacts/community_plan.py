@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from cloakwork._checks import FloatArray, count, instance_of, rounded_up, short_repr
 from cloakwork.contacts.blocks import Blocks
 from cloakwork.contacts.communities import FALSE_ALARMS, communities, noise_edge
-from cloakwork.contacts.contact_pairs import ReportRates, simulate_contacts
+from cloakwork.contacts.contact_pairs import simulate_contacts
 from cloakwork.errors import InputError
 from cloakwork.privacy import Flip
 
@@ -40,7 +40,6 @@ class CommunityPlan:
     n: int
     blocks: Blocks
     epsilon: float
-    share_sent: float
     reported: Blocks
     snr: float
     min_epsilon: float
@@ -106,11 +105,10 @@ class CommunityPlan:
         )
 
 
-def plan_communities(*, n: int, blocks: Blocks, epsilon: float, share_sent: float = 1.0) -> CommunityPlan:
+def plan_communities(*, n: int, blocks: Blocks, epsilon: float) -> CommunityPlan:
     """Plan whether groups can be found among n people whose devices flip the bit of each pair.
 
-    `blocks` are the groups that you expect, `epsilon` is the privacy of one pair, and `share_sent` is the share of its
-    ones that a device sends (see `simulate_contacts`).
+    `blocks` are the groups that you expect, and `epsilon` is the privacy of one pair.
 
     Notes
     -----
@@ -129,12 +127,11 @@ def plan_communities(*, n: int, blocks: Blocks, epsilon: float, share_sent: floa
     people, flip = count("n", n, minimum=2), Flip(epsilon=epsilon, readings_per_window=1)
     if blocks.k > people:
         raise InputError(f"blocks has {blocks.k} groups for {people} people: give at most {people}.", k=blocks.k, n=n)
-    rates = ReportRates.of(flip, share_sent)
-    reported = blocks.reported(rates)
+    reported = blocks.reported(flip.other)
     snr = _snr(reported, people)
-    min_epsilon = _min_epsilon(blocks, people, rates.lie + rates.truth)
+    min_epsilon = _min_epsilon(blocks, people)
     min_n = math.floor(people / snr) + 1.0 if snr > 0 else math.inf
-    return CommunityPlan(people, blocks, flip.epsilon, share_sent, reported, snr, min_epsilon, min_n)
+    return CommunityPlan(people, blocks, flip.epsilon, reported, snr, min_epsilon, min_n)
 
 
 def _directions(reported: Blocks, n: int) -> tuple[FloatArray, FloatArray]:
@@ -150,12 +147,11 @@ def _snr(reported: Blocks, n: int) -> float:
     return float((_directions(reported, n)[0] ** 2).max())
 
 
-def _min_epsilon(blocks: Blocks, n: int, sent: float) -> float:
+def _min_epsilon(blocks: Blocks, n: int) -> float:
     """Return the epsilon at which the signal to noise passes 1, rounded up."""
 
     def findable(epsilon: float) -> bool:
-        lie = sent / (1 + math.exp(epsilon))
-        return _snr(blocks.reported(ReportRates(lie, sent - lie)), n) > 1
+        return _snr(blocks.reported(1 / (1 + math.exp(epsilon))), n) > 1
 
     low, high = 0.0, MAX_EPSILON
     if not findable(high):
@@ -198,9 +194,9 @@ def _right_in_simulations(plan: CommunityPlan) -> tuple[float, float]:
     for trial in range(PEOPLE_SIMULATED // plan.n):
         rng, same = np.random.default_rng(trial), np.zeros((k, k))
         drawn = plan.blocks.sample(plan.n, rng=rng)
-        sent = simulate_contacts(drawn.met, flip, rng=rng, share_sent=plan.share_sent)
+        sent = simulate_contacts(drawn.met, flip, rng=rng)
         wanted = min(max(k, 2), plan.n)
-        found = communities(sent, k=wanted, flip=flip, share_sent=plan.share_sent, false_alarms=1.0)
+        found = communities(sent, k=wanted, flip=flip, false_alarms=1.0)
         np.add.at(same, (np.minimum(found.labels, k - 1), drawn.labels), 1)
         right.append(float(same[linear_sum_assignment(-same)].sum()) / plan.n)
         error = float(np.std(right)) / math.sqrt(max(1, trial))

@@ -1,54 +1,42 @@
 """Pairs of people: random ones without a list of all pairs, and the reports that their devices send."""
 
 import math
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from cloakwork._checks import IntArray, array_or_none, as_number, describe_argument, instance_of
+from cloakwork._checks import IntArray, array_or_none, describe_argument, instance_of
 from cloakwork.errors import InputError
 from cloakwork.privacy import Flip
 
 MAX_ONES = 50_000_000  # of a network: about 2 GB while it is built
 
 
-@dataclass(frozen=True)
-class ReportRates:
-    """How often a device sends a one: `lie` for a pair that did not meet, `truth` for one that did."""
-
-    lie: float
-    truth: float
-
-    @classmethod
-    def of(cls, flip: Flip, share_sent: float) -> Self:
-        """The rates of a flip of which a device sends only a random share of the ones."""
-        if instance_of("flip", flip, Flip, "the Flip that released the reports").values != 2:
-            raise InputError("contacts are bits: give a flip with two values.", values=flip.values)
-        if not 0 < as_number("share_sent", share_sent) <= 1:
-            raise InputError(f"share_sent={share_sent!r}: give a share above 0 and up to 1.", share_sent=share_sent)
-        return cls(share_sent * flip.other, share_sent * flip.truth)
+def flip_of_bits(flip: Flip) -> Flip:
+    """Return the flip of contacts; refuse anything else."""
+    if instance_of("flip", flip, Flip, "the Flip that released the reports").values != 2:
+        raise InputError("contacts are bits: give a flip with two values.", values=flip.values)
+    return flip
 
 
-def simulate_contacts(met: Any, flip: Flip, *, rng: np.random.Generator, share_sent: float = 1.0) -> sparse.csr_array:
+def simulate_contacts(met: Any, flip: Flip, *, rng: np.random.Generator) -> sparse.csr_array:
     """Simulate what a network of devices sends, a sparse symmetric array (n, n) of ones.
 
     `met` (n, n) says who met whom: symmetric, 0 and 1, dense or sparse. One device of each pair flips the pair's bit
     and sends only ones; no report stands for 0. The simulation never lists all pairs. It is reproducible and so not
-    private: a device uses `Flip.release`. A device may send only a random share `share_sent` of its ones: reports are
-    then shorter, the signal is weaker, and privacy is the same.
+    private: a device uses `Flip.release`.
 
     >>> flip = Flip(epsilon=20.0, readings_per_window=1)
     >>> simulate_contacts([[0, 1], [1, 0]], flip, rng=np.random.default_rng(1)).toarray().tolist()
     [[0, 1], [1, 0]]
     """
-    table, rates = checked_network("met", met), ReportRates.of(flip, share_sent)
+    table, flip = checked_network("met", met), flip_of_bits(flip)
     n = table.shape[0]
     true = np.stack(sparse.triu(table).tocoo().coords, axis=1).astype(np.int64)
-    others = random_pairs(np.arange(n), None, rates.lie, rng)
+    others = random_pairs(np.arange(n), None, flip.other, rng)
     known = np.isin(others[:, 0] * n + others[:, 1], true[:, 0] * n + true[:, 1])
-    return symmetric(np.concatenate([true[rng.random(len(true)) < rates.truth], others[~known]]), n)
+    return symmetric(np.concatenate([true[rng.random(len(true)) < flip.truth], others[~known]]), n)
 
 
 def random_pairs(first: IntArray, second: IntArray | None, chance: float, rng: np.random.Generator) -> IntArray:

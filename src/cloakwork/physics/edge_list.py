@@ -49,7 +49,7 @@ class EdgeList:
 
     @classmethod
     def of(cls, graph: Any, lengths: Any = None) -> "EdgeList":
-        """Read a NetworkX or igraph graph, or a symmetric adjacency matrix."""
+        """Read a NetworkX graph or a symmetric adjacency matrix."""
         networkx = sys.modules.get("networkx")  # slow to load; whoever has one of its graphs has loaded it
         if isinstance(graph, EdgeList):
             return graph
@@ -58,11 +58,9 @@ class EdgeList:
         if sparse.issparse(graph) or isinstance(graph, np.ndarray):
             matrix: Any = graph
             return _from_adjacency(sparse.coo_array(matrix), lengths)
-        if all(hasattr(graph, name) for name in ("get_edgelist", "vs", "es", "is_directed")):
-            return _from_igraph(graph)
         kind = type(graph).__name__
         raise PhysicsError(
-            f"graph is a {kind}: give a NetworkX or igraph graph or a sparse adjacency matrix. Graph.from_edges reads "
+            f"graph is a {kind}: give a NetworkX graph or a sparse adjacency matrix. Graph.from_edges reads "
             "files and lists of edges.",
             graph=kind,
         )
@@ -108,34 +106,22 @@ def _merged(names: list[Any], ends: NDArray[Any], weights: FloatArray, lengths: 
 
 
 def _from_networkx(graph: Any) -> EdgeList:
+    """Read the edges of a graph, without self-loops."""
+    if graph.is_directed() or graph.is_multigraph():
+        raise PhysicsError("the graph is directed or has parallel edges: give an undirected simple graph.", graph=graph)
     labels = tuple(graph.nodes)
+    if not labels:
+        raise PhysicsError("the graph has no nodes: give at least one.", nodes=0)
     number = {label: k for k, label in enumerate(labels)}
     edges = [(u, v, data) for u, v, data in graph.edges(data=True) if u != v]
-    values = {name: [data.get(name, 1.0) for *_, data in edges] for name in EDGE_COLUMNS[2:]}
-    ends = [(number[u], number[v]) for u, v, _ in edges]
-    return _simple(graph, graph.is_multigraph(), len(labels), ends, values, labels)
-
-
-def _from_igraph(graph: Any) -> EdgeList:
-    ends, held = graph.get_edgelist(), graph.es.attributes()
-    values = {name: graph.es[name] if name in held else np.ones(len(ends)) for name in EDGE_COLUMNS[2:]}
-    labels = tuple(graph.vs["name"]) if "name" in graph.vs.attributes() else None
-    return _simple(graph, graph.has_multiple(), graph.vcount(), ends, values, labels)
-
-
-def _simple(graph: Any, parallel: bool, n: int, ends: Any, values: dict[str, Any], labels: Any) -> EdgeList:
-    """The edges of the graph of another library, without self-loops."""
-    if graph.is_directed() or parallel:
-        raise PhysicsError("the graph is directed or has parallel edges: give an undirected simple graph.", graph=graph)
-    if n == 0:
-        raise PhysicsError("the graph has no nodes: give at least one.", nodes=0)
-    pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
-    kept = pairs[:, 0] != pairs[:, 1]
+    pairs = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
     try:
-        weights, lengths = (np.array(values[name], dtype=np.float64)[kept] for name in EDGE_COLUMNS[2:])
+        weights, lengths = (
+            np.array([data.get(name, 1.0) for *_, data in edges], dtype=np.float64) for name in EDGE_COLUMNS[2:]
+        )
     except (TypeError, ValueError):
         raise PhysicsError("an edge has a weight or length that is not a number.", edges=len(pairs)) from None
-    return EdgeList(n, pairs[kept], weights, lengths, labels)
+    return EdgeList(len(labels), pairs, weights, lengths, labels)
 
 
 def _from_adjacency(adjacency: sparse.coo_array, lengths: Any) -> EdgeList:

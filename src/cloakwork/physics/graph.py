@@ -25,7 +25,6 @@ from cloakwork.physics.network_kernel import NetworkKernel
 from cloakwork.physics.network_slope import EdgeSlopes, Network
 from cloakwork.physics.space import Metric, Space
 
-DENSE_SPECTRUM = 2_000  # most nodes for which the full spectrum of L bounds the slope
 MAX_EXPLICIT = 4_000_000  # entries of M above which it is applied and never formed
 SKETCH_ROOM = 100  # sketches that the doubt of a slope covers
 
@@ -46,7 +45,7 @@ class Graph(Physics):
     Parameters
     ----------
     graph
-        A NetworkX or igraph graph (edge attributes `weight` and `length`, 1 by default) or a symmetric sparse adjacency
+        A NetworkX graph (edge attributes `weight` and `length`, 1 by default) or a symmetric sparse adjacency
         matrix of weights. A larger weight spreads faster; a length is a distance. The two are independent.
     tau
         Diffusion time.
@@ -308,33 +307,6 @@ class Graph(Physics):
     def nearby_places(self, distance: float) -> list[IntArray]:
         return [np.flatnonzero(self.space.distances(int(k)) <= distance * (1 + 1e-9)) for k in self.sensor_places]
 
-    @cached_property
-    def steepest_bound(self) -> float:
-        """A bound on the joint slope of heat from the edge weights and, of a small network, the spectrum of L.
-
-        Notes
-        -----
-        ||exp(-tau L)(e_i - e_j)|| <= 1 / sqrt(2 e tau w_ij) for every edge, and Gilbert and McMillan, Lemma 18 (with
-        the exponent exp(-tau s_k) and a maximum over edges).
-        """
-        edges = self._edges
-        if not len(edges.pairs) or self.kind is not Laplacian.COMBINATORIAL:
-            return math.inf
-        bound = math.inf
-        if self.tau > 0:
-            bound = float(
-                (np.minimum(np.sqrt(2), 1 / np.sqrt(2 * math.e * self.tau * edges.weights)) / edges.lengths).max()
-            )
-        if len(self.space) <= DENSE_SPECTRUM:
-            values, vectors = np.linalg.eigh(self.laplacian.toarray())
-            i, j = edges.pairs.T
-            # computed eigenvalues may be too large by a few roundings of ||L||
-            safe = np.maximum(values - 1e-12 * values[-1], 0.0)
-            sums = np.abs(vectors[i, 1:] - vectors[j, 1:]) @ np.exp(-self.tau * safe[1:])
-            bound = min(bound, float((sums / edges.lengths).max()) * (1 + 1e-9))
-        # several sensors at one node read the same
-        return bound * self.gain * float(np.sqrt(np.bincount(self.sensor_places).max()))
-
 
 @dataclass(frozen=True, eq=False)
 class EdgeMoves:
@@ -359,9 +331,8 @@ class EdgeMoves:
         upper = self.graph.edge_slopes(weights).upper
         if not len(upper):
             return Slope(0.0, (0, 0))
-        bound = self.graph.steepest_bound if weights is None else math.inf
         u, v = (int(k) for k in self.graph.space.pairs[int(np.argmax(upper))])
-        return Slope(min(float(upper.max()), bound), (u, v))
+        return Slope(float(upper.max()), (u, v))
 
     def norms(self, weights: FloatArray | None = None) -> FloatArray:
         """The slope of each edge, shape (edges,), not rounded."""
