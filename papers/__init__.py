@@ -2,7 +2,7 @@
 
 from papers.experiment import Experiment, Run
 from papers.experiments import EXPERIMENTS, find
-from papers.gallery import Mixture, Refined
+from papers.gallery import Mixture
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Result, Table
 from papers.store import read_result
 
@@ -15,7 +15,6 @@ __all__ = [
     "Goal",
     "Measure",
     "Mixture",
-    "Refined",
     "Result",
     "Run",
     "Table",

@@ -9,13 +9,12 @@ import numpy as np
 from scipy import special
 
 from cloakwork._checks import FloatArray
+from cloakwork.physics import FloorPlan, Rooms, Steady
 from cloakwork.privacy import Cloak, Design, Scope, largest_mu
 from papers import bodies
 from papers.calibration import Calibration, calibrated
 from papers.experiment import stream
-from papers.experiments import movement
 from papers.experiments.infrared import SHOWN, STANDARD
-from papers.experiments.vicinities import flat_cloak
 from papers.networks import named_networks
 from papers.statistics import share_error
 from papers.trials import Setting as LineSetting
@@ -59,8 +58,8 @@ def _cloak(setting: Setting, calibration: Calibration, frames: int) -> Cloak:
 def _claim(setting: Setting) -> Cloak:
     """The cloak of a setting, for one frame.
 
-    The designed flat is that of `movement`, the camera that of `infrared` with its simulated bodies. In the karate club
-    a rumour is seen at every member, and its source is hidden within one tie.
+    The designed flat has three rooms of 10 m x 8 m, the camera is that of `infrared` with its simulated bodies. In the
+    karate club a rumour is seen at every member, and its source is hidden within one tie.
     """
     if setting is Setting.LINE:
         return LineSetting().cloak()
@@ -69,11 +68,29 @@ def _claim(setting: Setting) -> Cloak:
     if setting is Setting.SENSOR:
         return Cloak(LineSetting().line, epsilon=1.0, delta=0.1, alpha=0.01, scope=Scope.SENSOR)
     if setting is Setting.DESIGNED:
-        epsilon, delta, alpha = movement.EPSILON, movement.DELTA, movement.ALPHA
-        return Cloak(movement.flat(), epsilon=epsilon, delta=delta, alpha=alpha, design=Design.LEAST_ERROR)
+        walls = [((6.0, 0.0), (6.0, 8.0)), ((6.0, 4.0), (10.0, 4.0))]
+        doors = [((6.0, 1.5), (6.0, 3.0)), ((6.0, 5.0), (6.0, 6.5))]
+        at = [(x, y) for x in np.arange(0.5, 10).tolist() for y in np.arange(0.5, 8).tolist()]
+        rooms = Rooms.from_walls((10.0, 8.0), cell=0.5, walls=walls, doors=doors)
+        plan = FloorPlan(rooms, at, Steady(1.0), footprint=0.5)
+        return Cloak(plan, epsilon=8.0, delta=1e-5, alpha=0.1, design=Design.LEAST_ERROR)
     if setting is Setting.CAMERA:
         return Cloak(STANDARD.camera, epsilon=SHOWN, delta=bodies.DELTA, alpha=bodies.ALPHA)
     return Cloak(named_networks()[0].physics(0.5), epsilon=2.0, delta=0.01, alpha=1.0)
+
+
+@cache
+def flat_cloak() -> Cloak:
+    """Three rooms of 10 m x 10 m in 400 cells, 100 sensors, people with a reach of 1 m and a footprint of 0.5 m.
+
+    A move by 0.3 m is hidden at (4, 1e-5).
+    """
+    walls = [((5, 0), (5, 10)), ((0, 5), (5, 5))]
+    doors = [((5, 4), (5, 6)), ((2, 5), (3, 5))]
+    rooms = Rooms.from_walls((10, 10), cell=0.5, walls=walls, doors=doors)
+    along = np.arange(0.5, 10, 1.0)
+    plan = FloorPlan(rooms, [(x, y) for x in along for y in along], Steady(1.0), footprint=0.5)
+    return Cloak(plan, epsilon=4.0, delta=1e-5, alpha=0.3)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from cloakwork._checks import FloatArray, positive, rounded_up
-from cloakwork.accuracy import sigma_of_each_sensor
-from cloakwork.accuracy.whitening import check_positions
-from cloakwork.errors import InputError
-from cloakwork.physics import HeatLine, Physics, heat_kernel
+from cloakwork._checks import FloatArray
+from cloakwork.physics import HeatLine, heat_kernel
 
 OUTWARD = 1 + 1e-9
 POINTS = 2001  # of the grid for an infimum
 DOWN = 1 - 1e-9
+LIKELY = 0.9  # the probability with which the bound holds
 
 
 @dataclass(frozen=True)
@@ -169,54 +167,25 @@ def _least_fall(peak: Peaks, places: FloatArray) -> float:
 
 
 @dataclass(frozen=True)
-class Assumption:
-    """An assumption of the proof, whether it holds, and the numbers behind the answer."""
-
-    claim: str
-    holds: bool
-    why: str
-
-
-@dataclass(frozen=True)
 class PapersBound:
     """An upper bound on the earth mover distance between the true map and that of basis pursuit.
 
-    The distance is at most `value`, in units of the line, with at least the given `probability` over the noise.
-    `value` is infinite if an assumption fails, and the `length` of the line if the bound is vacuous. `radius` is that
-    of basis pursuit, in units of the readings; `constants` are B, C1 .. C5 of the proof for a line of length 1, or None
-    if an assumption fails.
+    The distance is at most `value`, in units of the line, with a probability of at least `LIKELY` over the noise; that
+    is infinite if an assumption fails, and the length of the line if the bound is vacuous. `radius` is that of basis
+    pursuit, in units of the readings; `constants` are those of the proof, and `failed` the assumptions that fail.
     """
 
     value: float
-    probability: float
     radius: float
     constants: Constants | None
-    assumptions: tuple[Assumption, ...]
-    length: float
-
-    @property
-    def informative(self) -> bool:
-        """Whether the bound is below the length of the line."""
-        return self.value < self.length
-
-    def __str__(self) -> str:
-        failed = [f"{each.claim}: {each.why}" for each in self.assumptions if not each.holds]
-        if failed:
-            return "The papers' bound does not apply. It assumes that " + "; that ".join(failed) + "."
-        if not self.informative:
-            return "The papers' bound applies but is vacuous: it is not below the length of the line."
-        value = rounded_up(self.value)
-        return f"The papers' bound: with probability {self.probability:g} the distance (EMD) is at most {value}."
+    failed: tuple[str, ...] = ()
 
 
-def papers_bound(
-    physics: Physics, at: Sequence[object], sigma: float, *, radius: float | None = None, probability: float = 0.9
-) -> PapersBound:
+def papers_bound(line: HeatLine, at: Sequence[object], sigma: float) -> PapersBound:
     """Bound the error of basis pursuit for unit sources on a line from above, after the papers.
 
-    `physics` must be a `HeatLine`, and `sigma` is the standard deviation of the noise of all sensors. `radius` is that
-    of `BasisPursuit(radius=...)`, by default the `probability` quantile of the length of the noise. The bound holds
-    with the given probability.
+    `sigma` is the standard deviation of the noise of all sensors. The radius is the quantile of the length of the noise
+    at `LIKELY`, so that the bound holds with this probability.
 
     Notes
     -----
@@ -240,58 +209,28 @@ def papers_bound(
     is multiplied by the least C4 over its own, without which the sum over sources need not be positive.
 
     >>> line = HeatLine(n=100, m=50, T=0.05)
-    >>> print(papers_bound(line, [0.5], sigma=1e-5))
-    The papers' bound: with probability 0.9 the distance (EMD) is at most 0.01204.
-    >>> [each.claim for each in papers_bound(line, [0.05], sigma=1e-5).assumptions if not each.holds]
-    ['floor(sqrt(T/2) m) sensors lie on both sides of each source']
+    >>> round(papers_bound(line, [0.5], sigma=1e-5).value, 5)
+    0.01204
+    >>> papers_bound(line, [0.05], sigma=1e-5).failed
+    ('floor(sqrt(T/2) m) sensors lie on both sides of each source',)
     """
-    line, noise = _checked(physics, sigma)
-    if not 0 < probability < 1:
-        raise InputError(f"probability={probability!r}: give a number between 0 and 1.", probability=probability)
-    check_positions(at)
-    longest = noise * math.sqrt(2 * float(special.gammaincinv(line.sensors / 2, probability))) * OUTWARD
-    allowed = longest if radius is None else positive("radius", radius)
+    radius = sigma * math.sqrt(2 * float(special.gammaincinv(line.sensors / 2, LIKELY))) * OUTWARD
     setting = LineSetting.from_line(line, np.sort(line.space.places[line.space.indices(at), 0]))
-    assumptions = _assumptions(setting, line, allowed, longest)
-    if not all(each.holds for each in assumptions):
-        return PapersBound(math.inf, probability, allowed, None, assumptions, line.length)
-    misfit = (allowed + longest + 2 * setting.k * line.error) * line.length / line.gain
+    assumptions = {
+        "sensors are evenly spaced": setting.even,
+        "sensors are dense: the nearest lie within sqrt(T/2) of a source": setting.pairs >= 1,
+        "the heat has not spread over the whole line: sqrt(2T) < 1": 2 * setting.T < 1,
+        "sources are more than sqrt(2T) apart": setting.k == 1 or setting.smallest_gap > math.sqrt(2 * setting.T),
+        "floor(sqrt(T/2) m) sensors lie on both sides of each source": (
+            setting.sensors_on_each_side >= max(setting.pairs, 1)
+        ),
+    }
+    failed = tuple(text for text, holds in assumptions.items() if not holds)
+    if failed:
+        return PapersBound(math.inf, radius, None, failed)
+    misfit = (2 * radius + 2 * setting.k * line.error) * line.length / line.gain
     constants = proof_constants(setting, misfit)
-    value = _value(constants, setting.k) * line.length
-    return PapersBound(value, probability, allowed, constants, assumptions, line.length)
-
-
-def _checked(physics: Physics, sigma: float) -> tuple[HeatLine, float]:
-    if not isinstance(physics, HeatLine):
-        raise InputError(
-            f"the papers' bound is for a HeatLine, not a {type(physics).__name__}: use limits(physics, sigma).",
-            physics=type(physics).__name__,
-        )
-    sigmas = sigma_of_each_sensor(physics, sigma)
-    if not (sigmas == sigmas[0]).all():
-        raise InputError("sigma differs between sensors: the papers' bound takes one number.", sigma=sigma)
-    return physics, float(sigmas[0])
-
-
-def _assumptions(setting: LineSetting, line: HeatLine, radius: float, longest: float) -> tuple[Assumption, ...]:
-    T, k = setting.T, setting.k
-    gap, needed = setting.smallest_gap, math.sqrt(2 * T)
-    sides = setting.sensors_on_each_side
-    pairs = max(setting.pairs, 1)
-    spacing = f"spacing {setting.spacing * line.length:.4g}" if setting.even else "the gaps between sensors differ"
-    dense = f"spacing {setting.spacing:.3g} of the length, sqrt(T/2) is {math.sqrt(T / 2):.3g} of it"
-    apart = f"the nearest are {gap:.3g} of the length apart, sqrt(2T) is {needed:.3g}" if k > 1 else "one source"
-    beside = f"{sides} or more, {pairs} needed" if sides >= pairs else f"one source has only {sides}, {pairs} needed"
-    noise = f"the radius is {radius:.4g}, the noise stays below {longest:.4g} with the given probability"
-    spread = f"sqrt(2T) is {needed:.3g} of the length"
-    return (
-        Assumption("sensors are evenly spaced", setting.even, spacing),
-        Assumption("sensors are dense: the nearest lie within sqrt(T/2) of a source", setting.pairs >= 1, dense),
-        Assumption("the heat has not spread over the whole line: sqrt(2T) < 1", needed < 1, spread),
-        Assumption("sources are more than sqrt(2T) apart", k == 1 or gap > needed, apart),
-        Assumption("floor(sqrt(T/2) m) sensors lie on both sides of each source", sides >= pairs, beside),
-        Assumption("the noise is no longer than the radius", longest <= radius * OUTWARD, noise),
-    )
+    return PapersBound(_value(constants, setting.k) * line.length, radius, constants)
 
 
 def _value(c: Constants, k: int) -> float:

@@ -24,11 +24,9 @@ MODULES = (
     "testers",
     "attacker",
     "stays",
-    "movement",
     "tracking",
     "infrared",
     "estimators",
-    "vicinities",
     "errata",
 )
 

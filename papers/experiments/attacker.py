@@ -14,10 +14,9 @@ from papers.attack import Attack, Measured, Move, Setting, Window, advantage
 from papers.calibration import Calibration
 from papers.drawing import INK, MARKERS, SERIES, Dots, draw_dots, log_x
 from papers.experiment import Experiment, Run, Size, pick
-from papers.experiments.movement import READINGS
 from papers.result import Agreement, Claim, Finding, Goal, Measure
 
-WINDOW = READINGS  # frames that a claim covers together, as in `movement`
+WINDOW = 20  # frames that a claim covers together: a minute, with one every three seconds
 WINDOWS = (2, 5, 10, WINDOW)
 GROWING = (Setting.LINE, Setting.DESIGNED)  # attacked with windows of all lengths
 DRAWN = (Setting.LINE, Setting.DESIGNED, Setting.CLUB, Setting.CAMERA)

@@ -1,4 +1,4 @@
-"""Seven estimators on the same data, at the same privacy."""
+"""Estimators on the same data, at the same privacy."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from cloakwork.recovery import BasisPursuit, Bregman, Estimator, PointSources, r
 from papers.calibration import Calibration, PapersPursuit
 from papers.drawing import SERIES, Dots, draw_dots, legend_below, log_x, sources_text
 from papers.experiment import Experiment, Run, pick, stream
-from papers.gallery import Mixture, Refined
+from papers.gallery import Mixture
 from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
 from papers.trials import Distances, Setting, Strengths, uniform_errors
@@ -35,7 +35,6 @@ class Method(StrEnum):
     PURSUIT = "basis pursuit"
     BREGMAN = "Bregman iteration"
     MIXTURE = "Gaussian mixture, EM"
-    REFINED = "basis pursuit, refined off the grid"
     POSTERIOR = "posterior (ours)"
     TOLD = "Bayes limit (number known)"
 
@@ -46,7 +45,6 @@ class Method(StrEnum):
             Method.PURSUIT: BasisPursuit,
             Method.BREGMAN: Bregman,
             Method.MIXTURE: lambda: Mixture(strengths.prior, most=MOST),
-            Method.REFINED: Refined,
             Method.POSTERIOR: lambda: PointSources(strengths.prior, max_sources=MOST),
             Method.TOLD: lambda: PointSources(strengths.prior, max_sources=count, min_sources=count),
         }
@@ -134,10 +132,10 @@ class Gallery(Finding):
 
     def text(self) -> str:
         return (
-            "Six estimators recover a map from noisy readings, on the same random sources and at the same privacy: 100 "
-            "places on a line, 50 sensors, T = 0.05, a move by one place hidden at (1, 0.1). Left is better. The "
+            "Five estimators recover a map from noisy readings, on the same random sources and at the same privacy: "
+            "100 places on a line, 50 sensors, T = 0.05, a move by one place hidden at (1, 0.1). Left is better. The "
             "posterior and the mixture know that sources have strength 1 (or at most 1) and that there are at most "
-            f"{MOST}; basis pursuit, Bregman iteration and the refined basis pursuit know neither."
+            f"{MOST}; basis pursuit and Bregman iteration know neither."
         )
 
     def goals(self) -> tuple[Goal, ...]:

@@ -1,4 +1,4 @@
-"""Point sources anywhere on a line: the model that both estimators of the gallery fit."""
+"""Point sources anywhere on a line: the model that the mixture fits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,10 +47,6 @@ class Points:
     def __getitem__(self, frames: Any) -> "Points":
         return Points(self.at[frames], self.weight[frames])
 
-    def first(self, k: int) -> "Points":
-        """The first k sources of each set."""
-        return Points(self.at[:, :k], self.weight[:, :k])
-
     def padded(self, room: int) -> "Points":
         """The same sets in rows of `room`; added sources have weight 0."""
         wider = ((0, 0), (0, room - self.number))
@@ -69,25 +65,6 @@ class Points:
     def with_one_more(self, at: FloatArray, weight: FloatArray) -> "Points":
         """Add one source to each set."""
         return Points(np.column_stack([self.at, at]), np.column_stack([self.weight, weight]))
-
-    def ordered(self) -> "Points":
-        """Sort the sources of each set by position."""
-        order = np.argsort(self.at, axis=1)
-        return Points(np.take_along_axis(self.at, order, 1), np.take_along_axis(self.weight, order, 1))
-
-    def without(self, which: int) -> "Points":
-        """Drop one source of each set."""
-        return Points(np.delete(self.at, which, axis=1), np.delete(self.weight, which, axis=1))
-
-    def merged(self, which: int) -> "Points":
-        """Merge two consecutive sources of each set, up to weight 1."""
-        pair = slice(which, which + 2)
-        total = self.weight[:, pair].sum(axis=1)
-        shares = np.where(total > 0, self.weight[:, pair].T / np.where(total > 0, total, 1.0), 0.5).T
-        merged = self.without(which + 1)
-        merged.at[:, which] = (shares * self.at[:, pair]).sum(axis=1)
-        merged.weight[:, which] = np.minimum(total, 1.0)
-        return merged
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from papers.experiments.estimators import draws_of
 from papers.panels import Way
 from papers.runner import run_all
 from papers.store import Record
-from papers.trials import Method, Strengths
+from papers.trials import Method
 
 RECORDING = Path("throws.csv")
 
@@ -47,7 +47,6 @@ def _unmeasured(readings: FloatArray, *_: object) -> list[list[int]]:
     return [[] for _ in readings]
 
 
-_LINE, _ROOMS = ("line", Strengths.UNIT), ("rooms", Strengths.UNIT)
 SMALLER: dict[str, dict[str, object]] = {
     "attacker": {"papers.experiments.attacker.QUICK_FRAMES": 3_000},
     "communities": {
@@ -66,7 +65,6 @@ SMALLER: dict[str, dict[str, object]] = {
         "papers.experiments.many_sources.QUICK_OURS": {1: 60, 2: 40, 4: 2},
         "papers.experiments.many_sources.QUICK_SENSOR_OURS": {1: 10, 2: 10},
     },
-    "movement": {"papers.experiments.movement.EVERY_MS": 30_000, "papers.experiments.movement.MINUTES_DRAWS": 2},
     "noisy-recovery": _PANELS,
     "private-recovery": _PANELS,
     "testers": {"papers.experiments.testers.QUICK": (3, 60, 1, 20), "papers.complexity.MAX_REPORTS": 5_000},
@@ -75,7 +73,6 @@ SMALLER: dict[str, dict[str, object]] = {
         **dict.fromkeys((f"papers.experiments.tracking.{name}" for name in _UNMEASURED), _unmeasured),
     },
     "typical": {"papers.experiments.typical.QUICK": (70, 3_000)},
-    "vicinities": {"papers.experiments.vicinities.QUICK_FRAMES": {_LINE: 70, ("line", Strengths.FREE): 40, _ROOMS: 28}},
 }
 """Experiments whose quick runs take long: the sizes that tests replace, and by what."""
 SMALLEST: dict[str, dict[str, object]] = {
