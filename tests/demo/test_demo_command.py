@@ -36,7 +36,8 @@ def test_without_a_terminal_it_draws_what_everyone_sees(tmp_path: Path) -> None:
         "readings of 80 sensors",
         "right room",
         "What this means",
-        "Someone who stays is found",
+        "Not hidden",
+        "An observer who keeps everything",
     ):
         assert part in said
     for part in ("planning the noise of 80 sensors", "drew ", "cloakwork plan site.toml"):

@@ -80,7 +80,7 @@ def _with_people(path: Path | None) -> tuple[Site, Household]:
 
 
 def _draw(site: Site, people: Household, out: Path) -> None:
-    from cloakwork.cli.demo_picture import FRAMES, Morning, show_picture  # noqa: PLC0415 - a live map needs no Matplotlib
+    from cloakwork.cli.demo_picture import FRAMES, Morning, draw_morning, explain, print_scores  # noqa: PLC0415 - a live map needs no Matplotlib
 
     began = time.perf_counter()
     note(
@@ -91,7 +91,9 @@ def _draw(site: Site, people: Household, out: Path) -> None:
         morning = Morning(site, people, this_morning(people.begins_s), progress=progress)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "demo.png"
-    show_picture(picture, morning)
+    print_scores(morning)
+    draw_morning(picture, morning)
+    explain(morning)
     note(
         f"drew {picture} in {time.perf_counter() - began:.1f} s. For a live map with devices, a broker and a "
         f"collector, run {program()} demo in a terminal. Next, try: {program()} init, then {program()} plan site.toml"

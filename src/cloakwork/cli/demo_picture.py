@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +11,21 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from cloakwork._checks import FloatArray, duration, rounded_up
-from cloakwork.cli.draw import INK, cross, floor, save, vicinity
+from cloakwork._checks import FloatArray, duration
+from cloakwork.cli.draw import floor, save, tracks_on
 from cloakwork.cli.output import say
-from cloakwork.cli.report import table
-from cloakwork.demo import FURNITURE, Household, Position, SimulatedFlat, open_path, sensors_of
+from cloakwork.cli.plan_report import answer, over_time
+from cloakwork.cli.recover_report import RecoverySummary
+from cloakwork.cli.report import show, table
+from cloakwork.demo import FURNITURE, Household, Position, SimulatedFlat, sensors_of
 from cloakwork.physics import FloorPlan
-from cloakwork.privacy import exposures
+from cloakwork.privacy import Guarantee
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
-from cloakwork.site import Site, clock_ms
+from cloakwork.site import Site, spans_of
 
 FRAMES = 130
 SHOWN_FRAME = 115  # in the flat, everyone is in another room
 TRAIL = 30  # frames
-IN_ONE_ROOM = 0.8  # share of a vicinity
-COLOURS = ("#1f5fa8", "#b3261e", "#2e7d32", "#8a4fbf", "#b07d12", "#00838f")
 
 
 @dataclass(frozen=True)
@@ -84,14 +83,8 @@ class Morning:
         return next((zone.id for zone in self.site.zones if place in zone.places), "elsewhere")
 
 
-def show_picture(path: Path, morning: Morning) -> None:
-    """Print a table, draw a picture, and explain both."""
-    _report(morning)
-    _draw(path, morning)
-    _explain(morning)
-
-
-def _report(morning: Morning) -> None:
+def print_scores(morning: Morning) -> None:
+    """Print how often the right room and the right number of people were found."""
     rows = []
     settled = [(one.people, one.settled) for one in morning.moments if one.settled is not None]
     live = [(one.people, one.live) for one in morning.moments]
@@ -104,45 +97,38 @@ def _report(morning: Morning) -> None:
     table(title, ("judged", "right room", "right count"), rows)
 
 
-def _explain(morning: Morning) -> None:
-    cloak, claim = morning.cloak, morning.site.spec.privacy
+def explain(morning: Morning) -> None:
+    """Print what the sensors add, what that hides, and what an observer learns over time."""
+    site, cloak, unit = morning.site, morning.cloak, morning.site.unit
+    guarantee = Guarantee.of(cloak, spans=spans_of(site), sensor_names=site.sensor_ids)
     say(
-        f"{sensors_of(morning.site)} What this means: each of {morning.flat.sensors} sensors adds noise to its own "
-        "reading before sending it. Its "
-        f"standard deviation is from {cloak.sigmas.min():.2f} {morning.site.unit} for the most useful sensors up to "
+        f"{sensors_of(site)} What this means: each of {morning.flat.sensors} sensors adds noise to its own reading "
+        f"before sending it, from {cloak.sigmas.min():.2f} {unit} for the most useful sensors up to "
         f"{cloak.sigmas.max():.0f} for those that would reveal too much; one person warms the sensor above by "
-        f"{morning.flat.matrix.max():.2f}. An observer who sees all {claim.readings_per_window} readings of all "
-        f"sensors in {duration(claim.window)} cannot be sure whether a person moved by {claim.alpha:g} m: any "
-        f"event is at most e^{claim.epsilon:g} = {np.exp(claim.epsilon):.1f} times likelier either way, plus "
-        f"{claim.delta:g}. The observer still learns in which rooms people probably are. Presence and the number of "
-        "people are not hidden."
+        f"{morning.flat.matrix.max():.2f}."
     )
-    spans = {"ten minutes": 600, "an hour": 3_600, "eight hours": 28_800, "a day": 86_400}
-    kept = {name: morning.site.schedule.most(clock_ms(span)) for name, span in spans.items()}
-    found = ", ".join(
-        f"{rounded_up(100 * each.right_place, 2)} % from {each.time}"
-        for each in exposures(cloak, kept)
-        if each.right_place is not None
-    )
-    say(
-        f"Someone who stays is found. If one person sits in one place, the best guess names the right one of "
-        f"{morning.flat.places:,} cells of {100 * morning.flat.rooms.cell:.0f} cm in up to {found}."
-    )
+    show("", *answer(site, cloak, guarantee), "", over_time(site, guarantee))
 
 
-def _draw(path: Path, morning: Morning) -> None:
+def draw_morning(path: Path, morning: Morning) -> None:
+    """Draw the truth and the map at one moment, and when someone was in which room."""
     figure = Figure(figsize=(12, 7.9), layout="constrained")
     axes = figure.subplot_mosaic([["truth", "found"], ["when", "when"]], height_ratios=[5, 2.4])
     moment = morning.moments[SHOWN_FRAME]
     past = morning.moments[SHOWN_FRAME - TRAIL : SHOWN_FRAME + 1]
     _truth(axes["truth"], morning, moment, past)
-    _found(axes["found"], morning, moment)
+    _found(axes["found"], morning, moment, past)
     _timeline(axes["when"], morning, moment)
     save(figure, path)
 
 
 def _truth(axes: Any, morning: Morning, moment: MorningFrame, past: Sequence[MorningFrame]) -> None:
-    _flat(axes, morning, None, f"The truth at {_clock(moment.time)}, and the {TRAIL} frames before")
+    floor(axes, morning.flat.rooms, None)
+    axes.set_xlabel("")
+    axes.set_title(f"The truth at {_clock(moment.time)}, and the {TRAIL} frames before")
+    for name, (x, y, width, height) in FURNITURE.items() if morning.people.furnished else ():
+        axes.add_patch(Rectangle((x, y), width, height, fill=False, edgecolor="#999999", linewidth=1))
+        axes.text(x + width / 2, y + height / 2, name, ha="center", va="center", fontsize=7, color="#777777")
     for one in past:
         for x, y in one.people:
             axes.plot(x, y, ".", color="#9db8d6", markersize=4)
@@ -151,35 +137,14 @@ def _truth(axes: Any, morning: Morning, moment: MorningFrame, past: Sequence[Mor
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.05), frameon=False)
 
 
-def _found(axes: Any, morning: Morning, moment: MorningFrame) -> None:
-    found = moment.settled or moment.live
-    _flat(
-        axes,
-        morning,
-        found.shown / morning.flat.rooms.cell**2,
-        "What an analyst learns (shade: people per square metre)",
-    )
-    tracks = {track.label: track for track in found.tracks}
-    rng = np.random.default_rng(0)
-    for label, source in zip(found.labels, found.sources, strict=True):
-        rooms = Counter(morning.room(int(place)) for place in source.vicinity)
-        if label is None or not isinstance(source.at, tuple) or max(rooms.values()) < IN_ONE_ROOM * rooms.total():
-            continue  # its law spreads over several rooms, and its centre may lie between them: the shade says more
-        colour = COLOURS[label % len(COLOURS)]
-        places = tracks[label].places[-TRAIL:]
-        steps = [open_path(morning.flat.rooms, here, there, rng) for here, there in pairwise(places)]
-        trail = morning.flat.space.places[[place for step in steps for place in step] or list(places)]
-        axes.plot(*trail.T, "-", color=colour, linewidth=1.2, alpha=0.45)
-        vicinity(axes, morning.flat, source, colour)
-        cross(axes, source.at, colour)
-        axes.annotate(
-            str(label), source.at, (8, 8), textcoords="offset points", color=colour, fontsize=12, weight="bold"
-        )
-    for number, at in enumerate(moment.people):
-        axes.plot(*at, "o", color="#1f5fa8", markersize=5, label="person" if not number else None)
-    axes.plot([], [], "x", color=INK, label="found, with its trail")
-    axes.plot([], [], "--", color=INK, label="where it is with 90 %")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.05), ncols=3, frameon=False)
+def _found(axes: Any, morning: Morning, moment: MorningFrame, past: Sequence[MorningFrame]) -> None:
+    summary = RecoverySummary(morning.site)
+    for one in past:
+        summary.add(one.settled or one.live)
+    tracks_on(axes, morning.site, (moment.settled or moment.live).shown, summary.trails, moment.time)
+    axes.set_title("What an analyst learns (dots: the truth)")
+    for at in moment.people:
+        axes.plot(*at, "o", color="#1f5fa8", markersize=5, zorder=7)
 
 
 def _timeline(axes: Any, morning: Morning, moment: MorningFrame) -> None:
@@ -203,18 +168,6 @@ def _timeline(axes: Any, morning: Morning, moment: MorningFrame) -> None:
     axes.set_xlim(hours[0], hours[-1])
     axes.set_title("Someone in the room: how likely (shade), and the truth (line)")
     axes.spines[:].set_visible(False)
-
-
-def _flat(axes: Any, morning: Morning, values: FloatArray | None, title: str) -> None:
-    floor(axes, morning.flat.rooms, values)
-    axes.set_title(title)
-    axes.set_xlabel("")
-    for name, (x, y, width, height) in FURNITURE.items() if morning.people.furnished else ():
-        axes.add_patch(Rectangle((x, y), width, height, fill=False, edgecolor="#999999", linewidth=1))
-        axes.text(x + width / 2, y + height / 2, name, ha="center", va="center", fontsize=7, color="#777777")
-    for zone in morning.site.zones:
-        x, y = morning.flat.space.places[zone.places].min(axis=0)
-        axes.text(x, y, zone.label, ha="left", va="bottom", fontsize=11, color="#555555")
 
 
 def _hour(time: int) -> float:

@@ -290,19 +290,25 @@ def _network(axes: Any, physics: Physics, weights: FloatArray) -> dict[int, Sequ
 def draw_tracks(path: Path, site: Site, weights: FloatArray, trails: Sequence[Trail], now: int) -> None:
     """Draw the expected sources of all frames, the trails of the last frames, and a mark for each source of `now`."""
     figure = Figure(figsize=(8.5, 6.5), layout="constrained")
-    axes, physics = figure.add_subplot(), site.physics
+    axes, first = figure.add_subplot(), min((trail.points[0][0] for trail in trails), default=now)
+    tracks_on(axes, site, weights, trails, now)
+    axes.set_title(f"{site.name} at {clock_text(now, '%Y-%m-%d %H:%M UTC')}", loc="left", fontsize=12)
+    _legend(figure, site, [trail for trail in trails if trail.points[-1][0] == now], first)
+    save(figure, path)
+
+
+def tracks_on(axes: Any, site: Site, weights: FloatArray, trails: Sequence[Trail], now: int) -> None:
+    """Draw weights, trails and a mark for each source of `now`."""
+    physics = site.physics
     layout = coloured_map(axes, physics, weights, label="expected sources", colours="Oranges")
-    first = min((trail.points[0][0] for trail in trails), default=now)
     if physics.space.places.shape[1] == 2:
         _name_zones(axes, site)
+        first = min((trail.points[0][0] for trail in trails), default=now)
         for trail in trails:
             _draw_trail(axes, physics, trail, first, now)
-    present = [trail for trail in trails if trail.points[-1][0] == now]
-    for trail in present:
-        _mark(axes, physics, trail, layout)
-    axes.set_title(f"{site.name} at {clock_text(now, '%Y-%m-%d %H:%M UTC')}", loc="left", fontsize=12)
-    _legend(figure, site, present, first)
-    save(figure, path)
+    for trail in trails:
+        if trail.points[-1][0] == now:
+            _mark(axes, physics, trail, layout)
 
 
 def clock_text(time: int, form: str = "%H:%M") -> str:

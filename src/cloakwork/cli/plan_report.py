@@ -170,9 +170,11 @@ class PlanReport:
         sensors, cells = counted(physics.sensors, "sensor"), counted(physics.places, "cell")
         yield f"{self.site.name}: {sensors}, {cells}, a reading every {every}"
         yield ""
-        yield from self._answer()
+        yield from answer(self.site, self.cloak, self.guarantee)
+        yield Labelled("Accuracy", self._simulated())
+        yield Labelled("", self._located())
         yield ""
-        yield self._over_time()
+        yield over_time(self.site, self.guarantee, details=self.details)
         if self.details:
             yield CAVEAT
             yield from self._every_figure()
@@ -188,27 +190,6 @@ class PlanReport:
         values = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
         return {**values, "method": str(bounds.method), "sentences": list(bounds.sentences(self.site.length_unit))}
 
-    def _answer(self) -> Iterator[Labelled]:
-        cloak, alone = self.cloak, self.cloak.scope is Scope.SENSOR
-        move, window = length(cloak.alpha, self.site.length_unit), _every(self.site.spec.privacy.window)
-        sees = "one sensor" if alone else "all sensors"
-        claim = f"a move of up to {move} in any {window}: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}, if one"
-        yield Labelled("Guarantee", f"{claim} sees {sees}")
-        guess = self.guarantee["best_test_accuracy"].text
-        yield Labelled("", f'the best guess at "did it move?" is right in at most {guess} of cases (coin: 50 %)')
-        stay = self.site.spec.privacy.stay
-        others = "what several sensors show together; " if alone else ""
-        what = "presence, number, room" if self.site.length_unit else "presence and number"
-        stays = "where someone stays for hours (below)"
-        if stay is not None and cloak.stay is not None:
-            guess = self.guarantee["stay_best_test_accuracy"].text
-            stays = f"where someone stays for more than {duration(stay.length)}"
-            claim = f"epsilon {stay.epsilon:g}, delta {stay.delta:g}; best guess {guess}"
-            yield Labelled("", f"a seat within {move}, over {duration(stay.length)}: {claim}")
-        yield Labelled("Not hidden", f"{others}{what}; {stays}")
-        yield Labelled("Accuracy", self._simulated())
-        yield Labelled("", self._located())
-
     def _simulated(self) -> str:
         if self.frozen.forecast is not None:
             return self.frozen.forecast.sentence
@@ -223,22 +204,6 @@ class PlanReport:
             return "one window alone does not locate a source"
         return (
             f"one window locates a lone source to {length(std, self.site.length_unit, lower=True)} (standard deviation)"
-        )
-
-    def _over_time(self) -> Table:
-        def cells(span: Exposure) -> Iterator[str]:
-            yield f"  {span.time}"
-            for epsilon in (span.epsilon, span.together, span.stay):
-                yield "" if epsilon is None else rounded_up(epsilon, 3)
-            yield "" if span.right_place is None else _share(span.right_place)
-            mean, std = span.mean_distance, span.std
-            yield "" if mean is None else length(mean, self.site.length_unit, lower=True)
-            yield f"{span.readings:,}" if self.details else ""
-            yield length(std, self.site.length_unit, lower=True) if self.details and std is not None else ""
-
-        heads = (KEEPS, "epsilon", "of all sensors", "of a stay", "right cell", "mean error", "readings", "std")
-        return Table.of(
-            heads, map(tuple, map(cells, self.guarantee.over_time[: None if self.details else SHOWN_SPANS]))
         )
 
     def _every_figure(self) -> Iterator[Row]:
@@ -295,6 +260,44 @@ class PlanReport:
         names = ("noise of a reading, sigma", "standard deviation in a typical cell", "mean variance over all cells")
         columns = zip(names, equal, own if cloak.design is not Design.EQUAL else ("", "", ""), strict=True)
         return Table.of((f"  {title}", "equal noise", "this plan"), [(f"  {name}", *row) for name, *row in columns])
+
+
+def answer(site: Site, cloak: Cloak, guarantee: Guarantee) -> Iterator[Labelled]:
+    """What is promised to whom, and what is not hidden."""
+    alone = cloak.scope is Scope.SENSOR
+    move, window = length(cloak.alpha, site.length_unit), _every(site.spec.privacy.window)
+    sees = "one sensor" if alone else "all sensors"
+    claim = f"a move of up to {move} in any {window}: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}, if one"
+    yield Labelled("Guarantee", f"{claim} sees {sees}")
+    guess = guarantee["best_test_accuracy"].text
+    yield Labelled("", f'the best guess at "did it move?" is right in at most {guess} of cases (coin: 50 %)')
+    stay = site.spec.privacy.stay
+    others = "what several sensors show together; " if alone else ""
+    what = "presence, number, room" if site.length_unit else "presence and number"
+    stays = "where someone stays for hours (below)"
+    if stay is not None and cloak.stay is not None:
+        guess = guarantee["stay_best_test_accuracy"].text
+        stays = f"where someone stays for more than {duration(stay.length)}"
+        claim = f"epsilon {stay.epsilon:g}, delta {stay.delta:g}; best guess {guess}"
+        yield Labelled("", f"a seat within {move}, over {duration(stay.length)}: {claim}")
+    yield Labelled("Not hidden", f"{others}{what}; {stays}")
+
+
+def over_time(site: Site, guarantee: Guarantee, *, details: bool = False) -> Table:
+    """What an observer learns who keeps all readings."""
+
+    def cells(span: Exposure) -> Iterator[str]:
+        yield f"  {span.time}"
+        for epsilon in (span.epsilon, span.together, span.stay):
+            yield "" if epsilon is None else rounded_up(epsilon, 3)
+        yield "" if span.right_place is None else _share(span.right_place)
+        mean, std = span.mean_distance, span.std
+        yield "" if mean is None else length(mean, site.length_unit, lower=True)
+        yield f"{span.readings:,}" if details else ""
+        yield length(std, site.length_unit, lower=True) if details and std is not None else ""
+
+    heads = (KEEPS, "epsilon", "of all sensors", "of a stay", "right cell", "mean error", "readings", "std")
+    return Table.of(heads, map(tuple, map(cells, guarantee.over_time[: None if details else SHOWN_SPANS])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from cloakwork.demo.demonstration import (
     this_morning,
     usual_port,
 )
-from cloakwork.demo.household import FURNITURE, SEATS, Household, Position, Residents, Staff, open_path
+from cloakwork.demo.household import FURNITURE, SEATS, Household, Position, Residents, Staff
 
 __all__ = [
     "FURNITURE",
@@ -25,7 +25,6 @@ __all__ = [
     "Staff",
     "load_flat",
     "load_office",
-    "open_path",
     "residents_of",
     "sensors_of",
     "this_morning",
