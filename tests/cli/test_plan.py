@@ -11,7 +11,7 @@ import pytest
 
 from cloakwork.privacy import Profile
 from cloakwork.site import forecast, freeze, load_plan, load_site
-from cloakwork.site.tradeoff import Job
+from cloakwork.site.settings_sweep import Job
 from tests.cli.conftest import Run
 from tests.site.test_tradeoff import SITE as SIMULATED
 

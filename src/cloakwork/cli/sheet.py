@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import Annotated, Any
 
 import typer
@@ -20,17 +21,7 @@ from cloakwork.site import BitSite, FrozenPlan, Plan, Site, clock_ms, load_any_p
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sheet_texts.toml").read_text("utf-8"))
 HIDDEN = {Scope.NETWORK: "hidden", Scope.SENSOR: "hidden_sensor"}
 SPANS = {"minute": 60, "day": 86_400, "year": 365 * 86_400}
-STYLE = """
-@page { size: A4; margin: 13mm 18mm }
-body { font: 11pt/1.38 system-ui, sans-serif; max-width: 174mm; margin: 1em auto; padding: 0 1em; color: #1a1a1a }
-h1 { font-size: 17pt; margin: 0 0 .3em } h2 { font-size: 11.5pt; margin: .9em 0 .15em; color: #24505e }
-p, ul { margin: .2em 0 } li { margin: .1em 0 }
-table { border-collapse: collapse; margin: .3em 0; width: calc(100% - 1px) }
-th, td { border: 1px solid #b9c4c8; padding: .25em .5em; text-align: left } th { background: #eef3f4; font-weight: 600 }
-td:first-child { white-space: nowrap }
-.own { border-bottom: 1px solid #888; min-height: 1.4em; padding: .1em 0 } small { color: #444; line-height: 1 }
-@media print { body { margin: 0; padding: 0; font-size: 9.4pt; line-height: 1.28 } }
-"""
+PAGE = Template(Path(__file__).with_name("sheet.html").read_text("utf-8"))
 
 
 def sheet(
@@ -162,28 +153,14 @@ def _spans(window: float, within: int, plan: FrozenPlan, texts: dict[str, Any]) 
 def tenants_page(sections: _Sections, language: str, key_holder: str, contact: str) -> str:
     """The sheet as HTML, on one page of A4 when printed."""
     texts = TEXTS[language]
-
-    def part(key: str, *body: str) -> str:
-        return f"<h2>{escape(texts[f'{key}_title'])}</h2>\n" + "\n".join(body)
-
-    def own(key: str, value: str) -> str:
-        return f'<p>{escape(texts[key])}</p>\n<div class="own">{escape(value or texts["blank"])}</div>'
-
-    title = escape(texts["title"])
-    return "\n".join(
-        (
-            f'<!doctype html>\n<html lang="{language}">\n<meta charset="utf-8">',
-            f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{STYLE}</style>',
-            f"<h1>{title}</h1>\n<p>{sections.intro}</p>",
-            part("measured", f"<p>{sections.measured}</p>"),
-            part("hidden", *(f"<p>{text}</p>" for text in sections.hidden)),
-            part("shown", "<ul>", *(f"<li>{line}</li>" for line in sections.shown), "</ul>"),
-            part("time", _table(sections.heads, sections.rows), f"<p><small>{sections.note}</small></p>"),
-            part("keys", own("keys", key_holder)),
-            part("ask", own("ask", contact)),
-            f"<p><small>{sections.assumed}</small></p>\n</html>\n",
-        )
-    )
+    plain = {key: escape(text) for key, text in texts.items() if isinstance(text, str)}
+    blank = {"key_holder": escape(key_holder or texts["blank"]), "contact": escape(contact or texts["blank"])}
+    listed = {
+        "hidden": "\n".join(f"<p>{text}</p>" for text in sections.hidden),
+        "shown": "\n".join(f"<li>{line}</li>" for line in sections.shown),
+        "table": _table(sections.heads, sections.rows),
+    }
+    return PAGE.substitute(plain | vars(sections) | listed | blank | {"language": language})
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

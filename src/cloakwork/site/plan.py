@@ -22,8 +22,8 @@ from cloakwork.privacy import Cloak, NoiseLaw, table_ratio
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.bit_plan import BitPlan
 from cloakwork.site.bit_site import BitSite
-from cloakwork.site.forecast import Forecast
 from cloakwork.site.installation import Site, canonical_json, digest_of
+from cloakwork.site.map_forecast import Forecast
 from cloakwork.site.plan_parts import (
     MAX_SENSORS,
     STRICT,

@@ -16,8 +16,8 @@ from cloakwork.errors import PlanError
 from cloakwork.privacy import NoiseTable, SlowNoise
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.bit_site import BitSite
-from cloakwork.site.forecast import Forecast
 from cloakwork.site.installation import Site, digest_of
+from cloakwork.site.map_forecast import Forecast
 from cloakwork.site.schedule import Schedule
 from cloakwork.site.schema import Name, NotNegative, Number, Positive, Whole
 

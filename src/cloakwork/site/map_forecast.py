@@ -11,7 +11,7 @@ from cloakwork.errors import CalibrationError, InputError
 from cloakwork.privacy import Cloak
 from cloakwork.site.advice import Advice
 from cloakwork.site.installation import Site
-from cloakwork.site.tradeoff import Job
+from cloakwork.site.settings_sweep import Job
 
 FRAMES, RETRY_FRAMES = 160, 100
 FACTORS = (2, 4)  # by which a guarantee is weakened until the map helps

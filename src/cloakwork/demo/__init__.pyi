@@ -1,0 +1,15 @@
+from .demonstration import Demonstration as Demonstration
+from .demonstration import DemoProgress as DemoProgress
+from .demonstration import SimulatedFlat as SimulatedFlat
+from .demonstration import load_flat as load_flat
+from .demonstration import load_office as load_office
+from .demonstration import residents_of as residents_of
+from .demonstration import sensors_of as sensors_of
+from .demonstration import this_morning as this_morning
+from .demonstration import usual_port as usual_port
+from .household import FURNITURE as FURNITURE
+from .household import SEATS as SEATS
+from .household import Household as Household
+from .household import Position as Position
+from .household import Residents as Residents
+from .household import Staff as Staff
