@@ -78,7 +78,7 @@ def test_no_method_beats_the_printed_bounds(attack: Attack) -> None:
         for epsilon in (0.5, 1.5, 4.0, 8.0) if attack.full else (1.5,):
             sigma = float(np.max(cw.Cloak(physics, epsilon=epsilon, delta=1e-5, alpha=alpha).sigma))
             bounds = cw.limits(physics, sigma)
-            errors, right = reached(physics, sigma, attack.size(2, 20), rng)
+            errors, right = reached(physics, sigma, attack.size(1, 20), rng)
             tried = sum(method.size for method in errors)
             attack.compare(bounds.average_emd, [at_most(method) for method in errors], tried=tried)
             attack.compare(bounds.average_rms, np.sqrt([at_most(method**2) for method in errors]))

@@ -39,7 +39,7 @@ def test_a_device_that_floods_by_http_or_through_the_broker_is_flagged(attack: A
 
     Claim: both are flagged, and another device is none the worse.
     """
-    count = attack.size(4_000, 30_000)
+    count = attack.size(300, 30_000)
     with deployment(tmp_path, f"sqlite:///{tmp_path / 'store.db'}") as parts:
         parts.collector.start()
         parts.collector.wait_ready()

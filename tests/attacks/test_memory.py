@@ -127,7 +127,7 @@ def test_people_who_sit_down_and_get_up_in_a_room_that_remembers(
     shares = (cloak.slow.deviations(cloak.steps) / cloak.sigmas) ** 2
     precisions = {share: np.linalg.inv(np.eye(frames) + share * over_time) for share in set(shares.tolist())}
     claimed, fresh = cloak.stay_mu(readings), 0.0
-    for _ in range(attack.size(60, 600)):
+    for _ in range(attack.size(30, 600)):
         sits = before + rng.integers(cloak.slow.renew)
         leaves = sits + (readings if rng.random() < 0.7 else rng.integers(1, readings + 1))
         constant = readings * rng.choice([0.0, 0.02, 0.1, 0.3, 0.75])  # of the room, in readings

@@ -117,7 +117,7 @@ def test_the_period(attack: Attack, tmp_path: Path, true_values: Released, publi
     """
     documented = documented_commands()
     assert len(documented) >= 3
-    commands = [*documented[: attack.size(2, len(documented))], *EVENTS]
+    commands = [*documented[: attack.size(2, len(documented))], *EVENTS[:: attack.size(2, 1)]]
     for seed in range(attack.size(1, 6)):
         everyone = visits(seed)
         write_inputs(tmp_path / f"{seed}", everyone)

@@ -21,16 +21,11 @@ LITERATURE = [case for case in literature_cases() if not case.private]
 
 @pytest.mark.parametrize("case", BOUNDARY, ids=lambda case: case.name)
 def test_a_mechanism_at_the_boundary_of_its_claim_raises_hardly_any_alarm(case: Case) -> None:
-    results = [
-        audit(
-            case.mechanism, epsilon=case.epsilon, delta=case.delta, reports=10_000, rng=np.random.default_rng(1000 + k)
-        )
-        for k in range(2)
-    ]
-    assert sum(result.verdict is Verdict.VIOLATION for result in results) <= 1
-    assert all(result.independent for result in results)
-    # the auditor is awake: half the claim would have been rejected
-    assert min(result.epsilon_lower for result in results) > 0.5 * case.epsilon
+    rng = np.random.default_rng(1000)
+    result = audit(case.mechanism, epsilon=case.epsilon, delta=case.delta, reports=10_000, rng=rng)
+    assert result.verdict is not Verdict.VIOLATION
+    assert result.independent
+    assert result.epsilon_lower > 0.5 * case.epsilon  # the auditor is awake: half the claim would have been rejected
 
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.name)

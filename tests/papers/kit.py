@@ -75,15 +75,6 @@ SMALLER: dict[str, dict[str, object]] = {
     "typical": {"papers.experiments.typical.QUICK": (70, 3_000)},
 }
 """Experiments whose quick runs take long: the sizes that tests replace, and by what."""
-SMALLEST: dict[str, dict[str, object]] = {
-    "estimators": {"papers.experiments.estimators.COUNTS": (1,)},
-    "graphons": {
-        "papers.experiments.graphons.FOUR": graphons.DENSE,
-        "papers.experiments.graphons.BRACKETS": ({}, {}, {2: 3}),
-    },
-    "testers": {"papers.complexity.MAX_REPORTS": 500},
-}
-"""The same for probes that only have to differ from each other."""
 
 
 @contextmanager
@@ -104,14 +95,6 @@ def quick(name: str, seed: int = 2) -> Result:
 def _quick_run(name: str, seed: int) -> Result:
     with replaced(SMALLER.get(name, {})):
         return find(name).run(quick=True, seed=seed)
-
-
-def smallest(name: str, seed: int) -> Finding:
-    """A probe, or what is still smaller where that takes long."""
-    if name not in SMALLEST:
-        return probed(name, seed).finding
-    with replaced(SMALLEST[name]):
-        return find(name).work(Run(seed, Size.PROBE))
 
 
 def check_forms(result: Result, folder: Path) -> None:

@@ -9,12 +9,10 @@ from papers.calibration import Calibration
 from papers.networks import (
     TAU,
     Network,
-    Scene,
     Tried,
     Way,
     attempt,
     best_rules,
-    block_model,
     cloak_of,
     named_networks,
 )
@@ -29,14 +27,6 @@ def two_cliques() -> Network:
 
 
 class TestNetworks:
-    def test_a_block_model_has_its_densities(self) -> None:
-        network = block_model(200, 0.1, 0.01, 3)
-        adjacency = nx.to_numpy_array(network.graph, nodelist=range(200))
-        same = network.communities[:, None] == network.communities
-        assert adjacency[same].mean() == pytest.approx(0.1, abs=0.015)
-        assert adjacency[~same].mean() == pytest.approx(0.01, abs=0.005)
-        assert nx.is_connected(network.graph)
-
     def test_named_networks_are_the_known_ones(self) -> None:
         sizes = {network.name: len(network.communities) for network in named_networks()}
         assert sizes == {"karate club": 34, "Florentine families": 15, "Southern women": 32, "Les Miserables": 77}
@@ -71,13 +61,6 @@ class TestBestRule:
         for rule, share in ((found.right, by_hand), (found.person, person)):
             assert abs(rule.value - share) < 4 * np.hypot(rule.error, share_error(share, 20_000))
 
-    def test_all_ways_have_the_same_sources_from_the_first_on(self) -> None:
-        scene = Scene(two_cliques(), 1, 0.5, 4.0)
-        many, few = scene.tried(Way.PAPERS, 25, 1), scene.tried(Way.OURS, 12, 1)
-        assert many.sources[:12].tolist() == few.sources.tolist()
-        assert np.bincount(many.sources[:20]).tolist() == [2] * 10
-        assert scene.ratio(many, few).steps.value > 0
-
 
 class TestScore:
     def test_right_wrong_and_undecided(self) -> None:
@@ -91,9 +74,3 @@ class TestScore:
         assert found.empty == 1
         to_all = (4 * 1 + 2 + 4 * 3) / 10
         assert found.hops == pytest.approx((1 + 3 + (1 + 3) / 2 + to_all) / 4)
-
-
-def test_the_caption_shows_no_community() -> None:
-    apart, swapped = block_model(500, 0.05, 0.001, 1), block_model(500, 0.001, 0.05, 1)
-    assert apart.heat_at_home(TAU) > 0.7
-    assert swapped.heat_at_home(TAU) == pytest.approx(0.5, abs=1e-4)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cloakwork.series import Coefficients, Decay, Filter, MovingAverage, RunningSum, Trend
+from cloakwork.series import Coefficients, Decay
 from papers import Result
 from papers.experiments.convolution import Convolutions
 from papers.filters import (
@@ -13,13 +13,11 @@ from papers.filters import (
     EPSILON,
     PrintedFourier,
     errors,
-    filtered,
     leak,
     magnitudes,
     spectral_shape,
 )
 from tests.papers.kit import probed
-from tests.series.series_kit import dense
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +51,6 @@ def test_what_is_measured_is_what_is_expected() -> None:
     assert abs(one.whole_seen.value - one.whole) < 4 * one.whole_seen.error
     assert abs(one.live_seen.value - one.live) < 4 * one.live_seen.error
     assert one.whole_seen.error < 0.05 * one.whole
-
-
-@pytest.mark.parametrize(
-    "filter_", [RunningSum(), MovingAverage(5), Trend(4), Coefficients([1.0, -2.0, 3.0], first=-1)]
-)
-def test_filters_are_worked_out_as_their_definition_says(filter_: Filter) -> None:
-    x = np.random.default_rng(1).poisson(5.0, 20)
-    assert filtered(filter_, x) == pytest.approx(dense(filter_, 20) @ x)
 
 
 def test_the_spectral_shape_is_the_papers() -> None:

@@ -4,7 +4,6 @@ import pytest
 
 from cloakwork.accuracy import cramer_rao
 from papers import Result, find
-from papers.calibration import Calibration
 from papers.experiments import estimators
 from papers.experiments.estimators import (
     Gallery,
@@ -32,11 +31,6 @@ def test_the_limit_is_that_of_a_lone_unit_source(result: Result) -> None:
     along, sigma = Setting().line.space.places[:, 0], Setting().cloak().sigma
     everywhere = [cramer_rao(Setting().line, [float(x)], sigma).expected_emd for x in along]
     assert min(everywhere) <= limits[0] <= max(everywhere)
-
-
-def test_only_the_papers_have_the_papers_noise() -> None:
-    assert [method for method in Method if method.calibration is Calibration.PAPER] == [Method.PAPERS]
-    assert Setting().cloak(Calibration.PAPER).sigma > 4 * Setting().cloak().sigma
 
 
 def test_nobody_does_better_than_who_knows_everything_but_the_places() -> None:

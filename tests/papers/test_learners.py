@@ -4,11 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, special, stats
+from scipy import integrate, special
 
 from cloakwork.series import Experts, Learner
-from papers import Agreement, find
-from papers.experiments.learners import ventilation
 from papers.perturbations import (
     in_random_frames,
     laplace_ensemble,
@@ -16,8 +14,7 @@ from papers.perturbations import (
     orthogonal_ensemble,
     reused_advantage,
 )
-from papers.regret import largest_noise, regret_bound
-from tests.papers.kit import probed
+from papers.regret import regret_bound
 
 
 def test_gumbel_noise_is_hedge() -> None:
@@ -83,28 +80,3 @@ def test_regret_stays_below_the_bound_even_if_the_leader_is_always_wrong(rate: f
     regret = np.mean([(share * losses).sum() for share in shares]) - 200
     assert regret <= min(regret_bound(learner, 200.0), regret_bound(learner))
     assert regret_bound(learner, 200.0) < (400 if math.isfinite(rate) else 401)
-
-
-def test_the_noise_that_hides_visits_bounds_the_regret_of_the_leader() -> None:
-    """By hand: a round moves the totals by a vector that the noise of earlier rounds hides; the first has none."""
-    experts = ventilation()
-    losses = np.moveaxis(experts.table, 1, 2).reshape(-1, 14)
-    moves = (losses - losses.mean(axis=1, keepdims=True)) @ np.linalg.pinv(experts.basis).T
-    farthest, bounds = np.sqrt((moves**2).sum(axis=1)).max(), []
-    for epsilon in (0.05, 0.2, 1.0):
-        learner = Learner(experts, 2160, epsilon=epsilon, delta=1e-6, rate=math.inf)
-        deviations = np.sqrt(learner.streams[0].variances)
-        plays = 1 + (2 * stats.norm.cdf(farthest / (2 * deviations[:-1])) - 1).sum()
-        noise = largest_noise(deviations[-1] * np.sqrt((experts.basis**2).sum(axis=1)))
-        bounds.append(regret_bound(learner))
-        assert bounds[-1] == pytest.approx(plays + noise, abs=0.1)
-        assert bounds[-1] >= plays + noise
-    assert bounds[1] < bounds[0] < bounds[2] < 210
-
-
-def test_verdicts_follow_the_numbers() -> None:
-    claims = {claim.source: claim.verdict for claim in probed("learners").finding.claims()}
-    assert claims["McMillan, Lemma 12.1"] is Agreement.WRONG
-    assert claims["McMillan, Definition 12.2"] is Agreement.NARROW
-    assert claims["McMillan, Lemma 13.7"] is Agreement.WRONG
-    assert find("learners").minutes < 5

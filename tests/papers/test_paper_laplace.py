@@ -7,12 +7,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from cloakwork._checks import FloatArray
-from cloakwork.series import Coefficients, SeriesCloak
+from cloakwork.series import Coefficients
 from papers.paper_laplace import real_basis, repaired_delta
-from tests.series.series_kit import CLAIM
-
-H = np.array([1.0, 0.6, 0.3, 0.1, 0.0, 0.0, 0.05, 0.2])
-X = np.array([[3.0, 0, 4, 1, 7, 0, 2, 5], [3.0, 1, 4, 1, 7, 0, 2, 5]])
 
 
 def shifts_by_hand(h: FloatArray, epsilon: float, delta: float) -> FloatArray:
@@ -58,41 +54,3 @@ def test_at_a_large_epsilon_the_papers_noise_is_not_private(n: int, times: float
 def test_an_average_of_8_over_256_values_has_the_delta_that_the_pages_state() -> None:
     found = repaired_delta(Coefficients(np.ones(8) / 8), 256, 10.0, 0.01, circular=True)
     assert found == pytest.approx(0.027, abs=5e-4)
-
-
-def printed(x: FloatArray, h: FloatArray, epsilon: float, delta: float, rng: np.random.Generator) -> FloatArray:
-    """Algorithm 1 as it is printed, with F h for the misprinted F x: Laplace noise on complex coefficients."""
-    n = len(x)
-    spectrum = np.fft.fft(h) / math.sqrt(n)
-    gamma = 2 * math.log(1 / delta) * np.abs(spectrum).sum() / (epsilon**2 * n)
-    noisy = np.fft.fft(x) / math.sqrt(n) + rng.laplace(scale=np.sqrt(gamma / np.abs(spectrum)))
-    return np.asarray(np.fft.ifft(math.sqrt(n) * spectrum * noisy) * math.sqrt(n))
-
-
-def imaginary_parts(outputs: FloatArray, h: FloatArray) -> FloatArray:
-    """Those of the noisy coefficients of x, from what is published."""
-    return np.asarray((np.fft.fft(outputs) / np.fft.fft(h)).imag)
-
-
-def test_the_printed_algorithm_gives_imaginary_parts_away(rng: np.random.Generator) -> None:
-    parts = np.fft.fft(X, axis=1).imag
-    assert np.abs(parts[0] - parts[1]).max() > 0.5
-    for _ in range(100):
-        for database in (0, 1):
-            seen = imaginary_parts(printed(X[database], H, 1.0, 1e-6, rng), H)
-            assert seen == pytest.approx(parts[database], abs=1e-9)  # and so neighbours are told apart with certainty
-
-
-def test_ours_give_nothing_of_them_away() -> None:
-    """The same attack, on 20,000 releases of either neighbour, is right in about every other case."""
-    size = 20_000
-    cloak = SeriesCloak(Coefficients(H), 8, **CLAIM, series=size, circular=True)
-    parts = np.fft.fft(X, axis=1).imag
-    right = 0
-    for database in (0, 1):
-        values = cloak.simulate(np.tile(X[database], (size, 1)), rng=np.random.default_rng(database)).values
-        assert values.dtype == np.float64
-        seen = imaginary_parts(values, H)
-        guessed = np.linalg.norm(seen - parts[1], axis=1) < np.linalg.norm(seen - parts[0], axis=1)
-        right += int((guessed == database).sum())
-    assert 0.49 < right / (2 * size) <= 0.5 + cloak.noise.delta(0.0) / 2 + 0.01

@@ -21,12 +21,6 @@ def readings_of(line: HeatLine, at: list[float], weights: list[float]) -> FloatA
     return np.asarray(line.columns_at(np.array(at)[:, None]) @ np.array(weights))[None]
 
 
-def test_columns_are_those_of_the_physics_in_units_of_the_noise(line: HeatLine, model: PointModel) -> None:
-    at = np.array([[0.1234], [0.777]])
-    back = model.columns(at[:, 0]) @ model.problem.range.basis.T * 0.15
-    np.testing.assert_allclose(back, line.columns_at(at).T, atol=1e-8)
-
-
 def test_slopes_are_the_derivative_of_the_kernel(line: HeatLine, model: PointModel) -> None:
     at = np.array([0.0312, 0.5, 0.99])
     offsets = at[:, None] - line.sensor_positions[:, 0]

@@ -18,7 +18,6 @@ from papers.complexity import (
     Setting,
     audit_pair,
     mistakes,
-    share,
 )
 from papers.queries import (
     Contest,
@@ -89,16 +88,6 @@ def test_far_pairs_of_every_contest_are_far_and_hard_pairs_bind() -> None:
     assert low[0] == pytest.approx(0.15, abs=0.02)
 
 
-def test_what_is_needed_is_between_the_limit_and_the_plan() -> None:
-    for setting in (
-        Setting(Cell.UNKNOWN, 16, 0.2),
-        Setting(Cell.KNOWN, 16, 0.2),
-        Setting(Cell.PURE, 16, 0.5, 1 / 64),
-    ):
-        planned, limit = setting.planned()
-        assert limit < setting.contest.needed(200, np.random.default_rng(1)) < planned
-
-
 def test_an_audit_finds_the_far_pair_and_not_the_private_one() -> None:
     setting = Setting(Cell.UNKNOWN, 16, 0.4)
     reports, found = audit_pair(setting.far, DELTA, 2, (1, 2))
@@ -108,14 +97,6 @@ def test_an_audit_finds_the_far_pair_and_not_the_private_one() -> None:
     assert setting.far.delta(EPSILON) == pytest.approx(DELTA + 0.4)
     assert not setting.far.is_private(EPSILON, DELTA)
     assert setting.stated.is_private(EPSILON, DELTA)
-
-
-def test_votes_and_shares() -> None:
-    one = share(0.1)
-    assert one.printed_votes == 5
-    assert one.left == pytest.approx(17 / 81)  # at least 3 of 5, each wrong one time in three
-    assert one.allowed == 0.025
-    assert one.limit < one.pairs < one.corrected
 
 
 def test_printed_testers_fail_where_the_mended_ones_do_not() -> None:

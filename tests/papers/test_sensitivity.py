@@ -43,10 +43,6 @@ def test_points_are_those_of_the_caption(result: Result) -> None:
             assert point.delta == pytest.approx(dense(*setting(point.x)), rel=1e-9)
 
 
-def test_the_known_value_of_the_papers_line() -> None:
-    assert dense(100, 50, 0.05) == pytest.approx(0.135897, abs=1e-6)
-
-
 def test_the_early_law_has_its_closed_form(result: Result) -> None:
     # the l2 norm of g' over the whole line
     assert abs(EARLY_CONSTANT - 0.2233) < 1e-4

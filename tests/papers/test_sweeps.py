@@ -7,36 +7,13 @@ from cloakwork.accuracy import cramer_rao
 from cloakwork.physics import HeatLine
 from papers.le_cam import le_cam
 from papers.result import Agreement
-from papers.statistics import Mean, Slope, judge_lower, judge_upper
+from papers.statistics import Slope, judge_lower, judge_upper
 from papers.sweeps import (
-    FLOOR,
-    Point,
-    Sweep,
     floor_of,
     limit_of,
-    run_sweep,
     try_point,
 )
-from papers.trials import Method, Score, Setting
-
-FEW = {Method.PAPERS: 30, Method.PURSUIT: 30, Method.POSTERIOR: 6}
-
-
-def made(exponent: float, *, xs: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0), methods: tuple[Method, ...] = ()) -> Sweep:
-    points = []
-    for x in xs:
-        mean = Mean(0.1 * x**exponent, 0.001 * x**exponent)
-        scores = tuple(Score(one, 100, 0.1, mean, mean, mean, 0.0, 0.0) for one in methods or Method)
-        points.append(Point(x, scores, 0.05 * x**-0.5, 0.02 * x**0.75, 0.25, papers_limit=0.2 * x**-0.5))
-    return Sweep("x", tuple(points))
-
-
-@pytest.mark.parametrize("exponent", [-0.5, 0.0, 1.0])
-def test_slopes_of_power_laws_are_their_exponents(exponent: float) -> None:
-    sweep = made(exponent)
-    assert all(sweep.slope(method).value == pytest.approx(exponent) for method in Method)
-    assert sweep.bound_slope().value == pytest.approx(-0.5)
-    assert sweep.bound_slope(FLOOR).value == pytest.approx(0.75)
+from papers.trials import Method, Setting
 
 
 def test_limits_are_those_of_the_measures() -> None:
@@ -55,14 +32,6 @@ def test_no_method_is_below_the_floor() -> None:
     assert point.floor is not None
     for one in point.scores:
         assert one.emd.value + 4 * one.emd.error > point.floor
-
-
-def test_a_sweep_depends_on_its_key_alone() -> None:
-    settings = {sigma: Setting(n=20, m=10, sigma=sigma) for sigma in (0.1, 0.2)}
-    first = run_sweep("sigma", settings, FEW, (1, 2))
-    assert first == run_sweep("sigma", settings, FEW, (1, 2))
-    assert first != run_sweep("sigma", settings, FEW, (1, 3))
-    assert [point.of(Method.POSTERIOR).trials for point in first.points] == [6, 6]
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cloakwork._checks import FloatArray
 from cloakwork.accuracy import emd, l1, l2
 from cloakwork.physics import Space
-from cloakwork.privacy import sensitivity
-from papers.calibration import Calibration
-from papers.experiment import stream
 from papers.statistics import Mean
-from papers.trials import Band, Distances, Method, Score, Setting, try_method
+from papers.trials import Band, Distances, Setting
 
 
 def test_distances_are_those_of_the_measures() -> None:
@@ -44,27 +40,6 @@ def test_random_sources_are_distinct_and_everywhere(count: int) -> None:
     share = count / 10
     spread = math.sqrt(share * (1 - share) / 4000)
     assert np.abs(truth.mean(axis=0) - share).max() < 5 * spread
-
-
-def test_private_noise_follows_the_formula_of_the_papers_or_the_exact_one() -> None:
-    setting = Setting(epsilon=1.0, delta=0.1)
-    delta = sensitivity(setting.line, alpha=0.01)
-    paper, exact = (setting.noise(one) for one in (Calibration.PAPER, Calibration.EXACT))
-    # rounding to steps costs up to a hundredth
-    assert 2 * math.log(12.5) * delta <= paper <= 1.011 * 2 * math.log(12.5) * delta
-    assert 1.085878 * delta <= exact <= 1.011 * 1.085879 * delta
-
-
-def scored(setting: Setting, method: Method, truth: FloatArray, key: tuple[int, ...]) -> Score:
-    return Score.of(method, try_method(setting, method, truth, key))
-
-
-def test_the_same_key_gives_the_same_score() -> None:
-    setting = Setting(m=10, sigma=0.2)
-    truth = setting.truth(6, stream(3, 0))
-    first, again, other = (scored(setting, Method.POSTERIOR, truth, key) for key in ((3,), (3,), (4,)))
-    assert first == again
-    assert first != other
 
 
 def test_the_band_holds_95_of_100_means_of_ten() -> None:

@@ -1,12 +1,10 @@
 """Single maps as the papers show them."""
 
-import numpy as np
 import pytest
 
 from papers import Result
-from papers.experiment import stream
 from papers.experiments.typical import NEIGHBOURS, SCENES, Typical
-from papers.trials import Distances, Method
+from papers.trials import Method
 from tests.papers.kit import probed
 
 
@@ -25,17 +23,6 @@ def test_scenes_are_those_of_the_captions() -> None:
     parameters = [(scene.setting.n, scene.setting.m, scene.setting.T, scene.setting.sigma) for scene in SCENES]
     assert parameters == [(100, 50, 0.05, 0.1), (100, 50, 0.5, 0.5), (100, 50, 0.05, 0.1), (100, 50, 0.05, 0.1)]
     assert SCENES[0].setting.at == (0.24, 0.76)
-
-
-def test_what_is_shown_of_a_map_gives_its_distance_again(finding: Typical) -> None:
-    for seen in finding.scenes:
-        setting = seen.scene.setting
-        truth = setting.truth(1, stream(1))
-        for look in seen.looks:
-            maps = np.zeros((1, setting.n))
-            for one in look.map:
-                maps[0, round(one.at * setting.n) - 1] = one.weight
-            assert Distances.between(truth, maps).emd[0] == pytest.approx(look.shown_emd, abs=0.01)
 
 
 def test_close_sources_are_put_in_the_middle_by_pursuit_alone(finding: Typical) -> None:

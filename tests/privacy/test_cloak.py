@@ -33,7 +33,6 @@ from cloakwork.privacy import (
     Assumptions,
     Cloak,
     Hardware,
-    NoiseTable,
     Profile,
     Scope,
     largest_mu,
@@ -230,13 +229,6 @@ def test_a_copy_has_nothing_left_to_spend(line: HeatLine) -> None:
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_cannot_spend_the_budget_again(line: HeatLine) -> None:
-    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
-    assert error_in_fork(lambda: cloak.release(np.zeros(50), exact=True)) == "BudgetError"
-
-
-@needs_fork
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_cannot_spend_the_budget_again_when_its_number_is_the_same(line: HeatLine) -> None:
     """Systems use the numbers of processes that have ended again."""
     cloak, number = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01), os.getpid()
@@ -294,13 +286,6 @@ def test_explain_names_the_pair_and_sensors_that_drive_the_noise() -> None:
         assert fact in text
 
 
-def test_a_model_of_listed_places_says_that_it_knows_nothing_in_between(line: HeatLine) -> None:
-    listed = Cloak(Matrix(line.matrix, line.space), epsilon=1.0, delta=1e-5, alpha=0.1)
-    assert "only at the 100 listed places" in str(listed.explain())
-    assert "radio" in str(listed.explain())
-    assert "listed places" not in str(Cloak(line, epsilon=1.0, delta=1e-5, alpha=0.1).explain())
-
-
 def test_explain_says_how_fast_a_source_that_stays_is_found_and_for_whom_a_bound_holds(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=4, delta=1e-5, alpha=0.01, readings_per_window=5)
     explained = cloak.explain()
@@ -339,24 +324,6 @@ def test_an_unreadable_reading_is_not_kept_in_the_error(line: HeatLine) -> None:
             assert "21.7" not in repr(chain)
             chain = chain.__context__
     assert cloak.spent == 0
-
-
-def test_one_table_serves_sensors_whose_ratios_differ_by_rounding_only(
-    line: HeatLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=np.linspace(0.6, 1.2, 50))
-    ratios_made: list[float] = []
-
-    def counting(ratio: float) -> NoiseTable:
-        ratios_made.append(ratio)
-        return noise_table(ratio)
-
-    monkeypatch.setattr("cloakwork.privacy.distribution.noise_table", counting)
-    cloak.release(np.zeros(50), exact=True)
-    ratios = cloak.sigmas / cloak.steps
-    assert len(np.unique(ratios)) > 1
-    assert len(ratios_made) == 1
-    assert ratios.max() <= ratios_made[0] <= ratios.max() * (1 + 1e-11)  # never less noise than claimed
 
 
 @pytest.mark.parametrize(

@@ -311,12 +311,6 @@ def test_the_design_is_an_immutable_attribute() -> None:
             setattr(cloak, name, None)
 
 
-def test_the_noise_does_not_depend_on_readings_or_chance() -> None:
-    first, second = designed(MODELS["steady"]), designed(MODELS["steady"])
-    first.release(np.full(6, 3.7), exact=True)
-    assert np.array_equal(first.sigmas, second.sigmas)
-
-
 @pytest.mark.parametrize("change", [{"sigma": 1.0, "design": "least-error"}, {"design": "best"}])
 def test_bad_designs_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(CalibrationError) as refused:

@@ -70,11 +70,6 @@ def test_windows_compose_as_published() -> None:
     assert [window.compose(k).epsilon(1e-6) for k in (2, 24, 720)] == pytest.approx([1.45, 5.8, 49.6], rel=4e-3)
 
 
-@pytest.mark.parametrize("k", [1, 2, 7, 100])
-def test_k_releases_are_one_with_sigma_over_root_k(k: int) -> None:
-    assert Profile(0.3).compose(k).mu == pytest.approx(0.3 * math.sqrt(k), rel=1e-15)
-
-
 def test_epsilon_and_delta_are_inverse_to_each_other() -> None:
     profile = Profile(0.7)
     for delta in (1e-9, 1e-5, 1e-2):

@@ -42,7 +42,7 @@ def drawn(ratio: float, words: WordSource, count: int = DRAWS) -> np.ndarray[tup
     return noise_from_words(table, words(count * levels).reshape(count, levels, 2))
 
 
-@pytest.mark.parametrize("ratio", [0.6, 3.3, 129.0, *SUMS])
+@pytest.mark.parametrize("ratio", [3.3, 9000.0])
 def test_private_draws_have_the_exact_law(ratio: float) -> None:
     assert p_value(drawn(ratio, private_words), ratio) > 1e-6
 

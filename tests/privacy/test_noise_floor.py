@@ -206,14 +206,6 @@ def test_each_sensor_may_have_hardware_of_its_own() -> None:
     assert (cloak.steps[:10] < cloak.steps[10:]).all()
 
 
-def test_noise_that_is_too_little_says_how_much_is_missing() -> None:
-    enough = flat_line(noise_floor=0.04)
-    with pytest.raises(cw.CalibrationError) as refusal:
-        flat_line(noise_floor=0.04, sigma=enough.sigma / 2)
-    assert refusal.value.factor == pytest.approx(2, rel=1e-3)
-    assert flat_line(noise_floor=0.04, sigma=enough.sigma / 2 * refusal.value.factor).rests_on_noise_floor
-
-
 @pytest.mark.parametrize(
     "options",
     [

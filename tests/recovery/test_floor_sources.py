@@ -76,18 +76,6 @@ def test_one_source_is_followed_as_by_the_exact_filter(both: tuple[FloorPlan, Fl
     assert max(apart) < 0.06
 
 
-def test_a_result_depends_on_the_seed_alone(
-    both: tuple[FloorPlan, FloorPlan], readings: FloatArray, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    estimator = PointSources(1.0, max_sources=40)
-    first = recover(readings, both[1], sigma=0.15, estimator=estimator)
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
-    again = recover(readings, both[1], sigma=0.15, estimator=estimator)
-    other = recover(readings, both[1], sigma=0.15, estimator=replace(estimator, seed=1))
-    assert (first.intensity == again.intensity).all()
-    assert (first.intensity != other.intensity).any()
-
-
 def test_many_sources_and_unknown_strengths_are_refused_where_they_cannot_be_sampled(
     both: tuple[FloorPlan, FloorPlan], readings: FloatArray
 ) -> None:

@@ -203,13 +203,6 @@ def test_a_batch_gives_what_single_frames_give() -> None:
     assert len(recover(noisy[:0], CLOAK, estimator=PointSources())) == 0
 
 
-def test_progress_reaches_the_last_frame() -> None:
-    calls: list[tuple[int, int]] = []
-    noisy = CLOAK.simulate(np.zeros((70, 50)), rng=np.random.default_rng(5))
-    recover(noisy, CLOAK, estimator=PointSources(), progress=lambda done, total: calls.append((done, total)))
-    assert calls[-1] == (70, 70)
-
-
 @pytest.mark.parametrize(
     "options",
     [

@@ -47,14 +47,6 @@ def test_the_error_is_the_published_one(
     assert errors(line, at, calibration, estimator)[0] == pytest.approx(published, rel=0.15)
 
 
-@pytest.mark.parametrize(("calibration", "published"), [("paper", 0.058), ("exact", 0.0153)])
-def test_with_the_papers_radius_a_third_of_the_frames_spoil_the_mean(
-    line: HeatLine, calibration: str, published: float
-) -> None:
-    everything, solved = errors(line, [0.5], calibration, PapersPursuit())
-    assert solved < published < everything * 1.05
-
-
 def test_a_cloak_needs_no_sigma_and_refuses_one(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     with pytest.raises(InputError) as problem:

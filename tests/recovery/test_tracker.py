@@ -15,7 +15,6 @@ from cloakwork.errors import InputError, ReadingError
 
 PLACES, SENSORS = 4, 3
 TIMES = [0.0, 20.0, 50.0, 60.0, 100.0]  # unequal intervals
-BRISK = cw.Motion(speed=0.01, mean_present_s=60.0, mean_absent_s=60.0)
 MOTION = cw.Motion(mean_sit_s=60.0, mean_walk_s=15.0, speed=0.005, mean_present_s=200.0, mean_absent_s=120.0)
 
 
@@ -156,16 +155,6 @@ def test_the_law_of_one_source_is_exact_in_every_run(rng: np.random.Generator) -
         now = tracker.step(frame, time)
         assert now.intensity == pytest.approx(places, abs=1e-4)
         assert now.counts == pytest.approx(numbers, abs=1e-4)
-
-
-def test_smoothed_laws_are_the_exact_ones(rng: np.random.Generator) -> None:
-    readings = noisy([[0], [0], [0, 3], [3, 3], [3]], rng)
-    pasts = [
-        cw.track(readings, small(), times=TIMES, sigma=1.5, motion=MOTION, max_sources=2, seed=seed).moments
-        for seed in range(24)
-    ]
-    drawn = [[(moment.intensity, moment.counts) for moment in past] for past in pasts]
-    close(drawn, *exact(readings, 1.5, 2, smoothed=True))
 
 
 def close(drawn: list[list[tuple[FloatArray, FloatArray]]], intensity: FloatArray, counts: FloatArray) -> None:
