@@ -26,6 +26,8 @@ MODULES = (
     "stays",
     "tracking",
     "infrared",
+    "recorded_counts",
+    "recorded_motion",
     "estimators",
     "errata",
 )

@@ -72,11 +72,11 @@ def test_the_committed_results_are_of_one_full_run() -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_an_experiment_that_uses_recordings_names_them(module: str) -> None:
     loaded = import_module(f"papers.experiments.{module}")
-    assert bool(loaded.EXPERIMENT.data) is ("data_file(" in getsource(loaded))
+    assert bool(loaded.EXPERIMENT.data) is ("from papers.recordings" in getsource(loaded))
 
 
 def test_names_are_unique_short_and_lead_to_their_experiment() -> None:
-    assert len(EXPERIMENTS) == len(MODULES) == 20
+    assert len(EXPERIMENTS) == len(MODULES) == 22
     for name, experiment in EXPERIMENTS.items():
         assert find(name) is experiment
         assert name.replace("-", "").isalnum()

@@ -1,0 +1,212 @@
+"""Counts of people in four rooms: published arrivals and running totals, and schedules that are learnt from counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.series import Contribution, Experts, Filter, Learner, RunningSum, SeriesCloak, WindowSum
+from papers.drawing import FAINT, INK, SERIES, log_x
+from papers.experiment import Experiment, Run, pick, stream
+from papers.recordings import numbers, read_columns
+from papers.result import Finding, Goal, Measure
+from papers.statistics import Mean
+
+COUNTS = Path("people_counts_sdu") / "minutes.csv.gz"
+ROOMS = (1, 2, 3, 4)
+HOURS = 360
+DELTA = 1e-6
+EPSILONS = (1.0, 2.0, 4.0)
+EACH_HOUR, TOTAL, VISITORS = "each hour", "running total", "running total, a person of 10 visits, 12 hours apart"
+VISITS = Contribution(10, per_bin=1, apart=12)
+MOST = 20  # people: more count as so many
+BY_DAY, BY_NIGHT = (0.1, 0.3, 0.5, 0.8), (0.0, 0.2)  # levels of ventilation
+
+
+@dataclass(frozen=True)
+class PublishedCounts:
+    """The root mean squared error of published arrivals in one room, over draws.
+
+    One visit is hidden, or a person of several. `constant` is the error of the best constant.
+    """
+
+    room: int
+    kind: str
+    epsilon: float
+    error: Mean
+    constant: float
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a learner loses in a room over all hours, and what the best, the middle and the worst schedule lose."""
+
+    room: int
+    epsilon: float
+    loss: Mean
+    best: float
+    middle: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class RecordedCounts(Finding):
+    """Counts of four rooms, published and learnt from."""
+
+    size: ClassVar[tuple[float, float]] = (10.0, 4.4)
+    hours: int
+    published: tuple[PublishedCounts, ...]
+    learnt: tuple[Learnt, ...]
+
+    def goals(self) -> tuple[Goal, ...]:
+        ahead = [one.middle - one.loss.value for one in self.learnt if one.epsilon == 1.0]
+        text = "at epsilon 1 the learner loses less than the middle schedule in every room"
+        return (Goal(text, f"by at least {min(ahead):.1f}", min(ahead) > 0),)
+
+    def measures(self) -> tuple[Measure, ...]:
+        errors = [
+            Measure(f"room {one.room}, {one.kind}, {one.epsilon:g}", one.error.value, one.error.error)
+            for one in self.published
+            if one.kind != VISITORS
+        ]
+        losses = [
+            Measure(f"room {one.room}, learner, {one.epsilon:g}", one.loss.value, one.loss.error) for one in self.learnt
+        ]
+        return (*errors, *losses)
+
+    def text(self) -> str:
+        hourly = [
+            "/".join(
+                f"{np.mean([one.error.value for one in self.published if (one.kind, one.epsilon) == (kind, e)]):.1f}"
+                for e in EPSILONS
+            )
+            for kind in (EACH_HOUR, TOTAL)
+        ]
+        constant = [
+            f"{np.mean([one.constant for one in self.published if one.kind == kind]):.1f}"
+            for kind in (EACH_HOUR, TOTAL)
+        ]
+        one = [each for each in self.learnt if each.epsilon == 1.0]
+        return (
+            f"Cameras counted people in {len(ROOMS)} rooms of a university over {self.hours} hours. Where one visit is "
+            "hidden, arrivals by the hour are published with a root mean squared error of "
+            f"{hourly[0]} at epsilon {'/'.join(f'{e:g}' for e in EPSILONS)} (the best constant: {constant[0]}), "
+            f"their running total with {hourly[1]} ({constant[1]}); these are means over the rooms. At epsilon 1 a "
+            f"learner of ventilation schedules loses {_span([x.loss.value for x in one])}, the best schedule "
+            f"{_span([x.best for x in one])}, the worst {_span([x.worst for x in one])}."
+        )
+
+    def draw(self, figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        for kind, color, marker in zip((EACH_HOUR, TOTAL, VISITORS), SERIES, "osD", strict=False):
+            mine = [[one for one in self.published if (one.kind, one.epsilon) == (kind, e)] for e in EPSILONS]
+            means = [float(np.mean([one.error.value for one in each])) for each in mine]
+            left.plot(EPSILONS, means, marker=marker, color=color, label=kind)
+            if kind != VISITORS:
+                left.axhline(float(np.mean([one.constant for one in mine[0]])), color=color, linestyle=":", linewidth=1)
+        log_x(left, EPSILONS)
+        left.set_yscale("log")
+        left.set(xlabel="epsilon", ylabel="root mean squared error, visits", title="published (dotted: best constant)")
+        left.legend(fontsize=8)
+        left.grid()
+        for room in ROOMS:
+            one = pick(self.learnt, room=room)
+            right.plot([room, room], [one.best, one.worst], color=FAINT, linewidth=6, solid_capstyle="butt")
+            right.plot([room - 0.12, room + 0.12], [one.middle] * 2, color=INK, linewidth=1)
+        for k, (epsilon, color) in enumerate(zip(EPSILONS, SERIES, strict=False)):
+            mine_ = [one for one in self.learnt if one.epsilon == epsilon]
+            x, y = [one.room + 0.1 * (k - 1) for one in mine_], [one.loss.value for one in mine_]
+            bars = [2 * one.loss.error for one in mine_]
+            right.errorbar(x, y, yerr=bars, fmt="o", color=color, capsize=2, label=f"learner, epsilon {epsilon:g}")
+        right.set(xticks=ROOMS, xlabel="room", ylabel="loss", title="grey: best to worst schedule, line: the middle")
+        right.legend(fontsize=8)
+
+
+def _span(values: Sequence[float]) -> str:
+    return f"{min(values):.0f} to {max(values):.0f}"
+
+
+@cache
+def hourly() -> tuple[dict[int, IntArray], dict[int, IntArray]]:
+    """Return arrivals and mean counts of each room by the hour, whole numbers of shape (hours,)."""
+    table = read_columns(COUNTS)
+    arrivals, present = {}, {}
+    for room in ROOMS:
+        people = np.nan_to_num(numbers(table[f"people_{room}"]))[: 60 * HOURS]
+        steps = np.maximum(np.diff(people, prepend=0), 0)
+        arrivals[room] = steps.reshape(-1, 60).sum(axis=1).astype(np.int64)
+        present[room] = np.minimum(np.rint(people.reshape(-1, 60).mean(axis=1)), MOST).astype(np.int64)
+    return arrivals, present
+
+
+def loss(level: float, people: int) -> float:
+    """The loss of an hour: too little air costs twice as much as too much."""
+    wanted = people / MOST
+    return wanted - level if wanted > level else (level - wanted) / 2
+
+
+def _published(room: int, kind: str, epsilon: float, draws: int, key: tuple[int, ...]) -> PublishedCounts:
+    each: Filter = WindowSum(1) if kind == EACH_HOUR else RunningSum()
+    contribution = VISITS if kind == VISITORS else 1
+    arrivals = hourly()[0][room]
+    cloak = SeriesCloak(each, len(arrivals), epsilon=epsilon, delta=DELTA, contribution=contribution)
+    true = arrivals if kind == EACH_HOUR else np.cumsum(arrivals)
+    errors = [
+        np.sqrt(np.mean((cloak.simulate(arrivals, rng=stream(*key, draw)).values.ravel() - true) ** 2))
+        for draw in range(draws)
+    ]
+    return PublishedCounts(room, kind, epsilon, Mean.of(np.array(errors)), float(true.std()))
+
+
+@cache
+def _experts() -> tuple[Experts, FloatArray]:
+    schedules = {
+        f"{day} by day, {night} by night": [day if 8 <= hour < 18 else night for hour in range(24)]
+        for day in BY_DAY
+        for night in BY_NIGHT
+    }
+    table = np.array(
+        [[[loss(levels[hour], k) for k in range(MOST + 1)] for levels in schedules.values()] for hour in range(24)]
+    )
+    return Experts(tuple(schedules), table), table
+
+
+def _learnt(room: int, epsilon: float, draws: int, key: tuple[int, ...]) -> Learnt:
+    experts, table = _experts()
+    people = hourly()[1][room]
+    hours = np.arange(len(people)) % 24
+    losses = table[hours, :, people]
+    learner = Learner(experts, horizon=len(people), epsilon=epsilon, delta=DELTA)
+    mine = [float((learner.simulate(people, hours, rng=stream(*key, draw)) * losses).sum()) for draw in range(draws)]
+    totals = losses.sum(axis=0)
+    return Learnt(
+        room, epsilon, Mean.of(np.array(mine)), float(totals.min()), float(np.median(totals)), float(totals.max())
+    )
+
+
+def _work(run: Run) -> RecordedCounts:
+    draws = run.choose(40, 12, 2)
+    published, learnt = [], []
+    for room in run.each(ROOMS):
+        for k, epsilon in enumerate(EPSILONS):
+            published += [
+                _published(room, kind, epsilon, draws, (run.seed, room, k, number))
+                for number, kind in enumerate((EACH_HOUR, TOTAL, VISITORS))
+            ]
+            learnt.append(_learnt(room, epsilon, draws, (run.seed, room, k, 9)))
+    return RecordedCounts(HOURS, tuple(published), tuple(learnt))
+
+
+EXPERIMENT = Experiment(
+    "recorded-counts",
+    "Counts of people in four rooms: published by the hour, and learnt from",
+    RecordedCounts,
+    _work,
+    minutes=0.3,
+    data=(COUNTS,),
+)

@@ -1,0 +1,164 @@
+"""Motion detectors of two offices: how many of the occupied quarters of an hour randomised response still shows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cloakwork._checks import IntArray
+from cloakwork.privacy import Flip
+from cloakwork.recovery import presence
+from papers.drawing import INK, MARKERS, SERIES, log_x
+from papers.experiment import Experiment, Run, stream
+from papers.recordings import read_columns
+from papers.result import Finding, Goal, Measure
+from papers.statistics import Mean
+
+BITS = Path("office_pir_windesheim") / "quarter_hours.csv.gz"
+DELTA = 1e-5
+EPSILONS = (1.0, 2.0, 4.0)
+WINDOWS = {1: "a quarter of an hour", 4: "an hour"}
+FEWEST = 500  # bits of an office that is used
+
+
+@dataclass(frozen=True)
+class Office:
+    """The bits of one office: how many are judged, how many of those say motion, and how often always "empty" is right.
+
+    `share` and `stay` are those of the first half of the time, from which they are known.
+    """
+
+    name: str
+    bits: int
+    occupied: int
+    empty_right: float
+    share: float
+    stay: float
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How well presence is known in one office: shares over draws of the noise, with standard errors.
+
+    `found` is the share of occupied quarters that are called occupied, `false` that of empty ones, `right` of all.
+    """
+
+    office: str
+    epsilon: float
+    readings: int
+    truth: float
+    found: Mean
+    false: Mean
+    right: Mean
+
+
+@dataclass(frozen=True)
+class Motion(Finding):
+    """What randomised motion bits still show."""
+
+    size: ClassVar[tuple[float, float]] = (9.0, 4.2)
+    offices: tuple[Office, ...]
+    shown: tuple[Shown, ...]
+
+    def goals(self) -> tuple[Goal, ...]:
+        found = [one.found.value for one in self.shown if one.readings == 1 and one.epsilon == max(EPSILONS)]
+        low, high = (f"{100 * end:.0f}" for end in (min(found), max(found)))
+        text = f"a bit at epsilon {max(EPSILONS):g} shows four of five occupied quarters in every office"
+        return (Goal(text, f"{low} to {high} %", min(found) >= 0.8),)
+
+    def measures(self) -> tuple[Measure, ...]:
+        return tuple(
+            Measure(
+                f"{one.office}, epsilon {one.epsilon:g} for {one.readings}",
+                one.right.value,
+                one.right.error,
+                slack=0.01,
+                share=True,
+            )
+            for one in self.shown
+        )
+
+    def text(self) -> str:
+        quarter, hour = (
+            [one.found.value for one in self.shown if one.readings == readings and one.epsilon == 1.0]
+            for readings in WINDOWS
+        )
+        right = [100 * one.empty_right for one in self.offices]
+        return (
+            f"Detectors of {len(self.offices)} offices say every quarter of an hour whether anything moved. Where "
+            f"epsilon 1 hides a quarter, the randomised bits still show {100 * min(quarter):.0f} to "
+            f"{100 * max(quarter):.0f} % of the occupied quarters; where it hides a whole hour, at most "
+            f'{100 * max(hour):.0f} %. Always saying "empty" finds none and is right in {min(right):.0f} to '
+            f"{max(right):.0f} % of all quarters. How often people come and how long they stay is known from the days "
+            "before, which are not judged."
+        )
+
+    def draw(self, figure: Figure) -> None:
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, (readings, name) in zip(panels, WINDOWS.items(), strict=True):
+            for office, color, marker in zip(self.offices, SERIES, MARKERS, strict=False):
+                mine = [one for one in self.shown if (one.office, one.readings) == (office.name, readings)]
+                axes.errorbar(
+                    [one.epsilon for one in mine],
+                    [100 * one.found.value for one in mine],
+                    yerr=[200 * one.found.error for one in mine],
+                    color=color,
+                    marker=marker,
+                    capsize=2,
+                    label=f"office {office.name}",
+                )
+            axes.axhline(0, color=INK, linestyle=":", linewidth=1, label='always "empty"')
+            log_x(axes, EPSILONS)
+            axes.set(ylim=(-3, 100), title=f"hidden: {name}", xlabel="epsilon")
+            axes.grid()
+        panels[0].set_ylabel("% of occupied quarters found (bars: 2 errors)")
+        panels[1].legend(loc="upper left", fontsize=8)
+
+
+def recorded_bits() -> Iterator[tuple[str, IntArray]]:
+    """Yield each office with enough bits, in the order of time."""
+    table = read_columns(BITS)
+    for office in np.unique(table["id"]):
+        bits = table["pir"][table["id"] == office]
+        bits = bits[bits != ""].astype(float).astype(np.int64)
+        if len(bits) >= FEWEST:
+            yield str(office), bits
+
+
+def _shown(office: Office, bits: IntArray, epsilon: float, readings: int, draws: int, key: tuple[int, ...]) -> Shown:
+    flip = Flip(epsilon=epsilon, delta=0.0 if readings == 1 else DELTA, readings_per_window=readings)
+    rows = []
+    for draw in range(draws):
+        reports = flip.simulate(bits, rng=stream(*key, draw))
+        there = presence(reports, flip, stay=office.stay, share=office.share) > 0.5
+        rows.append((there[bits == 1].mean(), there[bits == 0].mean(), (there == (bits == 1)).mean()))
+    found, false, right = (Mean.of(column) for column in np.array(rows).T)
+    return Shown(office.name, epsilon, readings, float(flip.truth), found, false, right)
+
+
+def _work(run: Run) -> Motion:
+    offices, shown = [], []
+    known = list(recorded_bits())
+    for number, (name, bits) in enumerate(run.each(known)):
+        before, judged = np.array_split(bits, 2)
+        stay = float(before[1:][before[:-1] == 1].mean())
+        office = Office(name, len(judged), int(judged.sum()), float((judged == 0).mean()), float(before.mean()), stay)
+        offices.append(office)
+        draws = run.choose(40, 6, 2)
+        for readings in WINDOWS:
+            for k, epsilon in enumerate(EPSILONS):
+                shown.append(_shown(office, judged, epsilon, readings, draws, (run.seed, number, readings, k)))
+    return Motion(tuple(offices), tuple(shown))
+
+
+EXPERIMENT = Experiment(
+    "recorded-motion",
+    "Motion detectors of two offices: what randomised bits still show",
+    Motion,
+    _work,
+    minutes=0.1,
+    data=(BITS,),
+)
