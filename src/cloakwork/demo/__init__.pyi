@@ -13,3 +13,4 @@ from .household import Household as Household
 from .household import Position as Position
 from .household import Residents as Residents
 from .household import Staff as Staff
+from .household import open_path as open_path
