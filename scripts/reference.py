@@ -10,6 +10,7 @@ import inspect
 import json
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -115,7 +116,7 @@ def route_table() -> str:
     return _table(("route", "roles", "what it does"), rows)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     safe = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in [head, ("---",) * len(head), *safe])
 
