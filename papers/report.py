@@ -54,7 +54,8 @@ def errata_page(records: Sequence[Record]) -> str:
         if claim.verdict is Agreement.WRONG
     ]
     columns = ("where", "statement", "found", "experiment")
-    return f"{_ERRATA_HEAD}\n{_markdown(Table('', columns, tuple(sorted(wrong))))}"
+    table = _markdown(Table("", columns, tuple(sorted(wrong))))
+    return f"{_ERRATA_HEAD}\n" + table.replace("_", r"\_").replace("*", r"\*")
 
 
 def _section(record: Record) -> str:

@@ -2,8 +2,8 @@
 
 The library comes from its docstrings, a page for each folder; results and errata from the numbers in
 `docs/science/results`. A hand-written page gets its tables here: the options of a command below its heading, the keys
-of a site file at `<!-- keys: PrivacySpec -->`, the HTTP routes at `<!-- routes -->`, and a file of `docs/tables` at
-`<!-- table: attacks -->`.
+of a site file at `<!-- keys: PrivacySpec -->`, the HTTP routes at `<!-- routes -->`, the problems of messages at
+`<!-- problems -->`, and a file of `docs/tables` at `<!-- table: attacks -->`.
 """
 
 import inspect
@@ -24,6 +24,7 @@ from pydantic import BaseModel
 import cloakwork as cw
 from cloakwork.cli.app import app
 from cloakwork.collect.api.application import ROUTES
+from cloakwork.collect.message_problems import Reason
 from cloakwork.site import schema
 from papers.__main__ import app as laboratory
 from papers.experiments import EXPERIMENTS
@@ -61,8 +62,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: objec
         markdown = re.sub(
             r"^##+ (.+)$", lambda found: found[0] + tables.get(found[1], ""), markdown, flags=re.MULTILINE
         )
-    if "<!-- routes -->" in markdown:
-        markdown = markdown.replace("<!-- routes -->", route_table())
+    for mark, table in (("<!-- routes -->", route_table), ("<!-- problems -->", problem_table)):
+        if mark in markdown:
+            markdown = markdown.replace(mark, table())
     markdown = re.sub(r"<!-- keys: (\w+) -->", lambda found: key_table(getattr(schema, found[1])), markdown)
     tables_of = Path(config.docs_dir) / "tables"
     return re.sub(r"<!-- table: (\w+) -->", lambda found: (tables_of / f"{found[1]}.txt").read_text("utf-8"), markdown)
@@ -114,6 +116,12 @@ def route_table() -> str:
         for method, one in methods.items()
     ]
     return _table(("route", "roles", "what it does"), rows)
+
+
+def problem_table() -> str:
+    """What can be odd about a message, as the collector words it."""
+    rows = [(f"`{code}`", text) for code, text in (reason.split(": ", 1) for reason in Reason)]
+    return _table(("problem", "meaning"), rows)
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -180,7 +188,7 @@ def markdown(text: str) -> str:
 
 
 def _fenced(lines: list[str]) -> str:
-    """The lines with fences around examples, which go on to the next blank line."""
+    """The lines with fences around examples, which end at a blank line; outside them, no underscore is emphasis."""
     out: list[str] = []
     inside = False
     for line in [*lines, ""]:
@@ -190,5 +198,5 @@ def _fenced(lines: list[str]) -> str:
         elif inside and not line.strip():
             out.append("```")
             inside = False
-        out.append(line)
+        out.append(line if inside else re.sub(r"(`[^`]*`)|_", lambda found: found[1] or r"\_", line))
     return "\n".join(out).strip()

@@ -158,6 +158,14 @@ def test_every_command_has_a_heading_that_gets_its_options() -> None:
             assert re.search(rf"^##+ {name}$", page, flags=re.MULTILINE), name
 
 
+def test_nothing_comes_from_another_host_and_every_block_is_a_block(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r'(?:src|<link[^>]* href)="(?:https?:)?//[^"]*', text), page
+        assert not re.findall(r"<p><code>(?:sh|python|py|toml|text)\n", text), f"{page}: a fence inside a list"
+    assert not [css for css in site.rglob("*.css") if re.search(r"url\([\"']?(?:https?:)?//", css.read_text("utf-8"))]
+
+
 def test_generated_tables_have_options_and_routes(site: Path) -> None:
     commands = (site / "reference" / "command-line" / "index.html").read_text(encoding="utf-8")
     for option in ("--no-simulation", "--between PROGRAM", "--series-by", "--scheduler"):

@@ -12,7 +12,6 @@ from cloakwork.cli.app import app
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.access_control import MAX_SESSIONS_PER_TOKEN, SESSION_S, SMALL_BODY
 from cloakwork.collect.intake import CAPACITY
-from cloakwork.collect.message_problems import Reason
 from tests.collect.api_kit import Bench, bench
 from tests.deploy.installation import DEPLOY, ROOT
 
@@ -56,11 +55,6 @@ def test_each_metric_is_on_the_page(made: Bench) -> None:
     real = {name for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, flags=re.MULTILINE)}
     real = {name for name in real if not name.endswith("_created")}
     assert set(re.findall(r"^\| `(cloakwork_\w+)`", PAGE, flags=re.MULTILINE)) == real
-
-
-def test_each_problem_is_on_the_page() -> None:
-    for reason in Reason:
-        assert f"| `{reason.partition(':')[0]}` |" in PAGE
 
 
 def test_the_limits_are_those_of_the_interface() -> None:
