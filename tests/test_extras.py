@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import cloakwork as cw
-from cloakwork.errors import MissingExtraError
-
 OPTIONAL = (
     *("amqtt", "cryptography", "dask", "distributed", "fastapi", "matplotlib", "paho", "prometheus_client", "psycopg"),
     *("pyarrow", "pydantic", "pydantic_core", "rich", "sqlalchemy", "sse_starlette", "starlette", "typer", "uvicorn"),
@@ -75,12 +72,6 @@ def test_a_cluster_names_its_extra() -> None:
     assert "pip install 'cloakwork[dask]'" in done.stderr.splitlines()[-1]
 
 
-def test_a_picture_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    published = cw.publish([1, 2, 3], cw.RunningSum(), epsilon=1.0, delta=1e-6)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "cloakwork.series.picture", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError) as caught:
-        published.plot()
-    assert (caught.value.library, caught.value.extra) == ("matplotlib", "plot")
+def test_a_picture_names_its_extra() -> None:
+    done = run_without(("matplotlib",), "from cloakwork.series import write_picture")
+    assert "pip install 'cloakwork[plot]'" in done.stderr.splitlines()[-1]

@@ -33,7 +33,6 @@ EVENTS = (  # of one event each, or with persons of one person; each is also tri
     f"broken.csv {PERIOD} --filter window:1",
     f"{COUNTS} {PERIOD} --every 1h --json",
     f"{COUNTS} {PERIOD}",
-    f"{COUNTS} --rows 96",
     COUNTS,
 )
 

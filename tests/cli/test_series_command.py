@@ -40,10 +40,11 @@ def test_events_are_counted_filtered_and_published(succeed: Run, visits: Path, s
 
 
 def test_the_noise_has_the_stated_size_and_the_summary_its_share(succeed: Run, here: Path) -> None:
-    rows = write(here / "zeros.csv", ("n",), *([0] for _ in range(8192)))
-    done = succeed("series", rows, "--counts", "n", "--rows", 8192, "--filter", "window:1", "--json")
+    rows = write(here / "zeros.csv", ("time", "n"), (iso(0), 0))
+    period = ("--every", "1m", "--from", "2026-10-05", "--to", iso(8192 * 60))
+    done = succeed("series", rows, "--counts", "n", *period, "--filter", "window:1", "--json")
     published = read(Path("published.csv"))
-    assert published["row"][:2] == ["1", "2"]
+    assert published["time"][1:3] == ["2026-10-05T00:01:00Z", "2026-10-05T00:02:00Z"]
     values, error = floats(published["window-1"]), float(published["window-1.within"][0]) / Z95
     assert error == pytest.approx(4.2247, rel=2e-3)  # of the exact Gaussian mechanism at (1, 1e-6), sensitivity 1
     assert values.std() == pytest.approx(error, rel=0.05)

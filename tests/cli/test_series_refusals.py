@@ -11,8 +11,8 @@ from tests.cli.series_files import CLEAR, HOUR, PERIOD, floats, iso, read, write
 
 VALUE = ("--value", "paid", "--most-per-event")
 PERSON = ("--person", "card", "--most-per-person")
-COUNTS = ("untimed.csv", "--counts", "n", "--rows", 2)
 HOURS = ("--every", "1h", *PERIOD)
+COUNTS = ("hours.csv", "--counts", "n", *HOURS)
 
 BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the option or file that its refusal names
     (("none.csv",), "none.csv"),
@@ -20,7 +20,7 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     (("empty.csv",), "empty.csv"),
     (("latin.csv", "--time", "t"), "UTF-8"),
     (("unclosed.csv", "--time", "t"), "quotation mark"),
-    (("odd.csv", "--counts", "n", "--rows", 1), "1 lines of odd.csv"),
+    (("odd.csv", "--counts", "n", "--time", "m", *HOURS), "1 lines of odd.csv"),
     (("broken.parquet",), "broken.parquet"),
     (("visits.csv", "--time", "when"), "--time when"),
     (("untimed.csv",), "--time"),
@@ -34,8 +34,6 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     (("visits.csv", "--from", "2026-10-07"), "--from, --to"),
     (("visits.csv", "--series-by", "door", *PERIOD), "--names"),
     (("counts.csv", "--counts", "n", *PERIOD), "--every"),
-    (("counts.csv", "--counts", "n", "--rows", 3, "--from", "2026-10-05"), "--from: this does not go with --rows"),
-    (("counts.csv", "--counts", "n", "--rows", 0), "--rows 0"),
     (("visits.csv", "--value", "paid"), "--most-per-event"),
     (("visits.csv", *VALUE, 0), "--most-per-event 0"),
     (("visits.csv", *VALUE, 5, "--step", 9), "--step 9"),
@@ -56,10 +54,9 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     (("visits.csv", "--plot", "no/a.png"), "--plot no/a.png"),
     (("counts.csv", "--counts", "m", *HOURS), "--counts m"),
     (("counts.csv", "--counts", "n", "--person", "a"), "--person"),
-    (("counts.csv", "--counts", "n", *HOURS), "--rows"),
+    (("counts.csv", "--counts", "n", *HOURS), "not the start of a bin"),
     (("twice.csv", "--counts", "n", *HOURS), "--series-by"),
-    (("untimed.csv", "--counts", "n", *HOURS), "--rows"),
-    ((*COUNTS, "--every", "1h"), "--every"),
+    (("untimed.csv", "--counts", "n", *HOURS), "--time"),
     ((*COUNTS, "--contribution", 1.5), "--contribution"),
     ((*COUNTS, "--filter", "running-sum"), "--filter, --names: two columns would be called running-sum"),
     ((*COUNTS, "--filter", "sum"), "--filter sum"),
@@ -79,6 +76,7 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
 
 def test_bad_input_is_refused_by_option_and_nothing_is_lost(run: Run, here: Path, visits: Path) -> None:
     write(here / "untimed.csv", ("hour", "n"), (0, 3), (1, 4))
+    write(here / "hours.csv", ("time", "n"), (iso(0), 3), (iso(HOUR), 4))
     write(here / "counts.csv", ("time", "n"), (iso(0), 1), (iso(HOUR), 2), (iso(2.5 * HOUR), 3))
     write(here / "twice.csv", ("time", "n"), (iso(0), 1), (iso(0), 2))
     (here / "empty.csv").touch()
@@ -91,7 +89,7 @@ def test_bad_input_is_refused_by_option_and_nothing_is_lost(run: Run, here: Path
         (here / name).write_text("precious")
     before = {path.name: path.read_bytes() for path in here.iterdir()}
     for words, named in BAD_INPUTS:
-        stated = ("--from" in words) or ("--to" in words) or ("--rows" in words)
+        stated = ("--from" in words) or ("--to" in words)
         done = run("series", *words, *(() if stated else PERIOD), "--filter", "running-sum")
         assert (done.code, done.out) == (2, ""), words
         assert named in done.err, words

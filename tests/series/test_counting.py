@@ -45,9 +45,6 @@ def test_tables_in_memory_are_counted_as_files_are(tmp_path: Path, library: str)
         counted = count_events(table, BINS, person="who", most_per_person=5, series_by="sensor", names=["b", "a"])
         assert counted.values.tolist() == [by_hour(0, 47), by_hour(0, 1)]
     table = LIBRARIES[library](pyarrow.csv.read_csv(path))
-    assert read_counts(table, "n", 4).values.tolist() == [[1, 1, 1, 1]]
-    with pytest.raises(InputError, match="5 rows"):
-        read_counts(table, "n", 5)
     with pytest.raises(InputError) as refused:
         count_events({"time": [1]}, BINS)
     assert refused.value.values == {"type": "dict"}

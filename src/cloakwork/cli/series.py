@@ -29,34 +29,28 @@ from cloakwork.series import (
 _FORMS = {"out": (".csv", ".parquet"), "plot": (".png", ".svg", ".pdf")}
 _OPTIONS = {"filters": "--filter", "start": "--from", "end": "--to"}  # others have their own names
 _PARAMETER = re.compile(
-    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|rows|apart)=(?=\S)"
+    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|apart)=(?=\S)"
     r"|(most_per_event|most_per_person|series_by)(?:=(?=\S))?)"
 )
 _MOSTLY_NOISE = 0.8  # of the typical level
-_REMEDIES = {
-    "rows": " To take the rows in their order, whatever their times, give --rows instead of --from, --to and --every.",
-    "series_by": " Give --series-by to tell several series apart.",
-    "counts": " If it already has one row for each hour or day, give --counts; if these have no times, also --rows.",
-}
+_REMEDIES = {"series_by": " Give --series-by to tell several series apart."}
 _GOES_WITH = {  # options that need another one
     "most_per_event": "value",
     "step": "value",
     "most_per_person": "person",
     "apart": "person",
     "contribution": "counts",
-    "rows": "counts",
     "names": "series_by",
     "compare": "plot",
 }
 _EXCLUDES = {  # options that rule out others
     "counts": ("value", "person"),
-    "rows": ("time", "every", "start", "end", "series_by"),
     "fullest": ("filters", "delta", "out", "plot", "compare"),
 }
 _NEEDS = (  # options that need one of some others
     ("value", {"most_per_event", "most_per_person"}, "give --most-per-event, the most that one event may count."),
     ("person", {"most_per_person"}, "give --most-per-person: how many events, or how much value, of one may count."),
-    ("counts", {"rows", "every"}, "give --every, the time between two rows. It is public, as --from and --to are."),
+    ("counts", {"every"}, "give --every, the time between two rows. It is public, as --from and --to are."),
 )
 ROWS = "What each row is"  # a panel of the options
 
@@ -157,14 +151,6 @@ def series(
             rich_help_panel=ROWS, metavar="K", help="With --counts: how much one event or person adds; default 1."
         ),
     ] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel=ROWS,
-            metavar="N",
-            help="With --counts: the number of rows, taken in their order instead of a period; public.",
-        ),
-    ] = None,
     series_by: Annotated[
         str | None,
         typer.Option(
@@ -199,44 +185,41 @@ def series(
         made = () if fullest else parse_filters(filters or ())
         listed = [] if names is None else [name.strip() for name in names.split(",")]
         added = 1 if contribution is None else contribution
-        if counts is not None and rows is not None:
-            counted = read_counts(source, counts, rows, contribution=added)
-        else:
-            width = HOUR if every is None else parse_span("--every", every)
-            bins = Bins.between(
-                parse_moment("--from", start or ""),
-                parse_moment("--to", end or ""),
-                every=width,
-                series=max(len(listed), 1),
-            )
-            size = source.stat().st_size if source.is_file() else bins.end - bins.start
-            with bar("reading", size) as progress:
-                if counts is not None:
-                    counted = read_counts(
-                        source,
-                        counts,
-                        bins,
-                        contribution=added,
-                        time=time,
-                        series_by=series_by,
-                        names=listed,
-                        progress=progress,
-                    )
-                else:
-                    counted = count_events(
-                        source,
-                        bins,
-                        time=time,
-                        value=value,
-                        most_per_event=most_per_event,
-                        step=step,
-                        person=person,
-                        most_per_person=most_per_person,
-                        apart=None if apart is None else _bins_apart(apart, width),
-                        series_by=series_by,
-                        names=listed,
-                        progress=progress,
-                    )
+        width = HOUR if every is None else parse_span("--every", every)
+        bins = Bins.between(
+            parse_moment("--from", start or ""),
+            parse_moment("--to", end or ""),
+            every=width,
+            series=max(len(listed), 1),
+        )
+        size = source.stat().st_size if source.is_file() else bins.end - bins.start
+        with bar("reading", size) as progress:
+            if counts is not None:
+                counted = read_counts(
+                    source,
+                    counts,
+                    bins,
+                    contribution=added,
+                    time=time,
+                    series_by=series_by,
+                    names=listed,
+                    progress=progress,
+                )
+            else:
+                counted = count_events(
+                    source,
+                    bins,
+                    time=time,
+                    value=value,
+                    most_per_event=most_per_event,
+                    step=step,
+                    person=person,
+                    most_per_person=most_per_person,
+                    apart=None if apart is None else _bins_apart(apart, width),
+                    series_by=series_by,
+                    names=listed,
+                    progress=progress,
+                )
         if fullest:
             chosen = counted.fullest(epsilon)
             _note_input(counted)
@@ -272,7 +255,7 @@ def _check_options(context: typer.Context) -> None:
     for name, one_of, text in _NEEDS:
         if name in given and not given & one_of:
             raise InputError(f"{_option(name)}: {text}")
-    if "rows" not in given and not {"start", "end"} <= given:
+    if not {"start", "end"} <= given:
         raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
     for path in (options["out"], options["plot"] or options["out"]):
         refuse_input(path, options["source"])
@@ -361,11 +344,8 @@ def _costs(published: Published) -> list[dict[str, Any]]:
 def _say_summary(counted: Counts, published: Published, advice: str) -> None:
     cloak, bins = published.cloak, counted.bins
     each = f" for each of {len(counted.names):,} series" if len(counted.names) > 1 else ""
-    if bins is None:
-        say(f"{counted.title}: {cloak.n:,} values{each}")
-    else:
-        length = f"{cloak.n:,} bin{'' if cloak.n == 1 else 's'} of {span_text(bins.every)}"
-        say(f"{counted.title}: {length}{each}, from {utc_text(bins.start)} to {utc_text(bins.end)}")
+    length = f"{cloak.n:,} bin{'' if cloak.n == 1 else 's'} of {span_text(bins.every)}"
+    say(f"{counted.title}: {length}{each}, from {utc_text(bins.start)} to {utc_text(bins.end)}")
     say(f"{counted.hides} {advice}".strip())
     for cost in _costs(published):
         level = "about as large as the values: use longer bins (--every), a wider filter or a larger --epsilon"
@@ -379,9 +359,9 @@ def _summary(counted: Counts, published: Published, level: str, out: Path, plot:
     cloak, bins, explained = published.cloak, counted.bins, published.cloak.explain()
     return {
         "source": counted.title,
-        "from": None if bins is None else utc_text(bins.start),
-        "to": None if bins is None else utc_text(bins.end),
-        "every_seconds": None if bins is None else bins.every / 1000,
+        "from": utc_text(bins.start),
+        "to": utc_text(bins.end),
+        "every_seconds": bins.every / 1000,
         "bins": cloak.n,
         "series": list(counted.names),
         "level": level,

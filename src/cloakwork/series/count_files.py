@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork._checks import IntArray, count
+from cloakwork._checks import IntArray
 from cloakwork.errors import InputError
 from cloakwork.readings import TIME_FORMS, TableFile, TextColumn, column_numbers, column_texts, column_times
 from cloakwork.series.bins import Bins
@@ -79,7 +79,7 @@ def count_events(
 def read_counts(
     source: object,
     counts: str,
-    bins: Bins | int,
+    bins: Bins,
     *,
     contribution: int = 1,
     time: str | None = None,
@@ -87,33 +87,22 @@ def read_counts(
     names: Sequence[str] = (),
     progress: Callable[[int], None] = lambda _: None,
 ) -> Counts:
-    """Read a column of whole numbers, each at its time; with a number instead of bins, that many rows in their order.
+    """Read a column of whole numbers, each at its time.
 
     One event or person adds at most `contribution` to them, which the caller vouches for. Bins without a row count as
     0. The other arguments are those of `count_events`.
     """
     table = TableFile(source)
-    timed: dict[str, str | None] = {"time": time, "series_by": series_by} if isinstance(bins, Bins) else {}
-    columns = _find_columns(table, {"counts": counts, **timed}, names)
+    columns = _find_columns(table, {"counts": counts, "time": time, "series_by": series_by}, names)
     cells = table.read(list(columns.values()), progress)
     if table.left_out:
         raise InputError(f"{table.left_out:,} lines of {table.path} cannot be read: {_BAD_LINES}. Repair the file.")
     amounts = column_numbers(cells[columns["counts"]], columns["counts"])
+    n, times = bins.n, column_times(cells[columns["time"]], columns["time"])
+    places, rest = np.divmod(times - bins.start, bins.every)
     which = np.zeros(len(amounts), dtype=np.int64)
-    if isinstance(bins, Bins):
-        n, times = bins.n, column_times(cells[columns["time"]], columns["time"])
-        places, rest = np.divmod(times - bins.start, bins.every)
-        if series_by is not None:
-            which = _series_of_rows(cells[columns["series_by"]], series_by, names)
-    else:
-        n, places, times = count("rows", bins), np.arange(len(amounts)), 0 * which
-        rest = times
-        if len(amounts) != n:
-            raise InputError(
-                f"{table.path.name} does not have {n:,} rows. Counts without times need a row for each bin, zeros "
-                "included.",
-                parameter="rows",
-            )
+    if series_by is not None:
+        which = _series_of_rows(cells[columns["series_by"]], series_by, names)
     inside = (places >= 0) & (places < n)
     kept = inside & (which >= 0)
     slots = np.where(kept, which * n + places, -1 - np.arange(len(places)))
@@ -121,8 +110,8 @@ def read_counts(
     repeated[np.unique(slots, return_index=True)[1]] = False
     for bad, fault, remedy in (
         (~(np.abs(amounts) < _LARGEST_COUNT) | (amounts != np.rint(amounts)), f"{counts} is not a whole number", ""),
-        (times < 0, f"its time cannot be read. Give {TIME_FORMS}", "rows"),
-        (inside & (rest != 0), "its time is not the start of a bin. Counts need one row for each bin", "rows"),
+        (times < 0, f"its time cannot be read. Give {TIME_FORMS}", ""),
+        (inside & (rest != 0), "its time is not the start of a bin. Counts need one row for each bin", ""),
         (repeated, "an earlier row has the same time. Counts need one row for each bin and series", "series_by"),
     ):
         if bad.any():
@@ -133,7 +122,7 @@ def read_counts(
     return Counts(
         values=values,
         contribution=Contribution(contribution),
-        bins=bins if isinstance(bins, Bins) else None,
+        bins=bins,
         names=tuple(names),
         title=table.path.name,
         unit=counts.strip(),
@@ -193,7 +182,6 @@ def _find_columns(table: TableFile, wanted: Mapping[str, str | None], names: Seq
                 f"Name one of {', '.join(table.names)[:500]}.",
                 parameter=parameter,
                 column=name,
-                remedy="counts" if name is None else "",
             )
         columns[parameter] = matches[0]
     return columns

@@ -38,7 +38,7 @@ class Counts:
     contribution
         How much one event or person changes, in steps.
     bins
-        None for counts that were read in the order of their rows.
+        When they were counted; public.
     names
         The names of the series. One series may have none.
     title, unit
@@ -59,8 +59,8 @@ class Counts:
 
     values: FloatArray = field(repr=False)
     contribution: Contribution
+    bins: Bins
     step: float = 1.0
-    bins: Bins | None = None
     names: tuple[str, ...] = ()
     title: str = "counts"
     unit: str = "events"

@@ -38,19 +38,18 @@ _STYLE: Any = {
 }
 
 
-def draw(published: Published, counts: "Counts | None" = None, *, compare: bool = False) -> "Figure":
+def draw(counts: "Counts", published: Published, *, compare: bool) -> "Figure":
     """Draw a panel for each filter, with a line and a 95 % band for each series.
 
-    `counts` name the series and their times; `compare` adds their true outputs, which are not private.
+    `compare` adds the true outputs of the counts, which are not private.
     """
     cloak = published.cloak
     values = published.values.reshape(len(cloak.filters), -1, published.values.shape[-1])
     within = np.atleast_2d(published.band())
-    true = cloak.without_noise(counts.values) if compare and counts is not None else None
-    hides = f"{counts.hides} " if counts is not None else ""
+    true = cloak.without_noise(counts.values) if compare else None
     guarantee = f"Guarantee: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}."
     notes = textwrap.wrap(
-        f"{hides}{guarantee} Bands hold the value of the series, after any limits, in 95 % of cases.", _WIDEST
+        f"{counts.hides} {guarantee} Bands hold the value of the series, after any limits, in 95 % of cases.", _WIDEST
     )
     with mpl.rc_context(_STYLE):
         below = _LINE * (len(notes) + 2)
@@ -61,8 +60,8 @@ def draw(published: Published, counts: "Counts | None" = None, *, compare: bool 
             _draw_panel(axes, values[number], within[number], None if true is None else true[number], counts)
             root = float(np.sqrt((published.standard_deviation.reshape(len(values), -1)[number] ** 2).mean()))
             axes.set_title(f"{made.title or made.name}: off by {root:.3g} (root mean square)")
-        every = "" if counts is None or counts.bins is None else f", in bins of {span_text(counts.bins.every)} (UTC)"
-        figure.suptitle(f"{'' if counts is None else counts.title[:80]}{every}", x=0.01, ha="left", color=_INK)
+        title = f"{counts.title[:80]}, in bins of {span_text(counts.bins.every)} (UTC)"
+        figure.suptitle(title, x=0.01, ha="left", color=_INK)
         foot.set_axis_off()
         foot.text(0, 1, "\n".join(notes), va="top", fontsize=9, color=_INK, in_layout=False)
         if true is not None:
@@ -72,25 +71,18 @@ def draw(published: Published, counts: "Counts | None" = None, *, compare: bool 
 
 def write_picture(counts: "Counts", published: Published, path: Path, suffix: str, *, compare: bool) -> None:
     """Write the picture as .png, .svg or .pdf; the same values always make the same file."""
-    figure = draw(published, counts, compare=compare)
+    figure = draw(counts, published, compare=compare)
     with mpl.rc_context(_STYLE):
         figure.savefig(path, dpi=150, format=suffix.lstrip("."))
 
 
-def _draw_panel(
-    axes: Any, values: FloatArray, within: FloatArray, true: FloatArray | None, counts: "Counts | None"
-) -> None:
-    times: Any = np.arange(1, values.shape[-1] + 1)
-    axes.set_xlabel("row")
-    if counts is not None:
-        axes.set_ylabel(textwrap.shorten(counts.unit, _LONGEST_UNIT, placeholder="..."))
-        if counts.bins is not None:
-            times = counts.bins.times.astype("datetime64[ms]")
-            locator = AutoDateLocator()  # type: ignore[no-untyped-call]
-            axes.xaxis.set_major_locator(locator)
-            axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-            axes.set_xlabel("")
-    names = (counts.names if counts is not None else ()) or [f"series {number}" for number in range(len(values))]
+def _draw_panel(axes: Any, values: FloatArray, within: FloatArray, true: FloatArray | None, counts: "Counts") -> None:
+    times: Any = counts.bins.times.astype("datetime64[ms]")
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.set_ylabel(textwrap.shorten(counts.unit, _LONGEST_UNIT, placeholder="..."))
+    names = counts.names or ("",)
     lines: list[tuple[Any, str]] = []
     for place, colour in zip(range(len(values)), _COLOURS, strict=False):
         drawn = _extremes(values[place])

@@ -23,11 +23,7 @@ _DIGITS = 4  # of the smallest error, to which values are rounded
 
 def write_published(counts: Counts, published: Published, path: Path, suffix: str) -> None:
     """Write a row for each bin: each filter of each series, and its 95 % error; `suffix` is .csv or .parquet."""
-    columns: dict[str, Any] = {}
-    if counts.bins is None:
-        columns["row"] = pa.array(np.arange(1, published.cloak.n + 1))
-    else:
-        columns["time"] = pa.array(counts.bins.times, pa.timestamp("ms", "UTC"))
+    columns: dict[str, Any] = {"time": pa.array(counts.bins.times, pa.timestamp("ms", "UTC"))}
     for made, values, within in zip(published.cloak.filters, published.values, published.band(), strict=True):
         least = float(within[within > 0].min(initial=np.inf))
         decimals = max(_DIGITS - 1 - math.floor(math.log10(least)), 0)
@@ -43,10 +39,9 @@ def write_published(counts: Counts, published: Published, path: Path, suffix: st
     if suffix == ".parquet":
         pq.write_table(pa.table(columns), path, compression="zstd")
         return
-    if counts.bins is not None:
-        times = counts.bins.times.astype("datetime64[ms]")
-        unit: Any = "s" if (counts.bins.times % 1000 == 0).all() else "ms"
-        columns["time"] = pa.array(np.datetime_as_string(times, unit=unit, timezone="UTC"))
+    times = counts.bins.times.astype("datetime64[ms]")
+    unit: Any = "s" if (counts.bins.times % 1000 == 0).all() else "ms"
+    columns["time"] = pa.array(np.datetime_as_string(times, unit=unit, timezone="UTC"))
     header = io.StringIO()
     csv.writer(header, lineterminator="\n").writerow(columns)
     with path.open("wb") as file:

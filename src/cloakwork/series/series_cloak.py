@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,9 +34,6 @@ from cloakwork.privacy import (
 from cloakwork.series.filters import Coefficients, Filter, check_filters
 from cloakwork.series.release_noise import MAX_RELEASED, ReleaseNoise, band, odds_text
 from cloakwork.series.strategies import Contribution, MechanismName, Strategy, factor
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _SMALLEST, _LARGEST = 1e-40, 1e40  # of a step or a contribution: floats hold the squares of all results
 _MAX_STEPS = 2.0**50  # of a value: dividing it by the step is then exact enough
@@ -286,12 +283,6 @@ class Published:
     def band(self, confidence: float = 0.95) -> FloatArray:
         """Return the error that each value stays within with this confidence; the shape of `standard_deviation`."""
         return band(self.standard_deviation, confidence)
-
-    def plot(self) -> "Figure":
-        """Draw a panel for each filter, with a line and a 95 % band for each series."""
-        from cloakwork.series.picture import draw  # noqa: PLC0415 - Matplotlib is slow to load
-
-        return draw(self)
 
 
 def publish(
