@@ -43,7 +43,7 @@ def small_plane() -> HeatPlane:
     return HeatPlane(n=(12, 8), m=(5, 4), T=0.05, size=(1.5, 1.0))
 
 
-def high_precision(at: Sequence[float], sigma: float, *, strengths_known: bool) -> list[float]:
+def high_precision(at: Sequence[float], sigma: float) -> list[float]:
     """Standard deviations on the line with n=100, m=50, T=0.05, in 80 digits."""
     with mpmath.workdps(80):
         T, sensors = mpmath.mpf("0.05"), [mpmath.mpf(j) / 50 for j in range(1, 51)]
@@ -54,7 +54,7 @@ def high_precision(at: Sequence[float], sigma: float, *, strengths_known: bool) 
         slopes = [
             [-u / (2 * T) * g for u, g in zip(us, gs, strict=True)] for us, gs in zip(offsets, columns, strict=True)
         ]
-        J = mpmath.matrix(slopes if strengths_known else slopes + columns)
+        J = mpmath.matrix(slopes)
         covariance = (J * J.T) ** -1
         return [float(mpmath.sqrt(covariance[i, i])) for i in range(len(at))]
 
@@ -68,25 +68,21 @@ def test_the_known_values_on_the_line(line: HeatLine, at: list[float], expected:
 
 
 @pytest.mark.parametrize("at", [[0.5], [0.013], [0.24, 0.76], [0.3, 0.31], [0.1, 0.4, 0.95]])
-@pytest.mark.parametrize("strengths_known", [True, False])
-def test_standard_deviations_are_those_of_eighty_digits(line: HeatLine, at: list[float], strengths_known: bool) -> None:
-    found = cramer_rao(line, at, 0.2, strengths_known=strengths_known).std[:, 0]
-    assert found == pytest.approx(high_precision(at, 0.2, strengths_known=strengths_known), rel=1e-6)
+def test_standard_deviations_are_those_of_eighty_digits(line: HeatLine, at: list[float]) -> None:
+    assert cramer_rao(line, at, 0.2).std[:, 0] == pytest.approx(high_precision(at, 0.2), rel=1e-6)
 
 
 def test_nearly_equal_places_are_never_reported_as_well_known(line: HeatLine) -> None:
-    """Without strengths a pair 1e-4 apart needs more digits than a float has: infinite, not some small number."""
+    """A pair 1e-9 apart needs more digits than a float has: infinite, not some small number."""
     for gap in (1e-3, 1e-4, 1e-6, 1e-9):
-        found = cramer_rao(line, [0.3, 0.3 + gap], 0.2, strengths_known=False).std[:, 0]
-        true = np.array(high_precision([0.3, 0.3 + gap], 0.2, strengths_known=False))
+        found = cramer_rao(line, [0.3, 0.3 + gap], 0.2).std[:, 0]
+        true = np.array(high_precision([0.3, 0.3 + gap], 0.2))
         assert (found > 0.99 * true).all()
 
 
-def test_what_no_sensor_sees_cannot_be_located(line: HeatLine) -> None:
+def test_what_no_sensor_sees_cannot_be_located() -> None:
     assert np.isinf(cramer_rao(HeatLine(n=100, m=[0.1], T=1e-5), [0.9], 1.0).std).all()
     assert np.isinf(cramer_rao(HeatLine(n=100, m=1, T=0.05), [0.2, 0.6], 1.0).std).all()
-    assert np.isinf(cramer_rao(line, [0.2, 0.6], 1.0, strengths=[1, 0]).std[1]).all()
-    assert np.isfinite(cramer_rao(line, [0.2, 0.6], 1.0, strengths=[1, 0]).expected_emd)
 
 
 def numerical_std(physics: HeatLine | HeatPlane, at: Floats, sigma: float) -> Floats:
@@ -146,17 +142,14 @@ def test_maximum_likelihood_reaches_the_limit_at_small_noise(line: HeatLine, at:
 @pytest.mark.parametrize(
     "physics", [HeatLine(n=30, m=9, T=0.02), small_plane(), two_rooms()], ids=["line", "plane", "rooms"]
 )
-@pytest.mark.parametrize("strengths_known", [True, False])
-def test_noise_and_strength_scale_the_limit(physics: Physics, strengths_known: bool) -> None:
+def test_noise_scales_the_limit(physics: Physics) -> None:
     at = [0.4, 0.8] if isinstance(physics, HeatLine) else [(0.4, 0.6), (1.2, 0.2)]
-    one = cramer_rao(physics, at, 0.1, strengths_known=strengths_known)
-    noisier = cramer_rao(physics, at, 0.7, strengths_known=strengths_known)
+    one = cramer_rao(physics, at, 0.1)
+    noisier = cramer_rao(physics, at, 0.7)
     assert noisier.std == pytest.approx(7 * one.std, rel=1e-9)
     assert noisier.covariance == pytest.approx(49 * one.covariance, rel=1e-9)
     assert noisier.expected_emd == pytest.approx(7 * one.expected_emd, rel=1e-9)
-    stronger = cramer_rao(physics, at, 0.7, strengths=[7, 7], strengths_known=strengths_known)
-    assert stronger.std == pytest.approx(one.std, rel=1e-9)
-    each = cramer_rao(physics, at, np.full(physics.sensors, 0.1), strengths_known=strengths_known)
+    each = cramer_rao(physics, at, np.full(physics.sensors, 0.1))
     assert each.std == pytest.approx(one.std, rel=1e-12)
 
 
@@ -202,7 +195,6 @@ def test_the_mean_length_of_normal_errors(shape: list[list[float]]) -> None:
             for sigma in (0, float("nan"), "loud", [0.1, 0.2], [0.1] * 49 + [0.0])
         ),
         *((None, at, {}, "at") for at in ([], 0.5, [1.5], [(0.1, 0.2)], [float("nan")])),
-        *((None, [0.5], {"strengths": strengths}, "strengths") for strengths in ([-1], [0], [1, 2], "x")),
         (Graph(nx.path_graph(4), tau=1.0), ["nowhere"], {}, "at"),
         (Tolerance(), [0.5], {}, "physics"),
     ],

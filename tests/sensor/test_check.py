@@ -61,6 +61,18 @@ def driven(sensor: Callable[[float], float], *, climb: float = 4.0, **changed: A
     return report
 
 
+def fluttering(seed: int) -> Callable[[float], float]:
+    """Warmth that flutters by a quarter of a step as it climbs, and noise after the rounding."""
+    rng, turn = np.random.default_rng(seed), [0]
+
+    def sensor(x: float) -> float:
+        turn[0] += 1
+        flutter = 0.25 * rng.standard_normal() if turn[0] > 300 else 0.0
+        return round(x + flutter) + round(0.64 * rng.standard_normal())
+
+    return sensor
+
+
 def honest(floor: float, seed: int = 0) -> Callable[[float], float]:
     rng = np.random.default_rng(seed)
     return lambda x: round(x + floor * rng.standard_normal())
@@ -94,6 +106,12 @@ def test_noise_that_arises_after_a_rounding_is_not_ready(fake: Callable[[int], A
     reports = [driven(fake(seed), climb=3.0) for seed in range(5)]
     assert not any(report["ready"] for report in reports)
     assert sum(report["ramp"] is not None and not report["ramp"]["blurs"] for report in reports) >= 4
+
+
+def test_warmth_that_flutters_does_not_stand_in_for_noise() -> None:
+    reports = [driven(fluttering(seed), climb=3.0) for seed in range(5)]
+    assert sum(report["ready"] for report in reports) <= 1
+    assert any("scatter more than at rest" in reason for report in reports for reason in report["reasons"])
 
 
 def test_a_plan_that_rests_on_noise_floor_needs_a_ramp() -> None:

@@ -12,7 +12,6 @@ from cloakwork._checks import FloatArray
 from cloakwork.accuracy.information import inverse_information, mean_length
 from cloakwork.accuracy.slopes import Method, Slopes, slopes_at
 from cloakwork.accuracy.whitening import Whitened, check_positions, whiten
-from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Physics
 
 MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
@@ -25,7 +24,7 @@ class CramerRao:
 
     `std` (k, axes) is the standard deviation along each axis: infinite if the readings hold no information, 0 between
     two walls. `covariance` (k axes, k axes) covers all positions, source by source. `expected_emd` is the mean earth
-    mover distance at the limit, with the right strengths. With `Method.TWO_POINTS` (a graph, which has no derivatives)
+    mover distance at the limit. With `Method.TWO_POINTS` (a graph, which has no derivatives)
     `std` is a bound on the distance after Hammersley, Chapman and Robbins, for each source with the others known.
     """
 
@@ -35,15 +34,8 @@ class CramerRao:
     method: Method
 
 
-def cramer_rao(
-    physics: Physics,
-    at: Sequence[object],
-    sigma: ArrayLike,
-    *,
-    strengths: ArrayLike | None = None,
-    strengths_known: bool = True,
-) -> CramerRao:
-    """Bound how exactly sources at given positions can be located from noisy readings.
+def cramer_rao(physics: Physics, at: Sequence[object], sigma: ArrayLike) -> CramerRao:
+    """Bound how exactly unit sources at given positions can be located from noisy readings.
 
     Parameters
     ----------
@@ -51,20 +43,15 @@ def cramer_rao(
         Positions as for `sources`: any on `HeatLine` and `HeatPlane`; elsewhere the nearest places.
     sigma
         Standard deviation of the noise: one number, or one per sensor.
-    strengths
-        Strength of each source; 1 by default.
-    strengths_known
-        Whether the method knows the strengths or must estimate them.
 
     Notes
     -----
-    With J the derivative of the readings by all positions (and by unknown strengths), divided by sigma, every unbiased
-    estimate has a covariance of at least (J'J)^-1. Maximum likelihood attains it for small noise. A biased method, or
-    one that knows that sources are on a coarse grid, can do better.
+    With J the derivative of the readings by all positions, divided by sigma, every unbiased estimate has a covariance
+    of at least (J'J)^-1. Maximum likelihood attains it for small noise. A biased method, or one that knows that sources
+    are on a coarse grid, can do better.
 
-    On a line, expected_emd = sum of strength share x std x sqrt(2/pi), the mean of a normal error; on a plane it is the
-    mean length of the error, in rooms the mean walking distance sqrt(2/pi) (std_x + std_y). Errors in the strengths
-    come on top.
+    On a line, expected_emd is the mean std times sqrt(2/pi), the mean of a normal error; on a plane it is the mean
+    length of the error, in rooms the mean walking distance sqrt(2/pi) (std_x + std_y).
 
     >>> from cloakwork.physics import HeatLine
     >>> limit = cramer_rao(HeatLine(n=100, m=50, T=0.05), [0.24, 0.76], sigma=0.1476)
@@ -73,22 +60,19 @@ def cramer_rao(
     """
     whitened = whiten(physics, sigma)
     check_positions(at)
-    weights = _strengths(strengths, len(at))
     slopes = slopes_at(whitened, at)
     if slopes is None:
         places = physics.space.indices(at).tolist()
-        pairs = zip(places, weights.tolist(), strict=True)
-        std, moves = np.array([two_points(whitened, *pair, strengths_known=strengths_known) for pair in pairs]).T
-        return CramerRao(std[:, None], np.diag(std**2), _weighted(moves, weights), Method.TWO_POINTS)
+        std, moves = np.array([two_points(whitened, place) for place in places]).T
+        return CramerRao(std[:, None], np.diag(std**2), float(moves.mean()), Method.TWO_POINTS)
     k, axes = slopes.free.shape
-    moves = (_seen(slopes) * weights[:, None, None]).reshape(k * axes, -1)
-    parameters = moves if strengths_known else np.concatenate([moves, slopes.columns])
     free = slopes.free.ravel()
-    covariance = np.where(np.outer(free, free), inverse_information(parameters)[: len(moves), : len(moves)], 0.0)
+    inverse = inverse_information(_seen(slopes).reshape(k * axes, -1))
+    covariance = np.where(np.outer(free, free), inverse, 0.0)
     blocks = covariance.reshape(k, axes, k, axes)[np.arange(k), :, np.arange(k), :]
     std = np.sqrt(covariance.diagonal()).reshape(k, axes)
     lengths = MEAN_OF_NORMAL * std.sum(axis=1) if physics.space.metric is Metric.PATH else mean_length(blocks)
-    return CramerRao(std, covariance, _weighted(lengths, weights), slopes.method)
+    return CramerRao(std, covariance, float(lengths.mean()), slopes.method)
 
 
 def std_of_one(slopes: Slopes) -> FloatArray:
@@ -97,21 +81,16 @@ def std_of_one(slopes: Slopes) -> FloatArray:
     return np.asarray(np.sqrt(np.where(slopes.free, variances, 0.0).mean(axis=1)))
 
 
-def two_points(
-    whitened: Whitened, place: int, strength: float = 1.0, *, strengths_known: bool = True
-) -> tuple[float, float]:
+def two_points(whitened: Whitened, place: int) -> tuple[float, float]:
     """Compare a place with all others: bounds on the standard deviation and on the mean of the distance from it.
 
-    With separations s = ||(s_i M_i - s_j M_j) / sigma||, rounded up, the first is the largest d / sqrt(exp(s^2) - 1)
-    over the other places (Hammersley, Chapman and Robbins: exp(s^2) - 1 is the chi-square divergence of two normal
+    With separations s = ||(M_i - M_j) / sigma||, rounded up, the first is the largest d / sqrt(exp(s^2) - 1) over the
+    other places (Hammersley, Chapman and Robbins: exp(s^2) - 1 is the chi-square divergence of two normal
     distributions), the second the largest d Phi(-s / 2) (Le Cam).
     """
-    here, columns = whitened.columns[place], whitened.columns
-    others = np.ones(len(columns))
-    if not strengths_known:  # the strength at the other place is the one that is hardest to distinguish
-        others = np.maximum(columns @ here, 0.0) / np.where(whitened.squares > 0, whitened.squares, 1.0)
-    separations = np.linalg.norm(here - others[:, None] * columns, axis=1) + np.hypot(1, others) * whitened.error
-    separations = strength * separations * (1 + 1e-12)
+    columns = whitened.columns
+    separations = np.linalg.norm(columns[place] - columns, axis=1) + math.sqrt(2) * whitened.error
+    separations = separations * (1 + 1e-12)
     distances = whitened.physics.space.distances(place)
     reached = np.isfinite(distances) & (distances > 0)
     distances, separations = distances[reached], separations[reached]
@@ -125,22 +104,3 @@ def _seen(slopes: Slopes) -> FloatArray:
     """Return the slopes that are no rounding error, of the axes along which a source can move, shape (k, axes, m)."""
     seen = np.linalg.norm(slopes.along, axis=2) > slopes.floor
     return np.where((seen & slopes.free)[..., None], slopes.along, 0.0)
-
-
-def _strengths(values: ArrayLike | None, k: int) -> FloatArray:
-    try:
-        strengths = np.ones(k) if values is None else np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        strengths = np.empty(0)
-    if strengths.shape != (k,) or not (np.isfinite(strengths).all() and (strengths >= 0).all() and strengths.any()):
-        raise InputError(
-            f"strengths={values!r}: give a finite number, 0 or above, for each of the {k} sources, not all 0.",
-            strengths=values,
-        )
-    return strengths
-
-
-def _weighted(moves: FloatArray, strengths: FloatArray) -> float:
-    """Return the mean move of the sources that are there, by strength; a source of strength 0 may move infinitely."""
-    present = strengths > 0
-    return float(moves[present] @ strengths[present] / strengths.sum())

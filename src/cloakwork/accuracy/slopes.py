@@ -23,13 +23,12 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Readings of unit sources and their change per unit of distance, in units of the noise.
+    """Changes of the readings of unit sources per unit of distance, in units of the noise.
 
-    `columns` (k, m) are the readings of each source, `along` (k, axes, m) their change along each axis. `free`
-    (k, axes) is false for a source between two walls. A slope up to `floor` may be an error of the computed M.
+    `along` (k, axes, m) is the change along each axis. `free` (k, axes) is false for a source between two walls. A
+    slope up to `floor` may be an error of the computed M.
     """
 
-    columns: FloatArray
     along: FloatArray
     free: NDArray[np.bool_]
     method: Method
@@ -56,11 +55,8 @@ def _inside(at: Sequence[object], size: FloatArray) -> FloatArray:
 
 
 def _derivatives(whitened: Whitened, where: FloatArray) -> Slopes | None:
-    columns, along = whitened.physics.columns_at(where), whitened.physics.gradients_at(where)
-    if columns is None or along is None:
-        return None
-    free = np.ones(where.shape, dtype=bool)
-    return Slopes(whitened.whiten(columns.T), whitened.whiten(along), free, Method.DERIVATIVES)
+    along = whitened.physics.gradients_at(where)
+    return None if along is None else Slopes(whitened.whiten(along), np.ones(where.shape, bool), Method.DERIVATIVES)
 
 
 def _differences(whitened: Whitened, places: IntArray) -> Slopes | None:
@@ -83,7 +79,7 @@ def _differences(whitened: Whitened, places: IntArray) -> Slopes | None:
         free[:, axis] = reach > 0
         along[:, axis] = (whitened.at(far) - whitened.at(near)) / np.where(reach > 0, reach, 1.0)[:, None]
         floor = max(floor, 2 * whitened.error / float(reach[reach > 0].min(initial=np.inf)))
-    return Slopes(whitened.at(places), along, free, Method.DIFFERENCES, floor)
+    return Slopes(along, free, Method.DIFFERENCES, floor)
 
 
 def _neighbours(space: Space, offsets: FloatArray, axis: int) -> tuple[IntArray, IntArray]:

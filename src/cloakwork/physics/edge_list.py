@@ -66,10 +66,10 @@ class EdgeList:
         )
 
     @classmethod
-    def read(cls, source: Any, progress: Progress | None = None) -> "EdgeList":
+    def read(cls, source: Any) -> "EdgeList":
         """Read a CSV or Parquet file with columns source, target and perhaps weight and length, or pairs of nodes."""
         if isinstance(source, str | Path):
-            return _from_file(Path(source), progress or (lambda *_: None))
+            return _from_file(Path(source))
         try:
             pairs = np.asarray(source)
         except ValueError:
@@ -162,13 +162,13 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _from_file(path: Path, progress: Progress) -> EdgeList:
+def _from_file(path: Path) -> EdgeList:
     with optional_parts():
         import pyarrow as pa  # noqa: PLC0415 - slow to load, and only files need it
 
     try:
         parquet = _is_parquet(path)
-        batches = list((_parquet_rows if parquet else _csv_rows)(path, progress))
+        batches = list((_parquet_rows if parquet else _csv_rows)(path))
         if not sum(len(batch["source"]) for batch in batches):
             raise PhysicsError(f"{path} has no edges.", source=str(path))
         names, numbers = _numbered([batch[end] for end in EDGE_COLUMNS[:2] for batch in batches], typed=parquet)
@@ -206,19 +206,16 @@ def _is_parquet(path: Path) -> bool:
         return path.suffix.lower() == ".parquet" or file.read(4) == b"PAR1"
 
 
-def _parquet_rows(path: Path, progress: Progress) -> Iterator[dict[str, Any]]:
+def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The columns of a Parquet file, some thousand rows at a time."""
     import pyarrow.parquet  # noqa: PLC0415
 
     with pyarrow.parquet.ParquetFile(path) as file:
-        done, rows, names = 0, file.metadata.num_rows, edge_columns(file.schema_arrow.names)
-        for batch in file.iter_batches():
-            yield _columns(path, batch, names or EDGE_COLUMNS)
-            done += batch.num_rows
-            progress(done, rows)
+        names = edge_columns(file.schema_arrow.names) or EDGE_COLUMNS
+        yield from (_columns(path, batch, names) for batch in file.iter_batches())
 
 
-def _csv_rows(path: Path, progress: Progress) -> Iterator[dict[str, Any]]:
+def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The columns of a CSV file, a megabyte at a time. Nodes are texts, so that 007 and 7 stay two nodes."""
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute as pc  # noqa: PLC0415
@@ -233,11 +230,8 @@ def _csv_rows(path: Path, progress: Progress) -> Iterator[dict[str, Any]]:
         parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
         convert_options=arrow_csv.ConvertOptions(column_types=types, include_columns=known),
     ) as reader:
-        done, size = 0, path.stat().st_size
         for batch in reader:
             yield _columns(path, batch.filter(pc.invert(pc.starts_with(batch["source"], "#"))), known)
-            done = min(done + batch.nbytes, size)
-            progress(done, size)
 
 
 def _csv_form(path: Path) -> tuple[int, str, list[str]]:

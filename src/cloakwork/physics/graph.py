@@ -107,18 +107,17 @@ class Graph(Physics):
         sensors: Sequence[Hashable] | None = None,
         gain: float = 1.0,
         laplacian: Laplacian | str = Laplacian.COMBINATORIAL,
-        progress: Progress | None = None,
     ) -> Self:
         """Read the edges from a CSV or Parquet file, or from pairs of nodes, shape (edges, 2).
 
         A file has the columns source and target, and perhaps weight and length. A CSV file without these names has them
         in this order. Self-loops are left out. A repeated edge, in either direction, counts once; it is refused if its
-        values differ. `progress` is called with (part done, whole) while a file is read.
+        values differ.
 
         >>> Graph.from_edges([("hall", "attic"), ("hall", "shed")], tau=1.0).places
         3
         """
-        return cls(EdgeList.read(edges, progress), tau, sensors, None, gain, laplacian)
+        return cls(EdgeList.read(edges), tau, sensors, None, gain, laplacian)
 
     @cached_property
     def _edges(self) -> EdgeList:

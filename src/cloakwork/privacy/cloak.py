@@ -1,7 +1,6 @@
 """The cloak: a privacy claim, the noise that meets it, and the release."""
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -277,12 +276,9 @@ class Cloak(Immutable):
         values = frames("released", released, self.physics.sensors, error=ReadingError)
         return np.asarray(np.rint(values / self.steps), dtype=np.int64)
 
-    def explain(self, *, sensor_names: Sequence[str] | None = None) -> Explanation:
-        """Explain in plain sentences what is hidden from whom, what is not, the cost, and what drives the noise.
-
-        The sentences call sensors by their numbers unless `sensor_names` gives names.
-        """
-        return Guarantee.of(self, sensor_names=sensor_names).explain()
+    def explain(self) -> Explanation:
+        """Explain in plain sentences what is hidden from whom, what is not, the cost, and what drives the noise."""
+        return Guarantee.of(self).explain()
 
     def __repr__(self) -> str:
         return (

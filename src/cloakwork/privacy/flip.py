@@ -20,6 +20,7 @@ from cloakwork.sensor import WORD_BYTES
 
 WORD = 1 << CUT_BITS  # words that decide one answer
 MAX_VALUES = 64
+CONFIDENCE = 0.95  # of the limits on shares
 LARGEST_EPSILON = 300.0
 MIN_EPSILON = 1e-30  # of one reading: words cannot be shared between the values more evenly than that
 MAX_READINGS = 10**6  # of a window, for all sensors
@@ -138,19 +139,17 @@ class Flip(Immutable):
         """Randomise readings by the same law as `release`, reproducibly and so not privately; spends nothing."""
         return self._randomised(self._checked(readings), simulated_words(rng))
 
-    def shares(self, reports: ArrayLike, *, level: float = 0.95) -> "Shares":
-        """Estimate from reports which share of the readings had each value.
+    def shares(self, reports: ArrayLike) -> "Shares":
+        """Estimate from reports which share of the readings had each value, with 95 % limits.
 
-        Where no share fits the reports at this level, the limits say nothing: 0 and 1.
+        Where no share fits the reports, the limits say nothing: 0 and 1.
         """
         values = self._checked(reports).ravel()
         if not len(values):
             raise InputError("reports is empty: give at least one report.")
-        if not 0 < level < 1:
-            raise InputError(f"level={level!r}: give a number between 0 and 1.", level=level)
         n, seen = len(values), np.bincount(values, minlength=self.values)
         gap = self.truth - self.other
-        limits = (share_limits(seen, n, level) - self.other) / gap
+        limits = (share_limits(seen, n, CONFIDENCE) - self.other) / gap
         limits[(limits[:, 0] > 1) | (limits[:, 1] < 0)] = (0, 1)
         mean = seen / n
         likely = np.clip(mean, self.other, self.truth)  # no other mean is possible

@@ -50,11 +50,11 @@ class Losses:
             gains = np.maximum(ahead - behind, 0.0) + 1e-13 * ahead
         return min(1.0, float(self.masses @ gains) * self.slip + self.beyond)
 
-    def epsilon(self, delta: float, *, within: float = 1e-9) -> float:
+    def epsilon(self, delta: float) -> float:
         """Return the least epsilon at `delta`, rounded up."""
         if delta == 0:
             return self.largest
-        found = turning_point(lambda e: e < self.largest and self.delta(e) > delta, 0.0, self.largest, within=within)[1]
+        found = turning_point(lambda e: e < self.largest and self.delta(e) > delta, 0.0, self.largest, within=1e-9)[1]
         return min(found, self.largest)
 
 

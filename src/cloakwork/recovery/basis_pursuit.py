@@ -10,7 +10,7 @@ from cloakwork._checks import FloatArray, count, positive
 from cloakwork.errors import InputError
 from cloakwork.recovery import active_set
 from cloakwork.recovery.column_generation import patches, pursue
-from cloakwork.recovery.estimator import Estimator, Progress, Solution, Status, on_all_cores
+from cloakwork.recovery.estimator import FITS, Estimator, Progress, Solution, Status, on_all_cores
 from cloakwork.recovery.goodness_of_fit import Fit
 from cloakwork.recovery.problem import Problem
 
@@ -26,9 +26,8 @@ class BasisPursuit(Estimator):
     ----------
     radius
         A bound on ||M f - y||, in units of the readings, or in standard deviations if the noise differs between
-        sensors. Left out, the noise inside the range of the physics decides.
-    quantile
-        Without a radius: the probability with which the true map fits.
+        sensors. Left out, it is such that the true map fits with a probability of 0.9, by the noise inside the range
+        of the physics.
 
     Notes
     -----
@@ -44,10 +43,9 @@ class BasisPursuit(Estimator):
     """
 
     radius: float | None = None
-    quantile: float = 0.9
 
     def __post_init__(self) -> None:
-        _check_radius(self.radius, self.quantile)
+        _check_radius(self.radius)
 
     def solve(
         self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
@@ -61,7 +59,7 @@ class BasisPursuit(Estimator):
 class Bregman(Estimator):
     """Penalised fits that add their misfit back until they reach the radius.
 
-    `radius` and `quantile` are as in `BasisPursuit`. `penalty` is the weight of the total in each fit, as a share of
+    `radius` is as in `BasisPursuit`. `penalty` is the weight of the total in each fit, as a share of
     the weight at which the map becomes empty; `iterations` is the largest number of iterations.
 
     Notes
@@ -79,12 +77,11 @@ class Bregman(Estimator):
     """
 
     radius: float | None = None
-    quantile: float = 0.9
     penalty: float = 0.5
     iterations: int = 1000
 
     def __post_init__(self) -> None:
-        _check_radius(self.radius, self.quantile)
+        _check_radius(self.radius)
         count("iterations", self.iterations)
         if not 0 < self.penalty < 1:
             raise InputError(f"penalty={self.penalty}: give a share between 0 and 1.", penalty=self.penalty)
@@ -96,19 +93,17 @@ class Bregman(Estimator):
         return _fit_within_radius(self, problem, readings, progress)
 
 
-def _check_radius(radius: float | None, quantile: float) -> None:
+def _check_radius(radius: float | None) -> None:
     if radius is not None:
         positive("radius", radius)
-    if not 0 < quantile < 1:
-        raise InputError(f"quantile={quantile}: give a number between 0 and 1; 0.9 is usual.", quantile=quantile)
 
 
-def _squared_radius(radius: float | None, quantile: float, problem: Problem, readings: FloatArray) -> FloatArray:
+def _squared_radius(radius: float | None, problem: Problem, readings: FloatArray) -> FloatArray:
     """Squared radius inside the range, one per frame; negative if the part outside already exceeds the radius."""
     if radius is not None:
         return np.asarray(radius**2 - (problem.outside(readings) ** 2).sum(axis=1))
     rank = problem.range.rank
-    return np.full(len(readings), problem.noise**2 * float(special.chdtri(rank, 1 - quantile)) if rank else 0.0)
+    return np.full(len(readings), problem.noise**2 * float(special.chdtri(rank, 1 - FITS)) if rank else 0.0)
 
 
 def _fit_within_radius(
@@ -121,7 +116,7 @@ def _fit_within_radius(
     if isinstance(estimator, Bregman):
         share, iterations, solved = estimator.penalty, estimator.iterations, Status.REACHED
     data = problem.project(readings)
-    rho2 = _squared_radius(estimator.radius, estimator.quantile, problem, readings)
+    rho2 = _squared_radius(estimator.radius, problem, readings)
     reduced = problem.range.reduced
     columns = np.array(reduced.T, order="C")  # a copy even of one row: a read-only array would be compiled for anew
     frames = len(rho2)
@@ -149,7 +144,7 @@ def _without_matrix(
         raise InputError("a network this large is recovered by BasisPursuit or PointSources, without drift.", sensors=m)
     rho = estimator.radius
     if rho is None:
-        rho = problem.noise * float(np.sqrt(special.chdtri(m, 1 - estimator.quantile)))
+        rho = problem.noise * float(np.sqrt(special.chdtri(m, 1 - FITS)))
     pursuits = []
     for frame, reading in enumerate(problem.whiten(readings)):
         pursuits.append(pursue(problem, reading, rho**2))

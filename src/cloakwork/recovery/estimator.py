@@ -17,6 +17,7 @@ from cloakwork.recovery.vicinity import Source
 
 Progress = Callable[[int, int], None]
 CHUNK = 256
+FITS = 0.9  # probability with which the true map is within a radius that follows from the noise
 
 
 class Status(StrEnum):
@@ -96,18 +97,18 @@ class Estimator(ABC):
         """
 
 
-def detection_probability(problem: Problem, quantile: float = 0.9) -> FloatArray:
+def detection_probability(problem: Problem) -> FloatArray:
     """The probability at each place that a single unit source there is noticed, shape (n,).
 
     The squared projected readings over sigma^2 follow a non-central chi-square law with r degrees and non-centrality
-    ||M_i||^2 / sigma^2; with a chi-square radius the map is empty while they are below its quantile.
+    ||M_i||^2 / sigma^2; with a chi-square radius the map is empty while they are below its `FITS` quantile.
 
     >>> from cloakwork.physics import HeatLine
     >>> float(detection_probability(Problem.with_noise(HeatLine(n=100, m=50, T=0.05), 1.0)).mean().round(2))
     0.99
     """
     rank = problem.physics.rank if problem.offsets is None else problem.range.rank
-    limit = special.chdtri(rank, 1 - quantile)
+    limit = special.chdtri(rank, 1 - FITS)
     return np.asarray(1 - special.chndtr(limit, rank, problem.column_squares / problem.noise**2))
 
 

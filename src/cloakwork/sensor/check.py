@@ -98,9 +98,7 @@ class Readings:
             self.texts.append(text)
 
 
-def judge(
-    config: "dict[str, Any]", taken: Readings, advance: "Callable[[], object]" = lambda: None
-) -> "dict[str, Any]":
+def judge(config: "dict[str, Any]", taken: Readings) -> "dict[str, Any]":
     """Judge a device by its readings, as a report; it is `ready` if there are no `reasons` against it."""
     common = 1
     for _, denominator in taken.values:
@@ -154,7 +152,7 @@ def judge(
                 "that the plan covers. Return every digit of the hardware, or set resolution to the coarser step, then "
                 "plan and provision again"
             )
-        _judge_noise(report, numbers, gap, common, advance)
+        _judge_noise(report, numbers, gap, common)
         _judge_range(numbers, different, reasons)
     if numbers and not values:
         _judge_unit(config, sorted(numbers)[len(numbers) // 2] / common, different, common, reasons)
@@ -181,7 +179,9 @@ def needs_ramp(report: "dict[str, Any]") -> bool:
 def judge_ramp(report: "dict[str, Any]", config: "dict[str, Any]", take: "Callable[[], Readings]") -> None:
     """Read on a ramp until it shows that the noise arises before the rounding, and add the verdict to the report."""
     numerator, denominator = config["resolution"]
-    carry = report["noise_floor"]["carry"]
+    noise = report["noise_floor"]
+    carry, steps = noise["carry"], (noise["estimate"] + noise["high"]) / 2 * denominator / numerator
+    most = (steps * (1 + abs(carry))) ** 2 / (1 - carry * carry) + 1 / 12  # of readings at rest, rounding included
     rounds: list[list[float]] = []
     ramp = None
     while len(rounds) < ROUNDS and (ramp is None or not ramp.blurs):
@@ -191,7 +191,7 @@ def judge_ramp(report: "dict[str, Any]", config: "dict[str, Any]", take: "Callab
             break
         rounds.append([value * denominator / (parts * numerator) for value, parts in taken.values])
         for first in reversed(range(len(rounds))):  # the latest alone may be even where the beginning is not
-            ramp = Ramp([value for values in rounds[first:] for value in values], carry)
+            ramp = Ramp([value for values in rounds[first:] for value in values], carry, most)
             if ramp.blurs:
                 break
     if ramp is not None:
@@ -212,6 +212,11 @@ def _unblurred(ramp: Ramp) -> str:
         return (
             "the readings moved in stairs, as with noise that arises after a rounding, which hides no step; or the "
             f"sensor was warmed unevenly. Check again, more slowly and evenly, {otherwise}"
+        )
+    if not ramp.calm:
+        return (
+            "the readings scatter more than at rest: the sensor flutters while it is warmed, which hides stairs. Check "
+            f"again, more slowly and evenly, {otherwise}"
         )
     return (
         "the readings are too few to show that the noise blurs the steps of the hardware: check again with more "
@@ -256,12 +261,10 @@ def _judge_pixels(taken: Readings, report: "dict[str, Any]") -> None:
             )
 
 
-def _judge_noise(
-    report: "dict[str, Any]", numbers: "list[int]", gap: int, common: int, advance: "Callable[[], object]"
-) -> None:
+def _judge_noise(report: "dict[str, Any]", numbers: "list[int]", gap: int, common: int) -> None:
     reasons, remarks = report["reasons"], report["remarks"]
     cell = max(gap, (max(numbers) - min(numbers)) // _CELLS)
-    noise = RoundedNoise([(number - numbers[0]) / cell for number in numbers], advance)
+    noise = RoundedNoise([(number - numbers[0]) / cell for number in numbers])
     size = cell / common / (1 + abs(noise.carry))  # only the white part of noise that carries over hides a step
     sd, low, high = noise.sd * size, noise.low * size, noise.high * size
     white = smallest_spectrum([(number - numbers[0]) / common for number in numbers], gap / common)

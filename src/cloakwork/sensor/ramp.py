@@ -10,13 +10,15 @@ the same.
 
 The readings of a ramp are split by orthonormal polynomials in time (Gram's). The lowest, up to the degree of the number
 of steps, are the ramp x_t; the highest are the noise, of variance v; the K in between hold the stairs, if there are
-any. The noise is shown to blur the steps if both
+any. The noise is shown to blur the steps if
 
     sum of the squares of the K coefficients  <  v (K + 3 sqrt(2 K))
     (1 - share) sqrt(E / v)  >=  4.5      for stairs with each of 8 offsets
+    v  <=  the variance at rest, at most
 
 where E is what such stairs, drawn along x_t, would add to this sum, and `share` how much of them the readings hold.
 The first also refuses steps of several times the size, as of an inner converter, and ramps that are too uneven to say.
+The last refuses a reading that flutters as it is driven: what blurs stairs in place of the noise adds to the variance.
 """
 
 from array import array
@@ -35,12 +37,14 @@ _SMOOTHEST, _ROUGHEST = 2, 8  # degrees of a ramp
 
 
 class Ramp:
-    """Readings in steps of the hardware while they are driven; `carry` is how much noise carries over to the next.
+    """Readings in steps of the hardware while they are driven.
 
-    `steps` is how far they move, `even` whether they rise without stairs, `blurs` whether stairs would show.
+    `carry` is how much noise carries over to the next, and `most` the largest variance that readings may have at rest.
+    `steps` is how far they move, `even` whether they rise without stairs, `calm` whether they scatter no more than at
+    rest, and `blurs` whether stairs would show.
     """
 
-    def __init__(self, values: "Sequence[float]", carry: float = 0.0) -> None:
+    def __init__(self, values: "Sequence[float]", carry: float, most: float) -> None:
         count = len(values)
         rest = array("d", [value - values[0] for value in values])
         highest = min(_HIGHEST, count // 8)
@@ -57,6 +61,7 @@ class Ramp:
         last = min(highest, int(3 * self.steps) + 8)
         between = weights[degree + 1 : last + 1]
         noise = (_product(rest, rest) - sum([w * w for w in weights[: last + 1]])) / (count - last - 1)
+        self.calm = noise <= most
         noise *= max(1.0, (1 + carry) / (1 - carry))  # that of the slow waves
         energy = sum([weight * weight for weight in between])
         self.even = energy < noise * (len(between) + EVEN * sqrt(2 * len(between)))
@@ -68,7 +73,7 @@ class Ramp:
                     stairs[offset] += weight * weight
                     shared[offset] += weight * weights[place]
         apart = min([(full - held) / sqrt(full * noise) if full * noise else 0.0 for full, held in zip(stairs, shared)])
-        self.blurs = self.steps >= FEWEST_STEPS and self.even and apart >= SURE
+        self.blurs = self.steps >= FEWEST_STEPS and self.even and self.calm and apart >= SURE
 
 
 def _waves(count: int, highest: int) -> "Iterator[array[float]]":

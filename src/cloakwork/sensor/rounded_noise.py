@@ -42,14 +42,13 @@ class RoundedNoise:
     its prediction in units of `sd`.
     """
 
-    def __init__(self, steps: "list[float]", advance: "Callable[[], object]" = lambda: None) -> None:
+    def __init__(self, steps: "list[float]") -> None:
         count = len(steps) - 1
         middle = sum(steps) / len(steps)
         self._values = [value - middle for value in steps[1:]]
         self._before = [value - middle for value in steps[:-1]]
         self._times = [turn / count - 0.5 for turn in range(count)]
         self._weights = [0.0, 0.0, 0.0]
-        self._advance = advance
         self._fit()
 
     def _fit(self) -> None:
@@ -88,7 +87,6 @@ class RoundedNoise:
 
     def _height(self, sd: float) -> float:
         """The log-likelihood at its maximum over (a, b, c), which it leaves in `_weights`."""
-        self._advance()
         height, slope, curvature = self._derivatives(sd)
         for _ in range(30):
             change = _solved(curvature, slope)

@@ -18,7 +18,7 @@ from cloakwork.readings import TextColumn
 from cloakwork.series.bins import Bins
 from cloakwork.series.filters import Filter
 from cloakwork.series.series_cloak import SeriesCloak
-from cloakwork.series.strategies import Contribution, MechanismName
+from cloakwork.series.strategies import Contribution
 
 _TOLERANCE = 1e-12
 _SMALLEST, _LARGEST = 1e-30, 1e30  # of what one event may add: floats hold the squares of everything computed from it
@@ -80,7 +80,6 @@ class Counts:
         *,
         epsilon: float,
         delta: float,
-        mechanism: MechanismName = "least",
     ) -> SeriesCloak:
         """Make a cloak for these series. Publish with `cloak.release(counts.values)`."""
         series, n = self.values.shape
@@ -92,7 +91,6 @@ class Counts:
             contribution=self.contribution,
             step=self.step,
             series=series,
-            mechanism=mechanism,
         )
 
     def fullest(self, epsilon: float) -> str:
