@@ -176,7 +176,8 @@ def test_values_up_to_the_limit_are_exact_and_beyond_it_refused(step: float) -> 
     largest = math.floor(made.largest_step * (1 - 1e-9))
     x = np.zeros(8)
     x[0] = largest * step
-    assert made.strategy.apply(made.steps("x", [x]))[0, 0] == largest * int(made.strategy.weights[0])
+    unit = made.strategy.apply(np.eye(1, 8, dtype=np.int64))[0, 0]
+    assert made.strategy.apply(made.steps("x", [x]))[0, 0] == largest * int(unit)
     with pytest.raises(ReadingError, match="too large"):
         made.release(2 * x)
     for wrong in (0.5 * step, 1e-3 * step):

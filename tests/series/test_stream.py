@@ -11,6 +11,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import NDArray
 from scipy import linalg
 
+from cloakwork._checks import FloatArray
 from cloakwork.errors import BudgetError, ReadingError
 from cloakwork.privacy import private_words, simulated_words
 from cloakwork.series import (
@@ -75,11 +76,17 @@ def test_pushing_value_by_value_is_simulating_at_once(
     assert made.time == 200
 
 
+def released(made: Stream, n: int) -> FloatArray:
+    """The matrix of what a stream releases of its first `n` values."""
+    strategy = made.cloak.strategy
+    weights = linalg.toeplitz(np.pad(strategy.weights.astype(float), (0, n))[:n], np.zeros(n))
+    return np.asarray(weights if strategy.gains is None else weights * strategy.gains[:n])
+
+
 @pytest.mark.parametrize(("what", "horizon"), CASES, ids=NAMES)
 def test_the_stated_variances_are_those_of_the_dense_matrices(what: Filter, horizon: int | None) -> None:
     made, n = stream(what, horizon), 150
-    weights = np.pad(made.cloak.strategy.weights.astype(float), (0, n))[:n]
-    rows = np.linalg.solve(linalg.toeplitz(weights, np.zeros(n)).T, dense(what, n).T).T
+    rows = np.linalg.solve(released(made, n).T, dense(what, n).T).T
     np.testing.assert_allclose((rows**2).sum(axis=1) * made.noise.variance, made.variances[:n], rtol=1e-7)
 
 
@@ -97,8 +104,7 @@ def test_the_shift_of_all_releases_together_meets_the_guarantee(what: Filter, ho
     made = stream(what, horizon, contribution=3)
     weights = np.trim_zeros(made.cloak.strategy.weights.astype(float), "b")
     n = horizon or 2 * len(weights)
-    columns = linalg.toeplitz(np.pad(weights, (0, n))[:n], np.zeros(n))
-    shift, sigma = 3 * np.linalg.norm(columns, axis=0).max(), made.noise.table.ratio
+    shift, sigma = 3 * np.linalg.norm(released(made, n), axis=0).max(), made.noise.table.ratio
     deltas = [
         pld.from_gaussian_mechanism(
             factor * sigma, sensitivity=shift, value_discretization_interval=1e-4

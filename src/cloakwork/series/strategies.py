@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 from scipy import fft
+from scipy.linalg import toeplitz
 
 from cloakwork._checks import FloatArray, IntArray, count, describe_argument, read_only
 from cloakwork.errors import InputError
@@ -29,6 +30,9 @@ _ROUNDING_COST = 1e-3  # bits are added until whole coefficients cost less than 
 _LONG = 1 << 16  # where both mechanisms differ by at most 3 % and Fourier is quicker
 _FINENESS, _FEWEST_POINTS, _MAX_POINTS = 64, 1 << 12, 1 << 22  # of grids on the unit circle
 _SMALLEST_SIZE = 1e-9  # of the largest magnitude; smaller ones are raised to it
+_GAIN, _LONGEST_LEVEL = 1 << 10, 1 << 12  # of the first value; values of a series whose columns are made equally long
+_LEVEL_ENOUGH = 0.99  # of the mean squared norm of columns: the error falls by about what is missing
+_BLOCK = 64  # columns at a time
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Contribution:
     >>> visits = (Contribution(3), Contribution(3, per_bin=1, apart=12))  # without and with half a day between visits
     >>> cloaks = [SeriesCloak(RunningSum(), 72, epsilon=1.0, delta=1e-6, contribution=each) for each in visits]
     >>> round((cloaks[1].expected_mse / cloaks[0].expected_mse) ** 0.5, 2)
-    0.66
+    0.69
     """
 
     total: int
@@ -71,12 +75,16 @@ class Strategy:
     circular
         Whether both convolutions are circular, with the period `length`. Otherwise they are causal: entry t of the
         release depends on values up to time t alone.
+    gains
+        Whole factors, shape (n,): value j counts `gains[j]` times in the release w * (gains x), and moves it at most as
+        far as value 0 does. Outputs are then g_f * ((1 / w) * r / gains). None: all are 1.
     """
 
     weights: IntArray
     kernels: FloatArray
     scales: FloatArray
     circular: bool
+    gains: IntArray | None = None
 
     @property
     def n(self) -> int:
@@ -92,19 +100,37 @@ class Strategy:
     def variances(self) -> FloatArray:
         """The variance of each output for noise of variance 1, shape (filters, n)."""
         squares = self.kernels**2
-        sums = squares.sum(axis=1, keepdims=True) if self.circular else np.cumsum(squares, axis=1)
+        if self.gains is None:
+            sums = squares.sum(axis=1, keepdims=True) if self.circular else np.cumsum(squares, axis=1)
+            return read_only(np.asarray(sums * self.scales**2))
+        sums, columns = np.zeros_like(squares), toeplitz(self._inverse, np.zeros(self.n)).T
+        for start in range(0, self.n, _BLOCK):
+            sums += (self._convolved(self.kernels, columns[start : start + _BLOCK] / self.gains) ** 2).sum(axis=1)
         return read_only(np.asarray(sums * self.scales**2))
 
+    @cached_property
+    def largest_sum(self) -> float:
+        """How many times the largest value a released number can be."""
+        return float(np.abs(self.weights).sum() * (1 if self.gains is None else self.gains.max()))
+
     def apply(self, values: IntArray) -> IntArray:
-        """Return w * x exactly, shape (k, n) in, (k, length) out."""
-        whole = convolve_whole(self.weights, values)
+        """Return the release of x without noise, exactly, shape (k, n) in, (k, length) out."""
+        whole = convolve_whole(self.weights, values if self.gains is None else values * self.gains)
         return wrapped(whole, self.length) if self.circular else whole[:, : self.length]
 
     def outputs(self, released: FloatArray) -> FloatArray:
         """Return all outputs of a release, shape (k, length) in, (filters, k, n) out."""
+        if self.gains is not None:
+            [released] = self._convolved(self._inverse[None], released) / self.gains
+        return np.asarray(self._convolved(self.kernels, released) * self.scales[:, None])
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        return inverse(self.weights.astype(np.float64), self.n)
+
+    def _convolved(self, kernels: FloatArray, rows: FloatArray) -> FloatArray:
         size = self.length if self.circular else fft.next_fast_len(2 * self.length, real=True)
-        spectra = fft.rfft(self.kernels, size)[:, None] * fft.rfft(released, size)
-        return np.asarray(fft.irfft(spectra, size)[..., : self.n] * self.scales[:, None])
+        return np.asarray(fft.irfft(fft.rfft(kernels, size)[:, None] * fft.rfft(rows, size), size)[..., : self.n])
 
     def sensitivity(self, contribution: Contribution) -> float:
         """Return how far one event or person moves the release, in the Euclidean norm, rounded up.
@@ -116,8 +142,9 @@ class Strategy:
         the squared length is at most p^2 (k R_0 + 2 sum over d < k of (k - d) R_{d b}), where R_m is the largest inner
         product of two shifts of w that are m or more apart (compare Choquette-Choo, McMahan, Rush and Thakurta).
         """
-        anywhere = contribution.total * norm_above(self.weights) * (1 + 1e-15)
-        if contribution.per_bin is None or contribution.per_bin >= contribution.total:
+        first = 1 if self.gains is None else int(self.gains[0])
+        anywhere = contribution.total * first * norm_above(self.weights) * (1 + 1e-12)
+        if self.gains is not None or contribution.per_bin is None or contribution.per_bin >= contribution.total:
             return anywhere
         bins = -(-contribution.total // contribution.per_bin)
         between = np.arange(min(bins, -(-self.n // contribution.apart)))  # an endless stream has more bins than n
@@ -164,6 +191,8 @@ def factor(
         # a root of `apart` coefficients makes the moves of one person orthogonal, so shorter roots than n may be better
         shorter = set() if unit.per_bin is None else {(unit.apart << k) // 4 for k in range(n.bit_length() + 2)}
         drafts += [causal_strategy(cut, n, band=band) for band in sorted({n, *(b for b in shorter if 0 < b < n)})]
+        if unit.per_bin is None and n <= _LONGEST_LEVEL and np.isfinite(drafts[-1].variances).all():
+            drafts += _levelled(drafts[-1], cut)
     costs = [error(draft, unit) for draft in drafts]
     best = int(np.argmin(costs))
     if not np.isfinite(costs[best]):
@@ -255,6 +284,26 @@ def causal_strategy(filters: Sequence[Filter], n: int, *, band: int, damping: fl
     best = min((root * damping ** np.arange(band) for root in roots), key=cost)
     weights = _rounded(best, cost)
     return Strategy(read_only(weights), read_only(kernels(weights.astype(np.float64))), scales, circular=False)
+
+
+def _levelled(plain: Strategy, filters: Sequence[Filter]) -> list[Strategy]:
+    """Return the causal strategy in which each value moves the release as far as the first one does, if that may help.
+
+    Notes
+    -----
+    A late value meets the first weights only, so it would be hidden more than the guarantee asks for. Its gain makes up
+    for that (the normalised square root of Henzinger, Kalinin and Upadhyay).
+    """
+    squares = np.zeros(plain.n)
+    squares[: len(plain.weights)] = plain.weights.astype(np.float64) ** 2
+    norms = np.sqrt(np.cumsum(squares))[::-1]
+    if (norms**2).mean() > _LEVEL_ENOUGH * norms[0] ** 2:
+        return []
+    gains = np.floor(_GAIN * norms[0] / norms).astype(np.int64)
+    kernels = np.zeros((len(filters), plain.n))
+    for row, each in zip(kernels, filters, strict=True):
+        row[each.first : each.first + len(each.values)] = each.values
+    return [Strategy(plain.weights, read_only(kernels), plain.scales, circular=False, gains=read_only(gains))]
 
 
 def norm_above(weights: IntArray) -> float:

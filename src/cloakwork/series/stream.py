@@ -118,7 +118,7 @@ class Stream(Immutable):
             strategy=strategy,
         )
         self.epsilon, self.delta = self.cloak.epsilon, self.cloak.delta
-        self._recursion = _Recursion(strategy.weights, np.concatenate([np.zeros(cut.first), cut.values]))
+        self._recursion = _Recursion(strategy, np.concatenate([np.zeros(cut.first), cut.values]))
         self._deviations = np.sqrt(self.variances)
         self._lock, self._open = Lock(), list[bool]()
         self._ledger = Ledger(
@@ -234,25 +234,36 @@ class Stream(Immutable):
 
 
 class _Recursion:
-    """Releases r = w * x + noise as x arrives, and computes (h / w) * r.
+    """Releases r = w * (gains x) + noise as x arrives, and computes h * ((r / w) / gains).
 
     Notes
     -----
-    z = r / w is z_t = (r_t - sum over k > 0 of w_k z_{t-k}) / w_0, an estimate of x_t. The output is h * z.
+    z = r / w is z_t = (r_t - sum over k > 0 of w_k z_{t-k}) / w_0, and z / gains estimates x. The output is h * that.
     """
 
-    def __init__(self, weights: IntArray, taps: FloatArray) -> None:
-        self._weights, self._taps = np.trim_zeros(weights, "b"), taps
+    def __init__(self, strategy: Strategy, taps: FloatArray) -> None:
+        self._weights, self._taps = np.trim_zeros(strategy.weights, "b"), taps
+        self._gains = np.ones(1, dtype=np.int64) if strategy.gains is None else strategy.gains
         self._divisor = self._weights.astype(np.float64)
         # the last numbers: each is there twice, so that the last few are always next to each other
         self._inputs = np.zeros(2 * len(self._weights), dtype=np.int64)
-        self._estimates = np.zeros(2 * max(len(self._weights), len(taps)))
+        self._quotients = np.zeros(2 * len(self._weights))
+        self._estimates = np.zeros(2 * len(taps))
         self._time = np.zeros(1, dtype=np.int64)
 
     def outputs(self, steps: IntArray, noise: IntArray) -> FloatArray:
         """Take the next values of x and their noise, and return the next outputs."""
         return _outputs(
-            steps, noise, self._weights, self._divisor, self._taps, self._inputs, self._estimates, self._time
+            steps,
+            noise,
+            self._weights,
+            self._divisor,
+            self._gains,
+            self._taps,
+            self._inputs,
+            self._quotients,
+            self._estimates,
+            self._time,
         )
 
 
@@ -262,28 +273,32 @@ def _outputs(
     noise: IntArray,
     weights: IntArray,
     divisor: FloatArray,
+    gains: IntArray,
     taps: FloatArray,
     inputs: IntArray,
+    quotients: FloatArray,
     estimates: FloatArray,
     time: IntArray,
 ) -> FloatArray:
     outputs = np.empty(len(steps))
     for i in range(len(steps)):
         known = time[0] + 1
+        gain = gains[min(time[0], len(gains) - 1)]
         last = time[0] % len(weights) + len(weights)
-        inputs[last] = inputs[last - len(weights)] = steps[i]
+        inputs[last] = inputs[last - len(weights)] = gain * steps[i]
         released = noise[i]
+        rest = 0.0
         for k in range(min(known, len(weights))):
             released += weights[k] * inputs[last - k]
-        size = len(estimates) // 2
-        last = time[0] % size + size
-        rest = 0.0
-        for k in range(1, min(known, len(weights))):
-            rest += divisor[k] * estimates[last - k]
-        estimates[last] = estimates[last - size] = (released - rest) / divisor[0]
+            if k:
+                rest += divisor[k] * quotients[last - k]
+        quotients[last] = quotients[last - len(weights)] = (released - rest) / divisor[0]
+        size = len(taps)
+        newest = time[0] % size + size
+        estimates[newest] = estimates[newest - size] = quotients[last] / gain
         total = 0.0
         for k in range(min(known, len(taps))):
-            total += taps[k] * estimates[last - k]
+            total += taps[k] * estimates[newest - k]
         outputs[i] = total
         time[0] += 1
     return outputs
