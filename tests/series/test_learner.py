@@ -92,7 +92,7 @@ def test_an_interrupted_round_ends_the_learning_and_not_the_plays(monkeypatch: p
 
 
 def test_the_noise_of_the_sums_is_that_of_the_claim() -> None:
-    """The root of the ones filter by hand, with columns of one norm, at the exact mu; 0.8 and 1.2 times it would fail."""
+    """The root of the ones filter, with columns of one norm, by hand at the exact mu; 0.8 and 1.2 times it fail."""
     learner = Learner(ventilation(), 300, epsilon=1.0, delta=1e-6)
     root = linalg.toeplitz(special.binom(-0.5, np.arange(300)) * (-1.0) ** np.arange(300), np.zeros(300))
     last_sum = np.linalg.solve((root / np.linalg.norm(root, axis=0)).T, np.ones(300))
