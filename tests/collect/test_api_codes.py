@@ -1,19 +1,14 @@
 """One-time codes sign in once, and a session ends together with its streams."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
-from cloakwork.collect.api import ApiSettings, access_control
 from cloakwork.collect.api.access_control import CODE_S, MAX_CODES, AccessControl
-from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.storage import Role, Store
 from cloakwork.errors import ApiError
-from tests.collect.api_kit import PLAIN, Bench, bench, served
-from tests.waiting import PATIENCE
+from tests.collect.api_kit import Bench, bench
 
 
 @pytest.fixture
@@ -32,11 +27,6 @@ def test_a_code_signs_in_once_with_the_token_that_it_was_made_for(made: Bench) -
     assert made.client.get("/v1/sites").status_code == 200
     made.client.cookies.clear()
     assert made.client.get("/v1/sites", headers={"Authorization": f"Bearer {code}"}).status_code == 401
-
-
-@pytest.mark.parametrize("body", [{}, {"token": "x", "code": "x"}, {"code": None}, {"code": 5}, {"code": 65 * "x"}])
-def test_signing_in_takes_either_a_token_or_a_code(made: Bench, body: dict[str, object]) -> None:
-    assert made.client.post("/v1/session", json=body).status_code == 422
 
 
 def test_a_code_of_a_token_that_was_revoked_or_of_a_device_opens_nothing(made: Bench) -> None:
@@ -66,42 +56,3 @@ def test_codes_are_kept_as_hashes_expire_and_are_few(sqlite_store: Store) -> Non
     first, *others = (access.make_code(token) for _ in range(MAX_CODES + 1))
     assert not opens(first)
     assert all(opens(code) for code in others)
-
-
-def ends(made: Bench, address: str, cookie: str, act: Callable[[], object]) -> bool:
-    """Whether the stream of a session ends by what is done while it is open."""
-    with httpx2.stream(
-        "GET", f"{address}/v1/events", headers={"Cookie": cookie}, verify=PLAIN, timeout=PATIENCE
-    ) as answer:
-        assert answer.status_code == 200
-        lines = answer.iter_lines()
-        assert next(lines).startswith("retry")
-        act()
-        try:
-            return any(StreamEnd.REVOKED in line for line in lines)
-        except httpx2.TimeoutException:
-            return False
-
-
-def enter(made: Bench, address: str, **headers: str) -> str:
-    """The cookie of a new session."""
-    answer = httpx2.post(
-        f"{address}/v1/session", json={"token": made.secrets["analyst"]}, headers=headers, verify=PLAIN
-    )
-    return answer.headers["set-cookie"].partition(";")[0]
-
-
-def test_a_stream_ends_with_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access_control, "MAX_SESSIONS_PER_TOKEN", 1)
-    with served(tmp_path, ApiSettings(check_s=0.2)) as (made, address):
-        cookie = enter(made, address)
-        assert ends(made, address, cookie, lambda: enter(made, address, Cookie=cookie)), "signed in anew"
-        cookie = enter(made, address)
-        assert ends(made, address, cookie, lambda: enter(made, address)), "it was one too many"
-
-
-def test_a_stream_ends_when_its_session_expires(tmp_path: Path) -> None:
-    with served(tmp_path, ApiSettings(check_s=0.2)) as (made, address):
-        access, later = made.app.state.access, time.monotonic() + 1e6
-        cookie = enter(made, address)
-        assert ends(made, address, cookie, lambda: setattr(access, "_clock", lambda: later))

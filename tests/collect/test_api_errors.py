@@ -147,10 +147,6 @@ def test_no_other_site_may_read_a_response(made: Bench) -> None:
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_healthz_says_ok_and_nothing_else(made: Bench) -> None:
-    assert made.client.get("/healthz").json() == {"status": "ok"}
-
-
 def test_files_of_the_page_are_found_by_name_only(made: Bench) -> None:
     for name in ("../app.py", "%2e%2e/api/app.py", "..%2fapi%2fapp.py", "%2fetc%2fpasswd", "__init__.py", "x" * 200):
         assert made.client.get(f"/static/{name}").status_code in {404, 422}

@@ -18,8 +18,7 @@ import pytest
 from cloakwork.collect.api import ApiSettings
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.message_problems import Reason
-from cloakwork.collect.physics_watch import fault_text
-from cloakwork.collect.storage import DeviceReport, FoundFault, PhysicsCheck, ProblemCount, Reading, Role
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Role
 from tests.collect.api_kit import NOW, PLAIN, Bench, result, served
 from tests.waiting import PATIENCE
 
@@ -96,37 +95,6 @@ def save(made: Bench, when: int, site: str = "hall") -> None:
     made.store.results.save([result(when, site=site)])
 
 
-def test_a_result_is_sent_to_listeners(running: tuple[Bench, str]) -> None:
-    made, address = running
-    listener = Listener(address, made.bearer("analyst"))
-    assert listener.kind.startswith("text/event-stream")
-    for k in range(1, 4):
-        made.publish(result(NOW + k))
-        told = listener.next()
-        assert (told["id"], told["time"], told["site"]) == (str(NOW + k), NOW + k, "hall")
-        assert told["map"] is None
-        assert told["sources"][0]["place"] == "3"
-
-
-def test_a_fault_of_the_physics_is_sent_when_it_is_found_and_when_it_ends(running: tuple[Bench, str]) -> None:
-    made, address = running
-    listener = Listener(address, made.bearer("analyst"))
-    fault = FoundFault("s1", "dead", "", NOW)
-    for number, after in ((1, None), (2, 1)):
-        found = fault if after is None else replace(fault, ended=NOW + 1)
-        assert made.store.checks.save(PhysicsCheck("hall", "model", number, b"", (found,)), after=after)
-        told = listener.next("fault")
-        assert (told["site"], told["sensor"], told["raised"], told["ended"]) == ("hall", "s1", NOW, found.ended)
-        assert told["text"] == fault_text(fault)
-
-
-def test_a_result_of_another_collector_is_found_in_the_store(running: tuple[Bench, str]) -> None:
-    made, address = running
-    listener = Listener(address, made.bearer("analyst"))
-    save(made, NOW + 1000)
-    assert listener.next()["time"] == NOW + 1000
-
-
 def test_everything_after_the_opening_of_a_stream_is_sent(tmp_path: Path) -> None:
     """However long it takes until the store is looked at again; what was there before is none, for whoever comes."""
     with served(tmp_path, ApiSettings(follow_s=2.0)) as (made, address):
@@ -195,18 +163,6 @@ def test_the_id_of_several_sites_is_that_of_the_site_furthest_behind(tmp_path: P
         assert marks(later, 2) == [(NOW + 40_000, str(NOW + 20_000)), (NOW + 50_000, str(NOW + 40_000))]
         made.publish(result(NOW + 50_000, site="yard", solved=NOW + 1))
         assert marks(later, 1) == [(NOW + 50_000, str(NOW + 40_000))], "the newest, recovered again"
-
-
-def test_results_that_were_erased_count_for_no_id(tmp_path: Path) -> None:
-    with served(tmp_path, QUICK) as (made, address):
-        for k in (1, 2):
-            save(made, NOW + k, "yard")
-        made.store.erase("yard", since=NOW + 2)
-        before = Listener(address, made.bearer("analyst"), "")
-        made.store.erase("yard")
-        after = Listener(address, made.bearer("analyst"), "")
-        made.publish(result(NOW + 3))
-        assert [before.next()["id"], after.next()["id"]] == [str(NOW + 1), "0"]
 
 
 def test_a_stream_has_no_events_of_other_sites(running: tuple[Bench, str]) -> None:
@@ -309,19 +265,6 @@ def test_a_client_that_does_not_read_is_dropped_and_others_are_not(tmp_path: Pat
         assert b'"code": "slow"' in told.rpartition(b"event: end")[2]
         made.publish(result(NOW, site="yard"))
         assert listener.next()["site"] == "yard"
-
-
-def test_a_client_that_never_reads_again_is_disconnected(tmp_path: Path) -> None:
-    with served(tmp_path, ApiSettings(stream_queue=5, send_s=0.3)) as (made, address), deaf(made, address):
-        end = time.monotonic() + 60
-        k = 0
-        while made.hub.streams == 0 and time.monotonic() < end:
-            time.sleep(0.01)
-        while made.hub.streams > 0 and time.monotonic() < end:
-            k += 1
-            made.publish(replace(result(NOW + k), status="x" * 50_000))
-            time.sleep(0.0005)
-        assert made.hub.streams == 0
 
 
 def test_a_silent_stream_has_heartbeats_and_a_long_one_ends(tmp_path: Path) -> None:

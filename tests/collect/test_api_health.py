@@ -52,12 +52,6 @@ def report(
     return DeviceReport("hall", sensor, state, used, allowed, unix_ms() if received is None else received)
 
 
-def test_the_budget_is_the_plans_whatever_a_device_reports(made: Bench) -> None:
-    made.store.reports.add([report("s1", 7, allowed=999)])
-    told = sensors(made)["s1"]
-    assert (told["used"], told["allowed"]) == (7, 30)
-
-
 def test_the_higher_of_the_reported_and_the_stored_count_is_used(made: Bench) -> None:
     slot = from_now()
     made.store.reports.add([report("s1", 1), report("s2", 9)])
@@ -125,22 +119,6 @@ def test_times_far_ahead_hide_no_sensor(made: Bench) -> None:
     assert told["s1"]["last_reading"] is None
 
 
-def test_times_between_the_slots_hide_no_sensor(made: Bench) -> None:
-    slot = from_now()
-    made.store.readings.add([reading(name, k, slot(k)) for name in ("s2", "s3") for k in range(1, 4)])
-    made.store.readings.add([reading("s1", k, slot(0) - 7 * k - 1) for k in range(100) if (7 * k + 1) % PERIOD])
-    told = sensors(made)
-    assert (told["s2"]["missing"], told["s2"]["frames"]) == (0, 3)
-
-
-def test_devices_with_another_period_are_still_seen(made: Bench) -> None:
-    slot = from_now()
-    made.store.readings.add([reading("s1", 1, slot(0) + 1), reading("s2", 1, slot(0) + 1)])
-    told = sensors(made)
-    assert told["s1"]["last_reading"] is not None
-    assert told["s3"]["missing"] == 1
-
-
 def test_a_report_that_the_broker_has_kept_does_not_count_as_seen(made: Bench) -> None:
     """After a start the broker sends the last report of each device, which may be of last week."""
     slot = from_now()
@@ -152,12 +130,6 @@ def test_a_report_that_the_broker_has_kept_does_not_count_as_seen(made: Bench) -
     assert told["s2"]["last_seen"] == slot(0)
     assert told["s4"]["last_reading"] is None
     assert told["s4"]["last_seen"] is not None
-
-
-def test_a_reading_is_never_seen_later_than_now(made: Bench) -> None:
-    slot = from_now()
-    made.store.readings.add([reading("s1", 1, slot(-2))])
-    assert sensors(made)["s1"]["last_reading"] <= unix_ms()
 
 
 def test_the_alarms_of_one_sensor_hide_no_other_alarms(made: Bench) -> None:
@@ -181,23 +153,6 @@ def test_failures_hide_no_result(made: Bench) -> None:
     assert ask(made, "latest")["time"] == good
     assert [one["time"] for one in ask(made, "results")["items"]] == [good]
     assert len(made.store.results.page("hall", failed=True).items) == 30
-
-
-def test_a_wrong_clock_does_not_move_the_window_of_an_attack(made: Bench) -> None:
-    slot = from_now()
-    made.store.readings.add([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 4)])
-    made.store.readings.add([reading("s1", 99, FAR)])
-    told = ask(made, "attack")
-    assert (told["time"], told["frames"], told["cut"]) == (slot(1), 3, False)
-
-
-def test_a_window_with_too_many_frames_is_cut_to_its_end(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    slot = from_now()
-    monkeypatch.setattr("cloakwork.collect.attack.MAX_FRAMES", 2)
-    made.store.readings.add([reading(name, k, slot(k)) for name in ("s1", "s2", "s3", "s4") for k in range(1, 6)])
-    found = AttackCache(made.store).attack_until(watched(), None)
-    assert found is not None
-    assert (found.cut, found.readings, found.since, found.result.time) == (True, 8, slot(2), slot(1))
 
 
 def test_an_attack_from_erased_readings_is_not_kept(made: Bench) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from cloakwork.collect.api.routes_sites import longer_window
-from cloakwork.collect.collected_site import CollectedBits, CollectedSite
+from cloakwork.collect.collected_site import CollectedBits
 from cloakwork.collect.storage import RecoveredTrack, Result
 from cloakwork.privacy import Profile
-from cloakwork.site import BitSite, freeze, freeze_bits, parse_any_site, parse_site
+from cloakwork.site import BitSite, freeze_bits, parse_any_site
 from tests.collect.api_kit import NOW, watched
 from tests.collect.small_sites import FLAT, flat_site
 from tests.collect.small_sites import flat_result as zone_result
@@ -88,27 +88,6 @@ def test_eight_hours_locate_a_source_that_stays(tmp_path: Path) -> None:
 
 
 STAY = '[privacy.stay]\nlength = "8h"\nepsilon = 8.0\ndelta = 1e-5\n'
-
-
-@pytest.mark.parametrize("scope", ["", 'scope = "sensor"\n'])
-def test_eight_hours_with_slow_offsets_tell_what_the_claim_for_stays_allows(scope: str) -> None:
-    text = FLAT.format(epsilon=8.0).replace("[privacy]\n", f"[privacy]\n{scope}")
-    plain, still = (
-        CollectedSite(site, freeze(site, site.cloak())) for site in (parse_site(text), parse_site(text + STAY))
-    )
-    before, after = longer_window(plain), longer_window(still)
-    mu = Profile(still.cloak.stay_mu(still.schedule.most(28_800_000))).compose(still.cloak.observers).mu
-    assert after.epsilon == pytest.approx(Profile(mu).epsilon(1e-5), rel=1e-3)
-    assert after.epsilon < before.epsilon / 3
-    if not scope:
-        assert after.epsilon <= 8.0
-    # the mean of all readings has the variance of the offsets left, whose information is at most that of the worth
-    assert before.radius is not None
-    assert after.radius is not None
-    worth = still.cloak.stay_worth(still.schedule.most(28_800_000))
-    sigma = np.median(still.cloak.sigmas / plain.cloak.sigmas)
-    gain = np.sqrt(plain.schedule.most(28_800_000) / worth)
-    assert after.radius / before.radius == pytest.approx(sigma * gain, rel=0.05)
 
 
 def test_a_site_states_its_claim_for_stays(tmp_path: Path) -> None:

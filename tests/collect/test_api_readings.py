@@ -61,28 +61,7 @@ def test_a_device_writes_its_own_sensor_only_and_a_batch_is_stored_whole_or_not_
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"v": 2},
-        {"v": "1"},
-        {"v": True},
-        {"seq": -1},
-        {"seq": LARGEST + 1},
-        {"seq": 1.0},
-        {"seq": "1"},
-        {"seq": None},
-        {"time": -1},
-        {"time": LARGEST + 1},
-        {"value": LARGEST + 1},
-        {"value": -LARGEST - 1},
-        {"value": 21.25},
-        {"value": True},
-        {"value": 10**400},
-        {"site": "../hall"},
-        {"sensor": ""},
-        {"sensor": "s1\n"},
-        {"true_value": 4},
-    ],
+    "change", [{"v": True}, {"value": 21.25}, {"value": 10**400}, {"sensor": "s1\n"}, {"true_value": 4}]
 )
 def test_an_invalid_reading_is_refused_counted_and_not_repeated(made: Bench, change: dict[str, object]) -> None:
     for body in (reading(1) | change, [reading(2), reading(1) | change]):
@@ -95,15 +74,6 @@ def test_an_invalid_reading_is_refused_counted_and_not_repeated(made: Bench, cha
             assert len(str(value)) < 3 or str(value) not in answer.text.replace(str(LARGEST), "")
     assert made.store.readings.page("hall").items == ()
     assert made.intake.state.problems == {Reason.MALFORMED: 2}
-
-
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b"3", b'"x"', b"\xff", b"[" * 100_000, b'{"v":1,"seq":NaN}']
-)
-def test_a_body_that_is_not_json_is_refused_alike(made: Bench, body: bytes) -> None:
-    headers = made.bearer("device") | {"Content-Type": "application/json"}
-    answer = made.client.post("/v1/readings", content=body, headers=headers)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid")
 
 
 def test_the_ends_of_the_range_are_accepted_and_a_batch_has_up_to_a_thousand(made: Bench) -> None:
@@ -371,23 +341,3 @@ def test_the_geometry_of_a_network_has_labels_and_edges() -> None:
     assert found.lengths == [1.0, 3.0]
     assert {sensor.at for sensor in found.sensors} <= {"a", "b", "c"}
     json.loads(found.model_dump_json())
-
-
-def test_the_same_holds_on_both_databases(tmp_path: Path, store_url: str) -> None:
-    start = NOW // watched().schedule.period_ms * watched().schedule.period_ms + 1  # off the slots, all of them
-    with bench(tmp_path, url=store_url) as made:
-        assert post(made, [reading(k, when=start + k) for k in range(7)]).json()["accepted"] == 7
-        assert post(made, reading(3, when=start + 3, value=9)).json()["alarms"] == 1
-        first = get(made, "/v1/sites/hall/readings?limit=4")
-        rest = get(made, f"/v1/sites/hall/readings?limit=4&after={first['next']}")
-        assert [item["seq"] for item in first["items"] + rest["items"]] == [6, 5, 4, 3, 2, 1, 0]
-        bad = made.client.get("/v1/sites/hall/readings?after=MS5cdTAwMDAuMQ", headers=made.bearer("analyst"))
-        assert bad.status_code == 422
-        made.store.results.save([result(start + 3)])
-        assert get(made, "/v1/sites/hall/latest")["time"] == start + 3
-        assert [one["missing"] for one in get(made, "/v1/sites/hall/health")["sensors"]] == [0, 7, 7, 7]
-        assert get(made, "/v1/sites/hall/attack")["frames"] == 7
-        assert (
-            made.client.delete(f"/v1/tokens/{made.ids['device']}", headers=made.bearer("operator")).status_code == 204
-        )
-        assert post(made, reading(8)).status_code == 401

@@ -56,12 +56,6 @@ def test_a_site_lists_its_zones(tmp_path: Path) -> None:
         assert zone == {"id": "living", "label": "Living room", "places": places}
 
 
-def test_unnamed_rooms_are_zones_too(tmp_path: Path) -> None:
-    with client(tmp_path, flat_site()) as (made, _):
-        places = [place for zone in get(made, "")["zones"] for place in zone["places"]]
-        assert sorted(places) == list(range(len(flat_site().site.physics.space)))
-
-
 def test_a_map_includes_the_occupancy_of_each_zone(tmp_path: Path) -> None:
     one = flat_site()
     with client(tmp_path, one, flat_result(one, NOW - 1000, zone=1), flat_result(one, NOW, zone=0)) as (made, _):
@@ -72,13 +66,6 @@ def test_a_map_includes_the_occupancy_of_each_zone(tmp_path: Path) -> None:
         listed = get(made, "/results")["items"]
         assert [[zone["occupied"] for zone in result["zones"]] for result in listed] == [[True, False], [False, True]]
         assert [(result["settled"], result["tracks"]) for result in listed] == [(False, [])] * 2
-
-
-def test_a_result_of_a_frame_that_failed_has_no_zones(tmp_path: Path) -> None:
-    one = flat_site()
-    bare = Result(**{**flat_result(one, NOW, zone=0).__dict__, "map": None, "zones": None, "status": "failed: no"})
-    with client(tmp_path, one, bare) as (made, _):
-        assert get(made, f"/results/{NOW}")["zones"] is None
 
 
 def test_an_attacker_follows_sources_that_moved(tmp_path: Path) -> None:

@@ -57,13 +57,3 @@ def test_a_client_that_connects_while_others_subscribe_is_accepted(monkeypatch: 
             client.leave()
     finally:
         broker.stop()
-
-
-@pytest.mark.parametrize(("failure", "lines"), [(TimeoutError("no PUBACK"), 0), (ValueError("a bug"), 1)])
-def test_a_client_that_left_before_it_acknowledged_a_message_is_no_failure(
-    failure: Exception, lines: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    loop = asyncio.new_event_loop()
-    embedded_broker.log_failure(loop, {"message": "task failed", "exception": failure})
-    loop.close()
-    assert len(caplog.records) == lines

@@ -4,14 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from cloakwork.collect.attack import AttackCache, Span
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, Store, open_store
-from cloakwork.physics import sources
-from cloakwork.readings import Frame, FrameTracker, ReadingScale
-from cloakwork.recovery import DOUBTFUL
+from cloakwork.readings import ReadingScale
 from tests.collect.small_sites import FLAT, LONG, flat_site, give, moment, readings, running, values
 from tests.waiting import until
 
@@ -90,15 +86,6 @@ def test_readings_of_another_plan_are_neither_followed_nor_attacked_with_the_noi
     assert attack.frames == 2
 
 
-def test_the_labels_of_the_past_are_not_given_again_after_a_restart(sqlite_store: Store) -> None:
-    run(sqlite_store, range(4), LEFT)
-    run(sqlite_store, range(1000, 1012))  # nobody, so much later that the track has ended
-    run(sqlite_store, range(2000, 2004), LEFT)
-    found = stored(sqlite_store)
-    earlier = {track.label for number in found if number < 2000 for track in found[number].tracks}
-    assert labels(found[2003])["room-1"] not in {None} | earlier
-
-
 def test_a_late_frame_is_worked_in_and_settles_and_one_that_grows_does_too(sqlite_store: Store) -> None:
     with running(sqlite_store, SITE) as (live, _):
         for number in (0, 1, 2, 4):
@@ -172,56 +159,7 @@ def test_after_an_erasure_the_tracker_starts_from_what_is_left(sqlite_store: Sto
     assert {track.since for track in stored(sqlite_store)[4].tracks} == {moment(SITE, 4)}
 
 
-def test_a_clock_that_was_ahead_and_is_set_right_does_not_keep_frames_from_being_followed(sqlite_store: Store) -> None:
-    clock = [moment(SITE, 1000)]
-    solver = Solver(SITE, sqlite_store, clock=lambda: clock[0])
-    for number in (1000, 1, 2, 3):
-        clock[0] = moment(SITE, number)
-        sqlite_store.readings.add(sent := rows(number, LEFT))
-        frame = SITE.frame(sent[0].time, {row.sensor: row.value for row in sent})
-        sqlite_store.results.save(solver.solve([frame]))
-    assert all(result.labels is not None for result in stored(sqlite_store).values())
-
-
-def test_offsets_that_drift_are_learnt_live(sqlite_store: Store) -> None:
-    drifting = flat_site(FLAT + 'speed = 0\n[drift]\nall = 100.0\nover = "6h"\n', 30.0)
-    steps = dict(zip(drifting.ids, drifting.cloak.steps, strict=True))
-    with running(sqlite_store, drifting) as (live, _):
-        for number in range(8):
-            shown = values(drifting, LEFT, seed=number)
-            warmer = {name: value + round((80.0 + number) / steps[name]) for name, value in shown.items()}
-            give(sqlite_store, live, readings(drifting, number, warmer))
-            until(lambda number=number: number in stored(sqlite_store))  # type: ignore[misc]
-    assert labels(stored(sqlite_store)[7]).keys() == {"room-1"}
-
-
 STAY = '[privacy.stay]\nlength = "8h"\nepsilon = 20.0\ndelta = 1e-5\n'
-
-
-def test_slow_offsets_of_a_claim_for_stays_are_known_and_who_arrives_is_found(sqlite_store: Store) -> None:
-    plain, still = flat_site(FLAT, 14.0), flat_site(FLAT + STAY, 14.0)
-    true = still.site.physics.apply(sources(still.site.physics, [LEFT]))
-    there = (np.arange(16) >= 8)[:, None] * true
-    sent = still.cloak.simulate(there, rng=np.random.default_rng(1))
-    frames = [dict(zip(still.ids, row, strict=True)) for row in still.cloak.to_steps(sent).tolist()]
-    with running(sqlite_store, still, wait=LONG) as (live, told):
-        for number, said in enumerate(frames):
-            give(sqlite_store, live, readings(still, number, said))
-            assert live.settle(LONG)
-    followed = [result for result in told if not result.settled]
-    assert [result.time for result in followed] == [moment(still, k) for k in range(16)]
-    assert min(result.fit for result in followed) > DOUBTFUL
-    assert not any(result.set_aside for result in told)
-    before, after = followed[7].counts, followed[-1].counts
-    assert before is not None
-    assert after is not None
-    assert after[0] < 0.1 < before[0]
-    ignorant = FrameTracker(plain.site, plain.cloak)
-    steps = np.rint(sent / plain.cloak.steps).astype(np.int64)
-    fits = [
-        ignorant.step(Frame(moment(plain, k), row, np.ones(len(row), dtype=bool))).fit for k, row in enumerate(steps)
-    ]
-    assert any(fit.doubtful for fit in fits), "without the offsets, the same readings do not fit"
 
 
 def test_frames_recovered_in_one_batch_have_the_tracks_and_rooms_that_they_have_one_by_one(

@@ -98,14 +98,6 @@ def test_duplicates_and_alarms_are_counted_and_not_handed_on(harness: IntakeHarn
     until(lambda: len(harness.new) == harness.intake.state.stored == 1)
 
 
-def test_readings_out_of_order_are_counted_and_handed_on(harness: IntakeHarness) -> None:
-    for seq in (5, 3, 7, 6):
-        harness.reading(seq)
-    until(lambda: harness.done == 4)
-    until(lambda: harness.counted() == {Reason.ORDER.value: 2})
-    until(lambda: len(harness.new) == harness.intake.state.stored == 4)
-
-
 @pytest.mark.parametrize(
     ("stamp", "reason", "handed"),
     [
@@ -251,14 +243,6 @@ def test_stopping_stores_queued_readings(fake_store: FakeStore) -> None:
     assert harness.done == 1200, "after the stop nothing is acknowledged"
 
 
-def test_it_can_be_started_again(harness: IntakeHarness) -> None:
-    harness.reading(1)
-    harness.intake.stop()
-    harness.intake.start()
-    harness.reading(2)
-    until(lambda: harness.done == 2)
-
-
 def test_a_request_is_answered_with_a_verdict_for_each_reading(harness: IntakeHarness) -> None:
     assert harness.intake.submit([row(1), row(2), row(1), row(1, value=6)]) == [
         ReadingStatus.NEW,
@@ -316,17 +300,6 @@ def test_a_listener_that_fails_does_not_end_the_intake(fake_store: FakeStore) ->
     assert len(fake_store.rows) == 4
 
 
-def test_problems_found_elsewhere_are_counted_too(fake_store: FakeStore) -> None:
-    harness = IntakeHarness(fake_store)
-    harness.intake.count(Reason.MALFORMED, "flat", "s2")
-    harness.intake.count(Reason.UNKNOWN_SENSOR, "flat", "<script>")
-    harness.intake.stop()
-    assert fake_store.stored_problems == [
-        ProblemCount("flat", "s2", Reason.MALFORMED.value, 1, NOW),
-        ProblemCount("flat", "", Reason.UNKNOWN_SENSOR.value, 1, NOW),
-    ]
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with open_store(str(tmp_path / "store.db"), wait_s=0.2) as found:
@@ -349,18 +322,3 @@ def test_everything_ends_up_in_a_real_store(store: Store) -> None:
     assert [(alarm.sensor, alarm.seq) for alarm in store.readings.alarms("flat")] == [("s1", 1)]
     wanted = {Reason.MALFORMED: 1, Reason.DUPLICATE: 1, Reason.ALARM: 1}
     assert {problem.reason: problem.count for problem in store.problems.counts("flat")} == wanted
-
-
-def test_a_locked_database_is_waited_for(store: Store, tmp_path: Path) -> None:
-    harness = IntakeHarness(store)
-    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    harness.reading(1)
-    until(lambda: not harness.intake.state.storing)
-    assert "locked" in harness.intake.state.reason
-    assert harness.done == 0
-    other.execute("COMMIT")
-    other.close()
-    until(lambda: harness.done == 1)
-    harness.intake.stop()
-    assert [reading.seq for reading in store.readings.iterate("flat")] == [1]

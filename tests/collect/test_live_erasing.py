@@ -1,6 +1,5 @@
 """Live recovery while others erase readings, recover the same frames, or change the site."""
 
-import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -33,26 +32,6 @@ def test_results_of_readings_erased_meanwhile_are_not_published(
         until(lambda: told)
         assert live.settle(LONG)
     assert [result.time for result in told] == [moment(watched, 1)]
-
-
-def test_while_old_readings_are_erased_new_results_are_kept(
-    watched: CollectedSite, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usual, old = Solver.solve, itertools.count()
-
-    def solve(self: Solver, frames: Sequence[Frame]) -> list[Result]:
-        if (number := next(old)) < 3:
-            store.readings.add(readings(watched, number))
-            assert store.erase("corridor", until=moment(watched, number + 1)).readings == 12
-        return usual(self, frames)
-
-    monkeypatch.setattr(Solver, "solve", solve)
-    with running(store, watched) as (live, told):
-        for count in (1, 2, 3):
-            give(store, live, readings(watched, 100 + count))
-            until(lambda count=count: moment(watched, 100 + count) in {each.time for each in told})  # type: ignore[misc]
-        assert live.settle(LONG)
-    assert store.frames.waiting("corridor") == []
 
 
 def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.site_worker import SiteWorker
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
 from cloakwork.collect.storage.result_table import ResultTable
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import Frame, ReadingScale
-from tests.collect.small_sites import LINE, LONG, MANY, WAIT, give, make, moment, readings, running, values
+from tests.collect.small_sites import LINE, LONG, MANY, give, make, moment, readings, running, values
 from tests.waiting import until
 
 
@@ -51,31 +50,6 @@ def test_where_sources_are_not_followed_a_live_result_is_that_of_the_frame_alone
     assert replace(told[0], solved=0, took_ms=0) == replace(alone, solved=0, took_ms=0)
 
 
-def test_frames_are_tried_again_until_an_unexpected_error_is_over(
-    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    solve, errors = Solver.solve, iter(range(4))
-
-    def broken(self: Solver, frames: Sequence[Frame]) -> list[Result]:
-        if next(errors, None) is not None:
-            raise RuntimeError
-        return solve(self, frames)
-
-    monkeypatch.setattr(Solver, "solve", broken)
-    with running(sqlite_store, watched, check=0.05) as (live, told):
-        give(sqlite_store, live, readings(watched, 0))
-        until(lambda: told)
-    assert next(errors, None) is None
-
-
-def test_missing_sensors_are_waited_for_and_then_done_without(watched: CollectedSite, sqlite_store: Store) -> None:
-    with running(sqlite_store, watched) as (live, told):
-        give(sqlite_store, live, readings(watched, 0, without=["s02", "s11"]))
-        until(lambda: live.state("corridor").open == 1 or told)
-        until(lambda: told)
-    assert (told[0].sensors, told[0].expected) == (10, 12)
-
-
 def test_a_frame_that_is_completed_late_is_recovered_once_more(watched: CollectedSite, sqlite_store: Store) -> None:
     rows = readings(watched, 0)
     with running(sqlite_store, watched) as (live, told):
@@ -86,20 +60,6 @@ def test_a_frame_that_is_completed_late_is_recovered_once_more(watched: Collecte
         assert live.settle(LONG)
     assert [result.sensors for result in told] == [9, 12]
     assert sqlite_store.results.get("corridor", rows[0].time) == told[1]
-
-
-def test_late_readings_of_a_frame_that_stays_incomplete_are_used_in_time(
-    watched: CollectedSite, sqlite_store: Store
-) -> None:
-    rows = readings(watched, 0)
-    with running(sqlite_store, watched) as (live, told):
-        give(sqlite_store, live, rows[:7])
-        until(lambda: told)
-        for start, end in ((7, 9), (9, 11)):
-            give(sqlite_store, live, rows[start:end])
-            until(lambda end=end: told[-1].sensors == end)  # type: ignore[misc]
-        until(lambda: sqlite_store.frames.waiting("corridor") == [])
-    assert list(dict.fromkeys(result.sensors for result in told)) == [7, 9, 11]
 
 
 def test_frames_that_wait_from_before_a_new_plan_are_not_recovered_with_its_noise(
@@ -130,20 +90,6 @@ def test_frames_left_before_a_restart_are_recovered(watched: CollectedSite, sqli
     with running(sqlite_store, watched) as (live, again):
         assert live.settle(LONG)
     assert again == []
-
-
-def test_more_frames_than_one_look_lists_are_recovered(
-    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cloakwork.collect.site_worker.MAX_LISTED", 3)
-    late = ["s03"]
-    for number in range(20):
-        sqlite_store.readings.add(readings(watched, number, without=late if number < 2 else []))
-    with running(sqlite_store, watched) as (_, told):
-        until(lambda: len({result.time for result in told}) == 20)
-        sqlite_store.readings.add([row for k in (0, 1) for row in readings(watched, k) if row.sensor in late])
-        until(lambda: not sqlite_store.frames.waiting("corridor"))
-    assert {sqlite_store.results.get("corridor", moment(watched, k)).sensors for k in (0, 1)} <= {11, 12}  # type: ignore[union-attr]
 
 
 def test_what_the_store_could_not_take_is_saved_later_and_computed_once(
@@ -264,24 +210,6 @@ def test_a_frame_that_fails_is_recorded_and_stops_nothing(
     assert sqlite_store.frames.waiting("corridor") == []
 
 
-def test_a_listener_that_fails_stops_nothing(
-    watched: CollectedSite, sqlite_store: Store, caplog: pytest.LogCaptureFixture
-) -> None:
-    heard: list[Result] = []
-
-    def broken(_: Result) -> None:
-        raise RuntimeError
-
-    live = LiveRecovery(sqlite_store, {watched.name: watched}, on_result=[broken, heard.append], wait=WAIT)
-    live.start()
-    assert live.settle(LONG)
-    with caplog.at_level(logging.CRITICAL):
-        for number in range(2):
-            give(sqlite_store, live, readings(watched, number))
-        until(lambda: len(heard) == 2)
-        assert live.stop()
-
-
 def test_recovery_waits_for_a_store_that_is_away(
     watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,22 +257,6 @@ def test_a_stop_is_clean_and_the_rest_waits_in_the_store(
     assert sqlite_store.frames.waiting("corridor") == []
 
 
-def test_a_frame_waits_for_the_readings_that_another_collector_receives(
-    watched: CollectedSite, sqlite_store: Store
-) -> None:
-    rows = readings(watched, 0)
-    sqlite_store.readings.add(rows[:6])
-    live = LiveRecovery(sqlite_store, {watched.name: watched}, on_result=[(told := list[Result]()).append], wait=LONG)
-    live.start()
-    try:
-        until(lambda: live.state("corridor").open == 1)
-        sqlite_store.readings.add(rows[6:])
-        until(lambda: told)
-    finally:
-        assert live.stop()
-    assert [result.sensors for result in told] == [12]
-
-
 def test_a_frame_that_cannot_be_recovered_waits_for_the_next_check_and_stops_no_other(
     watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -365,13 +277,3 @@ def test_a_frame_that_cannot_be_recovered_waits_for_the_next_check_and_stops_no_
         until(lambda: told)
         assert len(tried) == 1
     assert [result.time for result in told] == [moment(watched, 1)]
-
-
-def test_times_that_lie_ahead_do_not_hide_unsolved_frames(watched: CollectedSite, sqlite_store: Store) -> None:
-    one = readings(watched, 0)
-    ahead = time.time_ns() // 1_000_000 + 3_600_000
-    sqlite_store.readings.add([one[0]._replace(seq=100 + k, time=ahead + k) for k in range(5)])
-    sqlite_store.readings.add(one)
-    with running(sqlite_store, watched) as (_, told):
-        until(lambda: told)
-    assert [result.time for result in told] == [one[0].time]

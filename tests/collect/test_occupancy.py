@@ -1,7 +1,6 @@
 """How likely someone is in a zone: against what was simulated, and by rules that must always hold."""
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +13,10 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.frame_results import zone_states
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import ZoneState
-from cloakwork.readings import Frame, FrameRecovery, FrameTracker
+from cloakwork.readings import Frame, FrameRecovery
 from cloakwork.recovery import Fit, FrameEstimate, Source, Status
 from cloakwork.site import Site, parse_site
-from scripts.plain_flat import plain_flat_text
-from tests.collect.small_sites import FLAT, GRAPH, LINE, MANY, flat_site, make, moment, values
+from tests.collect.small_sites import FLAT, MANY, flat_site, make, moment, values
 
 FRAMES = 150
 SITE = parse_site(FLAT.format(epsilon=8.0))
@@ -64,12 +62,6 @@ def test_two_sources_that_may_each_be_in_a_room_are_more_likely_there_than_one()
     assert found == {"room-1": (1.0, 0.75), "room-2": (0.0, 0.0)}
 
 
-def test_with_no_source_listed_the_odds_are_those_of_there_being_any() -> None:
-    found = told(SITE, result(at((LEFT, 0.4), (RIGHT, 0.2)), [], (0.6, 0.2, 0.2)))
-    assert found["room-1"][0] == 0.4
-    assert found["room-1"][1] == pytest.approx(0.4 * (1 - (1 / 3) ** 1.5), abs=1e-4)
-
-
 @given(
     st.lists(st.floats(0, 1), min_size=4, max_size=4),
     st.lists(st.floats(0, 1), max_size=4),
@@ -94,20 +86,6 @@ def test_an_estimator_without_odds_tells_the_weight_only(tmp_path: Path) -> None
     assert said is not None
     assert (said[0].probability, said[0].occupied) == (None, None)
     assert 0.5 < said[0].expected < 1.5
-
-
-@pytest.mark.parametrize(
-    ("text", "zone", "source"),
-    [(LINE, "between = [0.0, 0.5]", 0.3), (GRAPH, 'places = ["a", "b"]', "a")],
-    ids=["line", "graph"],
-)
-def test_zones_of_a_line_and_of_a_network_have_odds(tmp_path: Path, text: str, zone: str, source: object) -> None:
-    one = make(tmp_path, text.replace("epsilon = 8.0", "epsilon = 50.0") + f'[[zone]]\nid = "here"\n{zone}\n')
-    [found] = Solver(one).solve([one.frame(moment(one, 0), values(one, source))])
-    [said] = found.zones or ()
-    assert said.probability is not None
-    assert said.probability > 0.8
-    assert said.occupied
 
 
 def states(chances: list[float], *, followed: bool, hold_ms: int = 2000) -> list[tuple[bool | None, int | None]]:
@@ -141,10 +119,6 @@ def test_odds_of_a_frame_alone_are_never_sure_enough_to_skip_the_hold() -> None:
     assert states([0.9, 0.05, 0.05], followed=False) == [(True, None), (True, None), (False, 2000)]
 
 
-def test_without_hold_a_zone_is_occupied_whenever_somebody_is_likely_there() -> None:
-    assert [occupied for occupied, _ in states([0.9, 0.3, 0.6], followed=True, hold_ms=0)] == [True, False, True]
-
-
 def simulated(one: CollectedSite, seed: int) -> tuple[list[Frame], FloatArray]:
     """Frames with nobody to three people anywhere, and how many of them were in each zone."""
     rng, physics = np.random.default_rng(seed), one.site.physics
@@ -176,24 +150,3 @@ def test_odds_agree_with_how_often_someone_was_there(epsilon: float, of_chance: 
         held = (odds >= low) & (odds <= low + 0.25)
         if held.sum() >= 40:
             assert abs(odds[held].mean() - there[held].mean()) < 0.12
-
-
-def test_a_zone_holds_someone_who_sits_still_and_notices_who_leaves() -> None:
-    """At (4, 1e-5) over ten minutes, a reading a minute: an hour in one place, then gone to another room."""
-    site = parse_site(plain_flat_text().replace("epsilon = 2.0 ", "epsilon = 4.0 "))
-    cloak, physics, rng = site.cloak(), site.physics, np.random.default_rng(0)
-    noticed = []
-    for run in range(3):
-        tracker = FrameTracker(site, cloak, seed=run)
-        zones: tuple[ZoneState, ...] = ()
-        seats = [int(rng.choice(zone.places)) for zone in site.zones[:2]]
-        states = []
-        for number in range(63):
-            true = physics.matrix[:, seats[0] if number < 60 else seats[1]] + site.baselines
-            steps = np.rint(cloak.simulate(true, rng=rng) / cloak.steps).astype(np.int64)
-            found = tracker.step(Frame(site.period_ms * number, steps, np.ones(physics.sensors, bool)))
-            zones = zone_states(site, found, zones, hold_ms=round(1000 * site.hold_s))
-            states.append(zones[0].occupied)
-        assert sum(now != before for before, now in pairwise(states[:60])) <= 1
-        noticed.append(not states[-1])
-    assert sum(noticed) >= 2, "within three readings, in nine cases of ten"

@@ -85,14 +85,6 @@ def test_results_are_what_the_library_computes_from_the_stored_reports(
     assert sqlite_store.frames.waiting("office") == []
 
 
-def test_a_site_without_reports_of_its_plan_says_nothing(sqlite_store: Store, office: CollectedBits) -> None:
-    when = FIRST * office.schedule.period_ms
-    with running(sqlite_store, office) as (live, told):
-        give(sqlite_store, live, [Reading("office", "gone", 0, when, 1, when)])
-        assert live.settle(LONG)
-    assert told == []
-
-
 def test_home_assistant_hears_of_each_zone_and_of_no_count(office: CollectedBits) -> None:
     publisher = ZonePublisher(BrokerAddress(), {"office": office})
     found = [json.loads(payload) for payload in publisher._discovery.values()]  # noqa: SLF001 - no broker is needed

@@ -3,15 +3,13 @@
 import json
 import subprocess
 import threading
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus, Role, Store, open_store, tables
+from cloakwork.collect.storage import ProblemCount, Role, Store, open_store, tables
 from cloakwork.collect.storage.database import Database
 from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 from tests.forking import python
@@ -47,26 +45,6 @@ def at_once(*works: Callable[[], object]) -> None:
     with ThreadPoolExecutor(len(works)) as pool:
         for done in [pool.submit(run, work) for work in works]:
             done.result(120)
-
-
-@pytest.mark.parametrize("same", [True, False])
-def test_of_threads_that_add_the_same_readings_exactly_one_is_first(store: Store, same: bool) -> None:
-    said: list[list[tuple[Reading, ReadingStatus]]] = [[] for _ in range(4)]
-
-    def bring(own: int) -> None:
-        for start in range(0, 400, 40):
-            rows = [reading(f"s{k % 3}", k, value=0 if same else own) for k in range(start, start + 40)]
-            rows = rows[::-1] if own % 2 else rows
-            said[own] += zip(rows, store.readings.add(rows), strict=True)
-
-    at_once(*(lambda own=own: bring(own) for own in range(4)))
-    stored = {(row.sensor, row.seq): row.value for row in store.readings.iterate(SITE)}
-    assert len(stored) == 400
-    verdicts = Counter(verdict for one in said for _, verdict in one)
-    assert verdicts == {ReadingStatus.NEW: 400, ReadingStatus.AGAIN if same else ReadingStatus.ALARM: 1200}
-    for row, verdict in (pair for one in said for pair in one):
-        assert verdict is not ReadingStatus.NEW or stored[row.sensor, row.seq] == row.value
-    assert len(store.readings.alarms(SITE, each=1000)) == (0 if same else 400)
 
 
 def test_two_processes_share_a_store(store_url: str) -> None:
@@ -164,25 +142,3 @@ def test_a_transaction_that_postgresql_aborts_runs_again(postgres_url: str) -> N
     with database.reading() as connection:
         assert connection.execute(sa.select(tables.frames.c.recovered)).scalars().all() == [2, 2]
     database.close()
-
-
-def test_reading_goes_on_while_others_write(store: Store) -> None:
-    store.readings.add(frames(50))
-    stop = threading.Event()
-
-    def write() -> None:
-        first = 50
-        while not stop.is_set():
-            store.readings.add(frames(2, first=first))
-            first += 2
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        for _ in range(40):
-            newest = store.frames.times(SITE, limit=2)
-            assert all(frame.sensors == 3 for frame in newest)  # a frame of one call is never seen in part
-            assert len(store.readings.page(SITE, limit=100).items) == 100
-    finally:
-        stop.set()
-        writer.join()

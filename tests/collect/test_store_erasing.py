@@ -16,7 +16,6 @@ from cloakwork.collect.storage import (
     open_store,
 )
 from cloakwork.collect.storage.database import Database
-from cloakwork.errors import InputError
 from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 
 DAY = 86_400_000
@@ -85,22 +84,6 @@ def test_a_sensor_is_erased_with_all_results_that_used_it(store: Store) -> None:
     assert [one.sensor for one in store.problems.counts(SITE)] == ["s2"]
 
 
-def test_a_sensor_of_a_period_is_erased_alone(store: Store) -> None:
-    fill(store)
-    assert store.erase(SITE, "s1", moment(1), moment(2)) == Erased(1, 1, 0)
-    assert store.frames.values(SITE, [moment(1)])[moment(1)] == {"s2": 10, "s3": 10}
-    assert waiting(store) == [moment(1)]
-
-
-def test_a_result_that_was_being_computed_from_erased_readings_is_dropped(store: Store) -> None:
-    store.readings.add(frames(1))
-    erasures, computed = store.erasures(SITE), result()
-    store.erase(SITE, "s2")
-    assert len(store.results.save([computed], erasures=erasures)) == 0
-    assert store.results.latest(SITE) is None
-    assert waiting(store) == [START]
-
-
 def test_erased_readings_may_be_stored_again(store: Store) -> None:
     rows = frames(1)
     store.readings.add(rows)
@@ -130,12 +113,6 @@ def test_erase_older_removes_older_data_only(store: Store) -> None:
     assert [one.received for one in store.reports.history(SITE)] == times[1::-1]
     assert store.erase_older(SITE, 2) == Erased(0, 0, 0)
     assert store.erase_older("nowhere", 1) == Erased(0, 0, 0)
-
-
-@pytest.mark.parametrize("days", [0, -1, float("nan")])
-def test_retention_of_nothing_is_refused(store: Store, days: float) -> None:
-    with pytest.raises(InputError, match="days="):
-        store.erase_older(SITE, days)
 
 
 def test_an_erasure_reports_that_the_files_still_hold_the_rows_while_someone_reads(tmp_path: Path) -> None:
@@ -210,13 +187,6 @@ def test_retention_does_not_hold_up_the_results_of_today(store: Store) -> None:
     assert store.erase_older(SITE, 2).readings == 1
     kept = store.results.save([result(0, 1, time=when) for when in (now - 3 * DAY, now)], erasures=erasures)
     assert [one.time for one in kept] == [now], "the other has no readings any more"
-
-
-def test_erasing_one_site_does_not_disturb_another(store: Store) -> None:
-    store.readings.add([*frames(1), reading(site="hall")])
-    erasures = store.erasures(SITE)
-    store.erase("hall")
-    assert len(store.results.save([result(0)], erasures=erasures)) == 1
 
 
 def test_a_site_that_has_only_reports_is_known(store: Store) -> None:

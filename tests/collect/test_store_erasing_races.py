@@ -1,7 +1,5 @@
 """Erasing while others write, solve and erase: everyone gets a turn, and no result outlives its readings."""
 
-import itertools
-import json
 import threading
 import time
 from collections import Counter
@@ -12,7 +10,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.storage import Result, Store, collector_store, open_store
+from cloakwork.collect.storage import collector_store, open_store
 from tests.collect.store_rows import SITE, START, frames, moment, reading, result
 from tests.waiting import PATIENCE, until
 
@@ -35,23 +33,6 @@ def test_a_lot_is_erased_in_steps_between_which_others_write(store_url: str, mon
         assert erased.readings == 800
         assert len({count for count in left if 0 < count < 800}) >= 2
         assert len(list(store.readings.iterate(SITE))) == len(left)
-
-
-def test_writers_get_their_turn_while_many_readings_are_erased(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each in its own thread, as fast as it can."""
-    monkeypatch.setattr(collector_store, "STEP", 100)
-    with open_store(store_url, wait_s=60) as store, open_store(store_url, wait_s=60) as other:
-        store.readings.add(frames(600, 1))
-        eraser = threading.Thread(target=lambda: store.erase(SITE, "s1"))
-        eraser.start()
-        written = 0
-        for k in itertools.count(100_000):
-            other.readings.add([reading("s2", k)])
-            written += 1
-            if not eraser.is_alive():
-                break
-        eraser.join()
-        assert [row.sensor for row in store.readings.iterate(SITE)] == ["s2"] * written
 
 
 def test_readings_that_arrive_in_erased_frames_are_never_lost_to_the_solver(store_url: str) -> None:
@@ -80,48 +61,6 @@ def test_readings_that_arrive_in_erased_frames_are_never_lost_to_the_solver(stor
         assert {frame.time for frame in store.frames.times(SITE)} == {row.time for row in store.readings.iterate(SITE)}
         counts = Counter(row.time for row in store.readings.iterate(SITE))
         assert {frame.time: frame.readings for frame in store.frames.waiting(SITE)} == counts
-
-
-def test_of_two_collectors_neither_keeps_a_result_of_readings_that_the_other_has_erased(store_url: str) -> None:
-    """Readings are erased, and others come in their place, while both make results."""
-    stop = threading.Event()
-
-    kept = [0, 0]
-
-    def solve(number: int, store: Store, seconds: float) -> None:
-        while not stop.is_set():
-            erasures = store.erasures(SITE)
-            found = store.frames.values(SITE, [moment(k) for k in range(4)])
-            made = [result(k, len(said), status=json.dumps(said)) for k, said in enumerate(found.values()) if said]
-            time.sleep(seconds)
-            kept[number] += len(store.results.save(made, erasures=erasures))
-
-    with (
-        open_store(store_url, wait_s=60) as one,
-        open_store(store_url, wait_s=60) as two,
-        ThreadPoolExecutor(2) as pool,
-    ):
-        solvers = [pool.submit(solve, 0, one, 0.01), pool.submit(solve, 1, two, 0.03)]
-        strays: list[Result] = []
-        try:
-            for k in itertools.count():
-                if k >= 40 and all(kept):
-                    break
-                store, frame = (one, two)[k % 2], k // 2 % 4
-                store.erase(SITE, "s2" if k % 5 == 0 else None, since=moment(frame), until=moment(frame + 1))
-                store.readings.add([reading(f"s{sensor}", frame, seq=k, value=k) for sensor in (1, 2, 3)])
-                time.sleep(0.01 * (k % 3))
-                held = {(row.time, row.sensor, row.value) for row in one.readings.iterate(SITE)}
-                strays += [
-                    found
-                    for found in one.results.page(SITE).items
-                    if not {(found.time, *said) for said in json.loads(found.status).items()} <= held
-                ]
-        finally:
-            stop.set()
-        assert strays == []
-        for solver in solvers:
-            solver.result()
 
 
 def wait_for_lock(url: str) -> None:

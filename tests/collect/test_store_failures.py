@@ -62,18 +62,6 @@ def test_a_locked_store_waits_and_then_says_so(store_url: str) -> None:
         assert store.readings.add(frames(2)) == [AGAIN] * 3 + [NEW] * 3
 
 
-def test_a_lock_that_ends_in_time_is_not_noticed(store_url: str) -> None:
-    with open_store(store_url, wait_s=30) as store:
-        found: list[ReadingStatus] = []
-        writer = threading.Thread(target=lambda: found.extend(store.readings.add(frames(1))))
-        with locked(store_url):
-            writer.start()
-            writer.join(0.3)
-            assert writer.is_alive()
-        writer.join()
-        assert found == [NEW] * 3
-
-
 @pytest.fixture
 def room() -> Iterator[dict[str, int]]:
     """How many pages a file of SQLite may have, in every connection; `pages` can be changed while a store is open."""
@@ -143,20 +131,6 @@ def small_disk(folder: Path, megabytes: int, **options: int) -> Iterator[Path]:
         subprocess.run([unmount, "--lazy", folder], check=True)
 
 
-def test_a_full_disk_loses_nothing_of_a_file_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 4) as disk:
-        ballast = disk / "ballast"
-        ballast.write_bytes(bytes(1 << 20))
-        with open_store(str(disk / "store.db")) as store:
-            acknowledged = fill_until_full(store)
-            with pytest.raises(StoreFullError):
-                store.readings.add(frames(500, first=acknowledged))
-            ballast.unlink()
-            check_after_full(store, acknowledged)
-        with closing(sqlite3.connect(disk / "store.db")) as file:
-            assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-
-
 def test_a_full_disk_loses_nothing_of_postgresql_and_goes_on_when_there_is_room(postgres: Postgres) -> None:
     owner = postgres.data.stat()
     with small_disk(postgres.folder / "disk", 12, uid=owner.st_uid, gid=owner.st_gid, mode=700) as disk:
@@ -174,15 +148,6 @@ def test_a_full_disk_loses_nothing_of_postgresql_and_goes_on_when_there_is_room(
         finally:
             postgres.execute("DROP DATABASE full_disk WITH (FORCE)")
             postgres.execute("DROP TABLESPACE small")
-
-
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    open_store(str(path)).close()
-    content = path.read_bytes()
-    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))  # the first page tells where tables are
-    with pytest.raises(StoreError, match="damaged"):
-        open_store(str(path))
 
 
 def test_a_store_reports_a_stopped_server_and_works_when_it_is_back(postgres: Postgres, postgres_url: str) -> None:

@@ -37,11 +37,6 @@ def columns(url: str) -> dict[str, dict[str, tuple[str, bool]]]:
     return {name: told for name, told in found.items() if not name.startswith("sqlite_")}
 
 
-def test_an_empty_database_gets_all_tables(store_url: str) -> None:
-    open_store(store_url).close()
-    assert set(columns(store_url)) == set(tables.METADATA.tables)
-
-
 def test_sqlite_refuses_a_value_of_another_type_than_its_column(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     open_store(str(path)).close()
@@ -50,15 +45,6 @@ def test_sqlite_refuses_a_value_of_another_type_than_its_column(tmp_path: Path) 
         assert {row[1] for row in tables_made if row[5]} == set(tables.METADATA.tables)
         with pytest.raises(sqlite3.IntegrityError, match="INTEGER"):
             other.execute("INSERT INTO readings VALUES ('flat', 's1', 1, 1, 'a word', 1)")
-
-
-def test_a_store_that_is_opened_again_has_everything(store_url: str) -> None:
-    rows = frames(3)
-    with open_store(store_url) as store:
-        store.readings.add(rows)
-    with open_store(store_url) as store:
-        assert list(store.readings.iterate(SITE)) == rows
-        assert store.readings.add(rows) == [ReadingStatus.AGAIN] * 9
 
 
 def test_steps_run_in_order_and_once(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,18 +236,3 @@ def test_a_closed_store_says_so(store: Store) -> None:
     for call in (store.check, store.tokens.list_all, lambda: store.readings.add(frames(1)), lambda: store.erase(SITE)):
         with pytest.raises(StoreError, match="closed"):
             call()
-
-
-def test_size_counts_the_bytes_of_the_store(store: Store) -> None:
-    before = store.size()
-    store.readings.add(frames(3000))
-    assert store.size() > before + 300_000
-
-
-def test_another_program_can_read_a_file_that_is_in_use(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    with open_store(str(path)) as store:
-        store.readings.add(frames(2))
-        other = sqlite3.connect(path)
-        assert other.execute("SELECT count(*) FROM readings").fetchone() == (6,)
-        other.close()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloakwork.collect.storage import Alarm, FrameTime, Page, Reading, ReadingStatus, Store, WaitingFrame
+from cloakwork.collect.storage import Alarm, FrameTime, Reading, ReadingStatus, Store, WaitingFrame
 from cloakwork.errors import InputError
 from tests.collect.store_rows import SITE, START, frames, moment, reading
 
@@ -26,15 +26,6 @@ def all_pages(store: Store, limit: int, *, newest_first: bool = False, sensor: s
             return found
 
 
-def test_a_reading_is_new_once_and_then_known(store: Store) -> None:
-    rows = frames(2)
-    assert store.readings.add(rows) == [NEW] * 6
-    late = [row._replace(received=row.received + 5) for row in rows]
-    assert store.readings.add(late) == [AGAIN] * 6
-    assert list(store.readings.iterate(SITE)) == rows
-    assert store.readings.alarms(SITE) == []
-
-
 @pytest.mark.parametrize("second", [reading(frame=4, value=7), reading(frame=4, time=START + 1)])
 def test_a_number_with_two_messages_raises_one_alarm_and_keeps_the_first(store: Store, second: Reading) -> None:
     first = reading(frame=4)
@@ -45,28 +36,6 @@ def test_a_number_with_two_messages_raises_one_alarm_and_keeps_the_first(store: 
     assert list(store.readings.iterate(SITE)) == [first]
     assert store.readings.alarms(SITE) == [Alarm("s1", 4, second.received)]
     assert store.frames.waiting(SITE) == [WaitingFrame(first.time, 1, 0)]
-
-
-def test_messages_of_one_call_are_judged_in_their_order(store: Store) -> None:
-    first = reading()
-    rows = [first, first, first._replace(value=5), reading("s2"), first._replace(value=5), first]
-    assert store.readings.add(rows) == [NEW, AGAIN, ALARM, NEW, ALARM, AGAIN]
-    assert store.frames.values(SITE, [first.time])[first.time] == {"s1": first.value, "s2": 0}
-    assert [alarm.seq for alarm in store.readings.alarms(SITE)] == [first.seq]
-
-
-def test_of_two_new_messages_under_one_number_the_stored_one_decides(store: Store) -> None:
-    store.readings.add([reading(value=5)])
-    assert store.readings.add([reading(value=6), reading(value=5), reading(value=6)]) == [ALARM, AGAIN, ALARM]
-
-
-def test_nothing_is_nothing(store: Store) -> None:
-    assert store.readings.add([]) == []
-    assert store.readings.page(SITE) == Page((), None)
-    assert list(store.readings.iterate(SITE)) == []
-    assert store.frames.values(SITE, [START])[START] == {}
-    assert store.frames.values(SITE, []) == {}
-    assert store.frames.times(SITE) == []
 
 
 def test_sites_and_sensors_do_not_mix(store: Store) -> None:
@@ -118,12 +87,6 @@ def test_a_sensor_that_speaks_twice_of_one_time_counts_once_with_its_highest_num
     assert store.frames.times(SITE) == [FrameTime(START, 2)]
 
 
-def test_many_frames_are_read_in_one_go(store: Store) -> None:
-    store.readings.add(frames(1200, 1))
-    found = store.frames.values(SITE, [moment(k) for k in range(1200)])
-    assert [found[moment(k)] for k in range(1200)] == [{"s1": 10 * k} for k in range(1200)]
-
-
 def test_frame_times_hold_to_their_period_order_and_limit(store: Store) -> None:
     store.readings.add([*frames(5), reading("s4", 2)])
     assert store.frames.times(SITE, limit=2) == [FrameTime(moment(4), 3), FrameTime(moment(3), 3)]
@@ -158,14 +121,6 @@ def test_pages_neither_repeat_nor_skip_while_readings_arrive(store: Store, newes
         store.readings.add([reading("s5", 100 + k), reading("s0", 3, seq=1000 + k)])
     assert [row for row in found if row in rows] == (rows[::-1] if newest_first else rows)
     assert len(set(found)) == len(found)
-
-
-def test_readings_hold_to_their_period(store: Store) -> None:
-    rows = frames(4)
-    store.readings.add(rows)
-    assert list(store.readings.page(SITE, since=moment(1), until=moment(3)).items) == rows[3:9]
-    assert list(store.readings.iterate(SITE, moment(1), moment(3))) == rows[3:9]
-    assert list(store.readings.iterate(SITE, since=moment(3))) == rows[9:]
 
 
 def test_iterating_ends_although_readings_arrive(store: Store) -> None:

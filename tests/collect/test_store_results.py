@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakwork.collect.storage import DeviceReport, Page, ProblemCount, RecoveredSource, Result, Store, WaitingFrame
+from cloakwork.collect.storage import DeviceReport, ProblemCount, RecoveredSource, Result, Store, WaitingFrame
 from cloakwork.errors import InputError
 from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 
@@ -45,13 +45,6 @@ def test_numbers_of_numpy_are_kept_as_numbers(store: Store) -> None:
         gap=0.5, counts=(0.5,), sources=(RecoveredSource("3", (0.5, 0.5), 0.5, 0.5, 0.5),)
     )
     assert store.frames.values(SITE, [when]) == {moment(0): {"s1": 0, "s2": 0, "s3": 0}}
-
-
-def test_there_may_be_no_result(store: Store) -> None:
-    assert store.results.latest(SITE) is None
-    assert store.results.get(SITE, START) is None
-    assert store.results.page(SITE) == Page((), None)
-    assert len(store.results.save([])) == 0
 
 
 def test_a_period_is_sampled_by_the_last_good_result_of_each_step(store: Store) -> None:
@@ -107,15 +100,6 @@ def test_pages_of_results_hold_each_once_while_others_arrive(store: Store, limit
     times = [one.time for one in found if one.time < moment(50)]
     assert times == sorted((moment(k) for k in range(9)), reverse=newest_first)
     assert len({one.time for one in found}) == len(found)
-
-
-def test_results_hold_to_their_period(store: Store) -> None:
-    store.readings.add(frames(4))
-    store.results.save([result(k) for k in range(4)])
-    assert [one.time for one in store.results.page(SITE, since=moment(1), until=moment(3)).items] == [
-        moment(1),
-        moment(2),
-    ]
 
 
 def test_a_cursor_that_no_page_of_results_returned_is_refused(sqlite_store: Store) -> None:
@@ -179,12 +163,6 @@ def test_a_result_without_its_readings_is_dropped(store: Store) -> None:
     assert store.results.save([result(0)]) == []
     store.readings.add(frames(1))
     assert store.results.save([result(0), result(5)]) == [result(0)]
-
-
-def test_many_results_are_saved_in_one_go(store: Store) -> None:
-    store.readings.add(frames(1100, 1))
-    assert len(store.results.save([result(k, 1) for k in range(1100)])) == 1100
-    assert waiting(store) == []
 
 
 def test_the_latest_report_of_each_sensor_is_kept(store: Store) -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import re
-from pathlib import Path
 
 import pytest
 
@@ -18,18 +17,6 @@ def test_a_token_is_known_by_its_secret(store: Store) -> None:
     assert store.tokens.check(secret) == token
     assert token == Token(token.id, Role.DEVICE, "flat", "s1", "by the door", token.made, None)
     assert store.tokens.list_all() == [token]
-
-
-def test_secrets_and_ids_differ(store: Store) -> None:
-    made = [store.tokens.create(Role.ANALYST) for _ in range(20)]
-    assert len({new.secret for new in made}) == len({new.token.id for new in made}) == 20
-    assert {token.id for token in store.tokens.list_all()} == {new.token.id for new in made}
-
-
-@pytest.mark.parametrize("wrong", ["", "cw_", "cw_" + 43 * "A", "\udcff", "x" * 10_000, "' OR 1=1 --", "\x00"])
-def test_a_wrong_secret_matches_no_token(store: Store, wrong: str) -> None:
-    store.tokens.create(Role.OPERATOR)
-    assert store.tokens.check(wrong) is None
 
 
 def test_part_of_a_secret_or_its_hash_opens_nothing(store: Store) -> None:
@@ -54,14 +41,6 @@ def test_a_revoked_token_is_refused_and_stays_listed(store: Store) -> None:
     assert store.tokens.check(other.secret) == other.token
 
 
-def test_a_revocation_by_another_process_counts_at_once(store_url: str) -> None:
-    with open_store(store_url) as one, open_store(store_url) as other:
-        token, secret = one.tokens.create(Role.ANALYST)
-        assert other.tokens.check(secret) == token
-        other.tokens.revoke(token.id)
-        assert one.tokens.check(secret) is None
-
-
 def test_hashes_are_compared_in_constant_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     _, secret = store.tokens.create(Role.ANALYST)
     compared: list[str] = []
@@ -73,16 +52,6 @@ def test_hashes_are_compared_in_constant_time(store: Store, monkeypatch: pytest.
     monkeypatch.setattr(hmac, "compare_digest", refuse)
     assert store.tokens.check(secret) is None
     assert compared == [hashlib.sha256(secret.encode()).hexdigest()] * 2
-
-
-def test_the_secret_is_not_in_the_file(tmp_path: Path) -> None:
-    with open_store(str(tmp_path / "store.db")) as store:
-        token, secret = store.tokens.create(Role.OPERATOR)
-        store.tokens.check(secret)
-        written = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert token.id.encode() in written
-    assert secret.encode() not in written
-    assert secret[3:].encode() not in written
 
 
 def test_the_secret_is_in_no_column(postgres: Postgres, postgres_url: str) -> None:

@@ -1,12 +1,8 @@
 """From a real broker into a real store: nothing acknowledged is lost, nothing is stored twice, whatever happens."""
 
-import random
-import socket
 import sqlite3
-import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import paho.mqtt.client as paho
@@ -16,16 +12,14 @@ from paho.mqtt.enums import CallbackAPIVersion
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.service import make_subscriber
-from cloakwork.collect.storage import Store, open_store
+from cloakwork.collect.storage import open_store
 from cloakwork.device import Agent, ConstantReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.mqtt.client import HELD_BACK
-from cloakwork.sensor.wire import write_status
 from tests.broker import READER, Broker, make_certificates, running_broker
-from tests.collect.subscriber_kit import SENSORS, WATCHED, Collector, count, publish, reading, stored
+from tests.collect.subscriber_kit import Collector, publish, reading, stored
 from tests.devices import SENSOR, make_folder
-from tests.forking import python
 from tests.waiting import PATIENCE, until
 
 
@@ -71,65 +65,6 @@ def test_a_lost_broker_is_reported_and_found_again(broker: Broker, path: Path) -
     assert stored(path) == dict.fromkeys(range(200), 1)
 
 
-CHILD = """
-import sys, threading
-from cloakwork.collect.service import make_subscriber
-from cloakwork.collect.intake import Intake
-from cloakwork.collect.storage import open_store
-from cloakwork.mqtt import BrokerAddress
-
-intake = Intake(open_store(sys.argv[1]), {"flat": set(sys.argv[3:])}, on_new=len)
-intake.start()
-make_subscriber(BrokerAddress("localhost", int(sys.argv[2])), intake).start()
-threading.Event().wait()
-"""
-
-
-def child(path: Path, broker: Broker) -> subprocess.Popen[bytes]:
-    return python(CHILD, path, broker.port, *SENSORS)
-
-
-def test_killed_in_the_middle_of_a_stream_no_acknowledged_reading_is_lost(broker: Broker, path: Path) -> None:
-    """The broker forgets an acknowledged reading: it would be missing in the end if it were not stored by then."""
-    total, kills = 6_000, 2
-    part = total // (kills + 1)
-    lots = random.Random(5)
-    with Collector(broker, path) as collector:
-        until(collector.connected)
-    seen = []
-    for turn in range(kills):
-        process = child(path, broker)
-        messages = [reading(number) for number in range(turn * part, (turn + 1) * part)]
-        sender = threading.Thread(target=publish, args=(broker, messages))
-        sender.start()
-        goal = count(path) + lots.randrange(1, part // 2)
-        until(lambda: count(path) >= goal)  # noqa: B023 - called in this turn only
-        process.kill()
-        process.wait()
-        sender.join(PATIENCE)
-        seen.append(count(path))
-    assert seen == sorted(set(seen))
-    publish(broker, map(reading, range(kills * part, total)))
-    with Collector(broker, path) as collector:
-        until(lambda: count(path) == total)
-        assert collector.counted(Reason.ALARM) == 0
-        assert collector.counted(Reason.DUPLICATE) < total // 2, "most had been acknowledged when they were stored"
-    assert stored(path) == dict.fromkeys(range(total), 1)
-
-
-def test_two_collectors_share_the_readings(broker: Broker, path: Path) -> None:
-    with (
-        Collector(broker, path, client_id="one", group="flat") as one,
-        Collector(broker, path, client_id="two", group="flat") as two,
-    ):
-        until(lambda: one.connected() and two.connected())
-        publish(broker, map(reading, range(1500)))
-        until(lambda: len(one.new) + len(two.new) == 1500)
-        assert min(len(one.new), len(two.new)) > 300
-        assert one.counted(Reason.DUPLICATE) + two.counted(Reason.DUPLICATE) == 0
-    assert stored(path) == dict.fromkeys(range(1500), 1)
-
-
 def test_a_store_that_fails_for_seconds_holds_the_broker_back(broker: Broker, path: Path) -> None:
     """It fails for longer than two keep-alives, so that the connection is lost and made again meanwhile."""
     with Collector(broker, path, capacity=100, keep_alive=1) as collector:
@@ -157,69 +92,6 @@ def test_a_store_that_fails_for_seconds_holds_the_broker_back(broker: Broker, pa
         until(collector.connected)
         assert collector.intake.state.storing
     assert stored(path) == dict.fromkeys(range(2000), 1)
-
-
-def test_pings_keep_an_idle_connection(tmp_path: Path, path: Path) -> None:
-    """Without pings the broker would end it every other second; a busy machine may be late for one of them."""
-    with running_broker(tmp_path / "broker") as broker, Collector(broker, path, keep_alive=1) as collector:
-
-        def pings() -> int:
-            return broker.log.read_text(encoding="utf-8").count("PINGREQ")
-
-        kept = False
-        for _ in range(10):
-            until(collector.connected)
-            since, before = collector.subscriber.state.since, pings()
-            until(lambda: pings() >= before + 3)  # noqa: B023 - called in this turn only
-            kept = collector.subscriber.state.since == since
-            if kept:
-                break
-        assert kept
-
-
-def test_a_flood_of_nonsense_does_not_stop_good_readings(broker: Broker, path: Path) -> None:
-    lots = random.Random(7)
-    kinds = [
-        ("cloakwork/v1/flat/s01/reading", b'{"v":1}', Reason.MALFORMED),
-        ("cloakwork/v1/flat/s01/status", lots.randbytes(80), Reason.MALFORMED),
-        ("cloakwork/v1/barn/s01/reading", reading(0)[1], Reason.UNKNOWN_SITE),
-        ("cloakwork/v1/flat/who/reading", reading(0)[1], Reason.UNKNOWN_SENSOR),
-        ("cloakwork/v1/flat/s01/bench", reading(0)[1], Reason.BENCH),
-        ("cloakwork/v1/flat/s01/gossip", b"", Reason.WRONG_TOPIC),
-    ]
-    bad = [(topic, payload) for topic, payload, _ in kinds for _ in range(200)]
-    messages = bad + [reading(number) for number in range(500)]
-    lots.shuffle(messages)
-    with Collector(broker, path, capacity=50) as collector:
-        until(collector.connected)
-        publish(broker, messages)
-        until(lambda: len(collector.new) == 500)
-        until(lambda: sum(collector.counted(reason) for reason in {reason for _, _, reason in kinds}) == len(bad))
-    with open_store(str(path)) as store:
-        told = [problem for problem in store.problems.counts() if problem.reason != Reason.ORDER]  # they were shuffled
-        kept = {(problem.site, problem.sensor, problem.reason): problem.count for problem in told}
-    assert kept == {
-        ("flat", "s01", Reason.MALFORMED.value): 400,
-        ("", "", Reason.UNKNOWN_SITE.value): 200,
-        ("flat", "", Reason.UNKNOWN_SENSOR.value): 200,
-        ("flat", "s01", Reason.BENCH.value): 200,
-        ("", "", Reason.WRONG_TOPIC.value): 200,
-    }
-    with Collector(broker, path) as collector:
-        until(collector.connected)
-        publish(broker, [reading(600)])
-        until(lambda: collector.new)
-        assert collector.intake.state.problems == {}, "the broker sends none of them again"
-
-
-def test_retained_messages_that_come_again_do_no_harm(broker: Broker, path: Path) -> None:
-    status = ("cloakwork/v1/flat/s03/status", write_status("spent", 4, 4))
-    publish(broker, [reading(3), status], retain=True)
-    for _ in range(3):
-        with Collector(broker, path) as collector:
-            until(lambda: [report.state for report in collector.store.reports.latest("flat")] == ["spent"])
-            until(lambda: collector.intake.state.stored + collector.counted(Reason.DUPLICATE) == 1)
-    assert stored(path) == {3: 1}
 
 
 def test_it_can_subscribe_to_its_own_sites_only(broker: Broker, path: Path) -> None:
@@ -288,27 +160,10 @@ def test_with_tls_password_and_rules(tmp_path: Path, path: Path) -> None:
                 assert "battery" not in collector.subscriber.state.reason
 
 
-def test_a_host_that_is_not_there_is_named(path: Path) -> None:
-    with Collector(BrokerAddress("broker.invalid"), path) as collector:
-        until(lambda: "broker.invalid" in collector.subscriber.state.reason)
-
-
-def test_a_silent_broker_is_given_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloakwork.mqtt.client.ANSWER", 0.3)
-    with ExitStack() as stack:
-        silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        collector = stack.enter_context(Collector(BrokerAddress("127.0.0.1", silent.getsockname()[1]), path))
-        until(lambda: "does not answer" in collector.subscriber.state.reason)
-
-
-def quiet_intake(store: Store) -> Intake:
-    return Intake(store, WATCHED, on_new=lambda _: None)
-
-
 @pytest.mark.parametrize("group", ["", "a/b", "+", "#"])
 def test_a_group_is_a_name(group: str, path: Path) -> None:
     with open_store(str(path)) as store:
-        intake = quiet_intake(store)
+        intake = Intake(store, {}, on_new=lambda _: None)
         with pytest.raises(InputError) as problem:
             make_subscriber(BrokerAddress(), intake, group=group)
         assert problem.value.values == {"group": group}
@@ -316,7 +171,7 @@ def test_a_group_is_a_name(group: str, path: Path) -> None:
 
 def test_settings_that_cannot_work_are_refused(path: Path, tmp_path: Path) -> None:
     with open_store(str(path)) as store:
-        intake = quiet_intake(store)
+        intake = Intake(store, {}, on_new=lambda _: None)
         with pytest.raises(InputError) as problem:
             make_subscriber(BrokerAddress(), intake, client_id="")
         assert problem.value.values == {"client_id": ""}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.collect.retention import ERASE_S, PATIENCE_S, TRUST_S, Retention
+from cloakwork.collect.retention import ERASE_S, TRUST_S, Retention
 from cloakwork.collect.storage import Erased, Reading, Role, Store, open_store
 from cloakwork.collect.storage.reading_table import ReadingTable
 from cloakwork.errors import StoreAwayError
@@ -113,39 +113,12 @@ def test_a_clock_that_is_wrong_from_the_start_removes_nothing() -> None:
     assert bench.fake_store.removed == []
 
 
-def test_a_clock_that_jumps_back_removes_less_and_then_goes_on() -> None:
-    bench = Bench()
-    bench.pass_time(ERASE_S)
-    bench.clocks.wrong = -HOUR
-    bench.pass_time(3 * ERASE_S)
-    assert max(until for _, until in bench.fake_store.removed) <= 1000 * (1_700_000_000 + bench.clocks.ran - 10 * DAY)
-    count = len(bench.fake_store.removed)
-    bench.clocks.wrong = 0
-    bench.pass_time(3 * ERASE_S)
-    assert len(bench.fake_store.removed) > count
-
-
 def test_old_data_is_removed_after_a_day_where_no_device_sends() -> None:
     bench = Bench()
     bench.pass_time(TRUST_S - 600, sending=())
     assert bench.fake_store.removed == []
     bench.pass_time(ERASE_S, sending=())
     assert [site for site, _ in bench.fake_store.removed] == ["a", "b"]
-
-
-def test_sensors_of_another_site_or_too_few_of_this_one_prove_nothing() -> None:
-    bench = Bench()
-    bench.retention = Retention(
-        bench.fake_store,
-        {"a": {"a1", "a2", "a3"}, "b": {"b1"}},
-        10,
-        clock=bench.clocks.wall,
-        steady=bench.clocks.steady,
-    )
-    bench.pass_time(ERASE_S, sending=("a1", "b1", "a-stranger"))
-    assert {site for site, _ in bench.fake_store.removed} == {"b"}
-    bench.pass_time(ERASE_S, sending=("a1", "a3"))
-    assert {site for site, _ in bench.fake_store.removed} == {"a", "b"}
 
 
 def test_readings_that_came_before_the_clock_jumped_prove_nothing() -> None:
@@ -157,26 +130,6 @@ def test_readings_that_came_before_the_clock_jumped_prove_nothing() -> None:
     bench.clocks.wrong = YEAR
     bench.pass_time(2 * ERASE_S)
     assert bench.fake_store.removed == before
-
-
-def test_a_new_store_is_no_reason_for_a_warning_unless_the_doubt_lasts(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench()
-    bench.pass_time(PATIENCE_S - 300, sending=())
-    assert caplog.records == []
-    bench.pass_time(900, sending=())
-    assert caplog.text.count("nothing is removed for its age yet") == 2, "once for each site"
-
-
-def test_a_store_that_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench()
-    bench.fake_store.fails = True
-    bench.pass_time(TRUST_S)
-    bench.pass_time(ERASE_S)
-    assert "a: old data could not be removed: away" in caplog.text
-    bench.fake_store.fails = False
-    before = len(bench.fake_store.removed)
-    bench.pass_time(ERASE_S)
-    assert len(bench.fake_store.removed) == before + 2
 
 
 def test_a_report_from_when_the_clock_was_ahead_gives_way(store: Store) -> None:
@@ -262,25 +215,6 @@ def test_a_collector_whose_clock_is_more_than_a_day_behind_recovers_all_when_it_
         parts.collector.kill()
         parts.collector.start()
         until(lambda: recovered(parts, when), parts.collector.log)
-
-
-@pytest.mark.parametrize("wrong", [0, YEAR])
-def test_a_starting_process_removes_old_data_only_if_devices_agree_with_its_clock(
-    tmp_path: Path, sqlite_url: str, wrong: float
-) -> None:
-    with deployment(tmp_path, sqlite_url, "--keep", "10d") as parts:
-        young, old = now_frame(parts, 0), now_frame(parts, 1)
-        with open_store(sqlite_url) as store:
-            store.readings.add([*young, *(row._replace(time=row.time - round(11 * DAY * 1000)) for row in old)])
-        parts.fork_server.set_clock(wrong)
-        parts.collector.start()
-        parts.collector.wait_ready()
-        if wrong:
-            until(lambda: "nothing is removed for its age yet" in parts.collector.log)
-            assert parts.count() == 8
-        else:
-            until(lambda: parts.count() == 4)
-            assert [row[1] for row in parts.stored()] == [row.seq for row in young]
 
 
 class Session:

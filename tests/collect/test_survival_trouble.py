@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -217,15 +216,3 @@ def test_a_stopping_collector_stores_acknowledged_readings_and_leaves_the_rest_t
         health = collector.wait_ready()
         again = [problem for problem in health["problems"] if problem["reason"].startswith("duplicate")]
         assert again == [], "it acknowledged all that it had stored before it ended"
-
-
-def test_the_file_of_a_store_that_was_killed_is_whole(tmp_path: Path, sqlite_url: str) -> None:
-    with deployment(tmp_path, sqlite_url) as parts:
-        parts.collector.start()
-        parts.collector.wait_ready()
-        parts.publish(0, 100)
-        until(lambda: parts.count() > 0)
-        parts.collector.kill()
-    file = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))
-    assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    file.close()

@@ -6,13 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from cloakwork.collect.attack import AttackCache, Span
 from cloakwork.collect.collected_site import StoredFrames, unable_sensors
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.storage import DeviceReport, Reading, Result, Store
+from cloakwork.collect.storage import DeviceReport, Result, Store
 from cloakwork.sensor.measuring import BLOCK
 from cloakwork.sensor.wire import topic, write_reading, write_status
-from tests.collect.small_sites import FLAT, MANY, flat_site, moment, readings, running, values
+from tests.collect.small_sites import FLAT, flat_site, moment, readings, running, values
 from tests.waiting import until
 
 SITE = flat_site(FLAT + "speed = 0\n", 30.0)
@@ -74,28 +73,6 @@ def test_a_report_covers_the_sixteen_readings_before_it_and_a_restart_keeps_to_i
     frames = SITE.frames(sqlite_store, times)
     assert [frame.aside for frame in frames] == [(2,) if unable[time] else () for time in times]
     assert all(a.time < b.time for a, b in pairwise(frames))
-
-
-def test_an_attacker_who_takes_the_mean_leaves_the_constants_out(sqlite_store: Store) -> None:
-    site, at = flat_site(MANY), 0.4
-    assert not site.follows
-    broken = sorted(site.ids, key=lambda name: -values(site, at)[name])[:2]
-    for number in range(20):
-        told, when = values(site, at, seed=number), moment(site, number)
-        told |= {name: values(site, seed=number)[name] for name in broken}
-        rows = [Reading(site.name, name, number + 1, when, value, when) for name, value in told.items()]
-        sqlite_store.readings.add(rows)
-    attacks = [AttackCache(sqlite_store, clock=lambda: moment(site, 20)) for _ in range(2)]
-    fooled = attacks[0].attack_until(site, None, Span.DAY)
-    for name in broken:
-        sqlite_store.reports.add([DeviceReport(site.name, name, "failing", 1, ALLOWED, moment(site, 4))])
-    found = attacks[1].attack_until(site, None, Span.DAY)
-    assert fooled is not None
-    assert found is not None
-    assert (fooled.readings, found.readings, found.frames) == (12 * 20, 10 * 20, 20)
-    assert len(fooled.result.sources) != 1 or abs(fooled.result.sources[0].at[0] - at) > 0.02
-    [source] = found.result.sources
-    assert abs(source.at[0] - at) < 0.02
 
 
 def test_frames_of_devices_that_all_cannot_measure_fail_with_a_reason(sqlite_store: Store) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -164,11 +163,6 @@ def test_alarms_are_problems_with_their_reasons_and_need_no_result(broker: Broke
         assert told["device"]["configuration_url"] == PAGE
 
 
-def test_a_link_that_home_assistant_would_refuse_is_refused() -> None:
-    with pytest.raises(InputError, match="page address"):
-        ZonePublisher(BrokerAddress(), {}, page_url="collector.example:8080")
-
-
 def test_a_clock_that_was_ahead_and_is_set_right_silences_nothing(broker: Broker) -> None:
     wrong = [3_600_000]
     with listening(broker) as listener, telling(broker, clock=lambda: now() + wrong[0]) as teller:
@@ -184,17 +178,6 @@ def test_a_clock_that_was_ahead_and_is_set_right_silences_nothing(broker: Broker
         until(lambda: len(listener.states("room-1")) == 3)
     assert [state["occupied"] for state in listener.states("room-1")] == [True, False, False]
     assert [state["occupied"] for state in listener.states("room-2")] == [False, True, False]
-
-
-def test_a_result_of_a_strange_site_or_without_zones_or_that_settled_is_passed_over(broker: Broker) -> None:
-    good = flat_result(flat_site(), now(), zone=0)
-    with listening(broker) as listener, telling(broker) as teller:
-        until(lambda: teller.state.connected)
-        for change in ({"site": "other"}, {"zones": None}, {"settled": True, "time": good.time + 1}):
-            teller.result(type(good)(**{**good.__dict__, **change}))
-        teller.result(good)
-        until(lambda: listener.states("room-1"))
-    assert len(listener.states("room-1")) == 1
 
 
 def test_a_stopped_publisher_is_offline(broker: Broker) -> None:
@@ -242,29 +225,6 @@ def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path, ma
     assert [state["probability"] for state in listener.states("room-1")] == [0.0]
 
 
-def test_the_newest_state_is_published_again_after_a_restart(broker: Broker, may_connect: threading.Event) -> None:
-    with telling(broker) as teller:
-        teller.result(flat_result(flat_site(), now(), zone=1))
-        until(lambda: teller.state.connected)
-        may_connect.clear()
-        broker.kill()
-        until(lambda: not teller.state.connected)
-        broker.start()
-        with listening(broker) as listener:
-            may_connect.set()
-            until(lambda: listener.states("room-2"))
-    assert listener.states("room-2")[-1]["occupied"]
-
-
-def test_a_silent_broker_delays_no_result() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        with telling(BrokerAddress("127.0.0.1", silent.getsockname()[1])) as teller:
-            for k in range(1000):
-                teller.result(flat_result(flat_site(), now() + k, zone=0))
-            assert not teller.state.connected
-        assert teller.state.reason == "stopped"
-
-
 RIGHTS = f"\nuser {READER}\ntopic write cloakwork/zones/#\ntopic write homeassistant/binary_sensor/+/config\n"
 
 
@@ -291,12 +251,6 @@ def test_with_tls_and_a_password_it_works_with_two_rights_and_nothing_arrives_wi
             until(lambda: teller.state.reason.startswith("the broker refuses collector (Not authorized)"))
     finally:
         broker.kill()
-
-
-def test_nothing_is_published_to_a_broker_that_is_not_trusted(tmp_path: Path) -> None:
-    with running_broker(tmp_path / "broker", tls=True) as broker, telling(broker) as teller:
-        until(lambda: "is not trusted" in teller.state.reason)
-        assert not teller.state.connected
 
 
 def test_a_sensor_that_is_away_for_a_moment_is_no_alarm(broker: Broker) -> None:
