@@ -350,7 +350,7 @@ def _await_stored(store: Store, expected: int) -> int:
     stored = 0
     while stored < expected and time.monotonic() < end:
         time.sleep(0.2)
-        stored = sum(frame.sensors for frame in store.frames.times("hall", limit=10_000))
+        stored = sum(frame.readings for frame in store.frames.times("hall", limit=10_000))
     return stored
 
 

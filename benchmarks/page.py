@@ -19,8 +19,7 @@ from benchmarks.building import SIZES, office_file
 from benchmarks.collector import await_ready, running_collector
 from cloakwork._checks import IntArray
 from cloakwork.collect import Result, Role, Store, open_store
-from cloakwork.collect.frame_results import pack_map
-from cloakwork.collect.storage import Reading, RecoveredSource, RecoveredTrack, ZoneState
+from cloakwork.collect.storage import Reading, RecoveredSource, RecoveredTrack, ZoneState, pack_map
 from cloakwork.site import Site, freeze, load_site, plan_beside
 from tests.broker import running_broker
 from tests.browser import PATIENCE_MS, running_browser

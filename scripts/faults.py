@@ -99,11 +99,13 @@ FAULTS: dict[tuple[str, str], list[tuple[str, str]]] = {
         ("        fcntl.flock(handle, fcntl.LOCK_EX)\n", ""),
     ],
     ("keys/key_ring.py", "keys/test_key_file.py"): [("before.number < after.number", "True")],
-    ("collect/storage/reading_table.py", "collect/test_store_readings.py collect/test_store_results.py"): [
+    ("collect/storage/readings.py", "collect/test_store_readings.py collect/test_store_results.py"): [
         ("stored[key] == row[3:5]", "stored[key][0] == row[3]"),  # another value is no alarm
-        ("frames.readings + statement.excluded.readings", "frames.readings"),  # a late reading is forgotten
+        ("frames.readings + excluded.readings", "frames.readings"),  # a late reading is forgotten
     ],
-    ("collect/storage/token_table.py", "collect/test_store_tokens.py"): [(" and row.revoked is None", "")],
+    ("collect/storage/tokens.py", "collect/test_store_tokens.py"): [
+        ("WHERE digest = :digest AND revoked IS NULL", "WHERE digest = :digest")
+    ],
     (
         "collect/api/access_control.py",
         "collect/test_api_roles.py collect/test_api_sessions.py collect/test_api_codes.py",

@@ -16,7 +16,7 @@ from cloakwork.cli.time_arguments import shown
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, RecoveredSource, RecoveredTrack, Role, open_store
-from cloakwork.collect.storage.reading_table import ReadingTable
+from cloakwork.collect.storage.readings import ReadingTable
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import READING_COLUMNS, ReadingScale, iso_ms
 from cloakwork.sensor.keystream import COUNTER_BITS

@@ -8,20 +8,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from cloakwork.collect.api import ApiContext, ApiSettings, Simulation, make_app
+from cloakwork.collect.api import ApiContext, EventLimits, Simulation, make_app
 from cloakwork.collect.api.event_hub import EventHub, StreamEnd, result_event
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.frame_results import pack_map
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.site_worker import RecoveryState
-from cloakwork.collect.storage import RecoveredSource, Result, Role, Store, open_store
+from cloakwork.collect.storage import RecoveredSource, Result, Role, Store, open_store, pack_map
 from cloakwork.mqtt import BrokerState, MqttClient
 from cloakwork.site import freeze, parse_site
 from tests.waiting import PATIENCE, until
@@ -119,7 +119,11 @@ def result(when: int = NOW, *, site: str = "hall", solved: int = NOW) -> Result:
 
 @contextmanager
 def parts(
-    folder: Path, settings: ApiSettings | None = None, simulation: Simulation | None = None, url: str | None = None
+    folder: Path,
+    limits: EventLimits | None = None,
+    simulation: Simulation | None = None,
+    url: str | None = None,
+    proxied: bool = False,
 ) -> Iterator[Bench]:
     """Everything but a server; `client` is not started."""
     sites = {name: watched(name) for name in ("hall", "yard")}
@@ -129,7 +133,8 @@ def parts(
         intake.start()
         try:
             live, broker = Still(), Broker()
-            context = ApiContext(store, sites, intake, live, broker=broker, settings=settings, simulation=simulation)
+            options: dict[str, Any] = {"broker": broker, "limits": limits, "proxied": proxied, "simulation": simulation}
+            context = ApiContext(store, sites, intake, live, **options)
             app = make_app(context)
             made = {
                 "device": store.tokens.create(Role.DEVICE, "hall", "s1", "a device"),
@@ -148,17 +153,21 @@ def parts(
 
 @contextmanager
 def bench(
-    folder: Path, settings: ApiSettings | None = None, simulation: Simulation | None = None, url: str | None = None
+    folder: Path,
+    limits: EventLimits | None = None,
+    simulation: Simulation | None = None,
+    url: str | None = None,
+    proxied: bool = False,
 ) -> Iterator[Bench]:
     """An app that is called in this process."""
-    with parts(folder, settings, simulation, url) as made, made.client:
+    with parts(folder, limits, simulation, url, proxied=proxied) as made, made.client:
         yield made
 
 
 @contextmanager
-def served(folder: Path, settings: ApiSettings | None = None) -> Iterator[tuple[Bench, str]]:
+def served(folder: Path, limits: EventLimits | None = None) -> Iterator[tuple[Bench, str]]:
     """An app behind a real server, and its address."""
-    with parts(folder, settings) as made:
+    with parts(folder, limits) as made:
         server = uvicorn.Server(
             uvicorn.Config(made.app, port=0, log_level="warning", server_header=False, timeout_graceful_shutdown=5)
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork.collect.api.routes_sites import floor_shape as floor_of
+from cloakwork.collect.api.site_geometry import floor_shape as floor_of
 from cloakwork.physics import FloorPlan
 from cloakwork.site import Site, parse_site
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, ReadingStatus, Store
-from cloakwork.collect.storage.reading_table import ReadingTable
+from cloakwork.collect.storage.readings import ReadingTable
 from cloakwork.collect.storage.site_tables import ProblemTable, ReportTable
 from cloakwork.sensor.wire import write_reading
 from tests.waiting import PATIENCE

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite, load_collected_site
-from cloakwork.collect.frame_results import pack_map
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.storage import Reading, RecoveredSource, Result, Store, ZoneState
+from cloakwork.collect.storage import Reading, RecoveredSource, Result, Store, ZoneState, pack_map
 from cloakwork.physics import sources
 from cloakwork.site import freeze, load_site, parse_site, plan_beside
 from tests.waiting import PATIENCE

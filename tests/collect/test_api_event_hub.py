@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.collect.api import ApiSettings
+from cloakwork.collect.api import EventLimits
 from cloakwork.collect.api.access_control import Caller
 from cloakwork.collect.api.event_hub import BURST, EventHub, EventKind, EventQueue
 from cloakwork.collect.storage import Reading, Result, Role, Store, Token, open_store
@@ -42,7 +42,7 @@ def test_each_result_is_sent_once_and_again_when_it_settles(store: Store) -> Non
         hub = EventHub(store, Still(), every_s=0.01)
         looking = asyncio.create_task(hub.run())
         save(store, result(NOW))
-        stream = hub.open(CALLER, frozenset({"hall"}), ApiSettings())
+        stream = hub.open(CALLER, frozenset({"hall"}), EventLimits())
         await hub.follow({"hall"})
         save(store, result(NOW + 1))
         found = [await results_of(stream, 1)]
@@ -63,8 +63,8 @@ def test_each_result_is_sent_once_and_again_when_it_settles(store: Store) -> Non
 
 def test_the_streams_of_a_token_are_bounded(store: Store) -> None:
     hub = EventHub(store, Still(), every_s=1.0)
-    hub.open(CALLER, frozenset({"hall"}), ApiSettings(streams=1, streams_per_token=1))
-    for settings in (ApiSettings(streams=9, streams_per_token=1), ApiSettings(streams=1, streams_per_token=9)):
+    hub.open(CALLER, frozenset({"hall"}), EventLimits(streams=1, streams_per_token=1))
+    for settings in (EventLimits(streams=9, streams_per_token=1), EventLimits(streams=1, streams_per_token=9)):
         with pytest.raises(ApiError) as refused:
             hub.open(CALLER, frozenset({"hall"}), settings)
         assert (refused.value.status, refused.value.code) == (429, "too-many-streams")

@@ -15,15 +15,15 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from cloakwork.collect.api import ApiSettings
+from cloakwork.collect.api import EventLimits
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Role
 from tests.collect.api_kit import NOW, PLAIN, Bench, result, served
 from tests.waiting import PATIENCE
 
-QUICK = ApiSettings(follow_s=0.1, check_s=0.2)
-LAZY = ApiSettings(check_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on
+QUICK = EventLimits(follow_s=0.1, check_s=0.2)
+LAZY = EventLimits(check_s=60.0, heartbeat_s=120.0)  # by itself, a stream looks after a minute whether it may go on
 AT_ONCE = 30.0
 
 
@@ -97,7 +97,7 @@ def save(made: Bench, when: int, site: str = "hall") -> None:
 
 def test_everything_after_the_opening_of_a_stream_is_sent(tmp_path: Path) -> None:
     """However long it takes until the store is looked at again; what was there before is none, for whoever comes."""
-    with served(tmp_path, ApiSettings(follow_s=2.0)) as (made, address):
+    with served(tmp_path, EventLimits(follow_s=2.0)) as (made, address):
         save(made, NOW)
         first = Listener(address, made.bearer("analyst"))
         save(made, NOW + 1)
@@ -239,7 +239,7 @@ def deaf(made: Bench, address: str) -> Iterator[socket.socket]:
 
 
 def test_a_client_that_does_not_read_is_dropped_and_others_are_not(tmp_path: Path) -> None:
-    with served(tmp_path, ApiSettings(stream_queue=8, send_s=60.0)) as (made, address), deaf(made, address) as link:
+    with served(tmp_path, EventLimits(stream_queue=8, send_s=60.0)) as (made, address), deaf(made, address) as link:
         listener = Listener(address, made.bearer("operator"), "?site=yard")
         dropped, k, count = threading.Event(), 0, made.hub.on_drop
 
@@ -268,14 +268,14 @@ def test_a_client_that_does_not_read_is_dropped_and_others_are_not(tmp_path: Pat
 
 
 def test_a_silent_stream_has_heartbeats_and_a_long_one_ends(tmp_path: Path) -> None:
-    with served(tmp_path, ApiSettings(heartbeat_s=0.3, stream_s=6.0)) as (made, address):
+    with served(tmp_path, EventLimits(heartbeat_s=0.3, stream_s=6.0)) as (made, address):
         listener = Listener(address, made.bearer("analyst"))
         assert listener.ended() == StreamEnd.TIME.code
         assert listener.comments >= 2
 
 
 def test_streams_are_bounded_and_end_when_the_collector_stops(tmp_path: Path) -> None:
-    with served(tmp_path, ApiSettings(streams_per_token=2, streams=3)) as (made, address):
+    with served(tmp_path, EventLimits(streams_per_token=2, streams=3)) as (made, address):
         own = [Listener(address, made.bearer("analyst")) for _ in range(2)]
         assert httpx2.get(f"{address}/v1/events", headers=made.bearer("analyst"), verify=PLAIN).status_code == 429
         other = Listener(address, made.bearer("operator"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cloakwork.collect.api.routes_sites import longer_window
+from cloakwork.collect.api.site_geometry import longer_window
 from cloakwork.collect.collected_site import CollectedBits
 from cloakwork.collect.storage import RecoveredTrack, Result
 from cloakwork.privacy import Profile

@@ -5,7 +5,9 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cloakwork.collect.api import ApiSettings
+import pytest
+
+from cloakwork.collect.api import error_responses
 from tests.collect.api_kit import Bench, served
 from tests.waiting import PATIENCE
 
@@ -20,8 +22,11 @@ def test_a_body_declared_too_large_is_refused_unread(tmp_path: Path) -> None:
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "too-large"
 
 
-def test_a_body_that_grows_too_large_is_refused_while_it_is_read(tmp_path: Path) -> None:
-    with served(tmp_path, ApiSettings(body_bytes=100_000)) as (made, address):
+def test_a_body_that_grows_too_large_is_refused_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(error_responses, "BODY_BYTES", 100_000)
+    with served(tmp_path) as (made, address):
         host = urlsplit(address)
         with socket.create_connection((host.hostname, host.port), timeout=PATIENCE) as link:
             link.sendall(_head(made, "Transfer-Encoding: chunked"))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from httpx2 import Response
 
-from cloakwork.collect.api.routes_sites import site_geometry as geometry
+from cloakwork.collect.api.site_geometry import site_geometry as geometry
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, Role, unix_ms

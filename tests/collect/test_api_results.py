@@ -99,7 +99,7 @@ def test_an_attack_that_would_take_too_long_uses_the_last_frames(monkeypatch: py
     monkeypatch.setattr("cloakwork.collect.attack.PATIENCE_S", 0.0)
     short = follow(one, times, frames)
     assert short is not None
-    assert (short.frames, short.cut, short.since, short.result.time) == (1, True, times[-1], times[-1])
+    assert (short.frames, short.cut, short.since, short.time) == (1, True, times[-1], times[-1])
 
 
 def test_a_frame_can_be_recovered_alone_on_demand(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
-from cloakwork.collect.api import ApiSettings, Truth
+from cloakwork.collect.api import EventLimits, Truth
 from cloakwork.collect.api.access_control import GuardedRoute
 from cloakwork.collect.storage import Reading
 from tests.collect.api_kit import NOW, Bench, bench, reading, result
@@ -46,7 +46,7 @@ BODIES: dict[tuple[str, str], object] = {
     ("POST", "/v1/tokens"): {"role": "analyst"},
     ("POST", "/v1/sites/{site}/erase"): {"sensor": "s4"},
 }
-SHORT = ApiSettings(stream_s=0.01)
+SHORT = EventLimits(stream_s=0.01)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -16,7 +17,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from cloakwork.collect.api import ApiSettings
+from cloakwork.collect.api import EventLimits
+from cloakwork.collect.attack import Attack
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading
 from tests.collect.api_kit import NOW, Bench, bench, result
 from tests.waiting import PATIENCE
@@ -27,7 +29,10 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with bench(tmp_path_factory.mktemp("schema"), ApiSettings(stream_s=0.01)) as one:
+    limits = EventLimits(stream_s=0.01)
+    with pytest.MonkeyPatch.context() as patch, bench(tmp_path_factory.mktemp("schema"), limits) as one:
+        attacked = Attack(**vars(result()), frames=1, readings=4, since=NOW)
+        patch.setattr("cloakwork.collect.attack.follow", lambda *_, **__: attacked)  # it takes seconds
         one.store.readings.add([Reading("hall", f"s{k}", 1, NOW, 7, NOW) for k in range(1, 5)])
         one.store.results.save([result()])
         one.store.reports.add([DeviceReport("hall", "s1", "online", 3, 30, NOW)])
@@ -50,6 +55,7 @@ BARE = {"/v1/sites", "/v1/tokens", "/v1/session", "/healthz", "/metrics"}
 def operations(document: BaseSchema) -> Iterator[Any]:
     """Every operation of the document."""
     for found in document.get_all_operations():
+        assert isinstance(found, Ok)
         yield found.ok()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.collect.api import ApiSettings, access_control
+from cloakwork.collect.api import access_control
 from cloakwork.collect.api.access_control import SESSION_S, AccessControl
 from cloakwork.collect.storage import Role, Store
 from tests.collect.api_kit import Bench, bench
@@ -36,7 +36,7 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(made: Bench) -> N
 
 
 def test_with_tls_the_cookie_travels_by_https_only(tmp_path: Path) -> None:
-    with bench(tmp_path, ApiSettings(tls=True)) as made:
+    with bench(tmp_path, proxied=True) as made:
         cookie = log_in(made)
         assert cookie.startswith("__Host-cloakwork=")
         assert "; Secure" in cookie

@@ -5,14 +5,14 @@ from math import inf
 import pytest
 
 from cloakwork.collect.site_worker import FrameGate
-from cloakwork.collect.storage import WaitingFrame
+from cloakwork.collect.storage import FrameState
 
 
-def frame(time: int, readings: int, recovered: int = 0) -> WaitingFrame:
-    return WaitingFrame(time, readings, recovered)
+def frame(time: int, readings: int, recovered: int = 0) -> FrameState:
+    return FrameState(time, readings, recovered)
 
 
-def ready(gate: FrameGate, now: float, *waiting: WaitingFrame) -> list[int]:
+def ready(gate: FrameGate, now: float, *waiting: FrameState) -> list[int]:
     return [one.time for one in gate.ready(waiting, now)]
 
 

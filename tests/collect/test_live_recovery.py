@@ -14,7 +14,7 @@ from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.site_worker import SiteWorker
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
-from cloakwork.collect.storage.result_table import ResultTable
+from cloakwork.collect.storage.results import ResultTable
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import Frame, ReadingScale
 from tests.collect.small_sites import LINE, LONG, MANY, give, make, moment, readings, running, values

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from cloakwork.collect.api.routes_sites import floor_shape
+from cloakwork.collect.api.site_geometry import floor_shape
 from cloakwork.physics import Rooms, Space
 from tests.browser import visiting
 from tests.collect.fake_api import running_api

@@ -165,9 +165,9 @@ def test_a_window_together_is_one_frame_with_the_noise_of_the_mean(watched: Coll
     sigma = np.sqrt((cloak.sigmas**2 + cloak.steps**2 / 6) / 6)
     oracle = recover(means[None, :], cloak.physics, sigma=sigma, estimator=watched.estimator.estimator)
     assert (said.frames, said.readings, said.since) == (6, 72, moment(watched, 0))
-    assert said.result.time == moment(watched, 5)
-    assert said.result.counts == pytest.approx(oracle.counts[0].tolist(), abs=1e-6)
-    assert [spot.at[0] for spot in said.result.sources] == pytest.approx([s.at for s in oracle.sources[0]], abs=1e-6)
+    assert said.time == moment(watched, 5)
+    assert said.counts == pytest.approx(oracle.counts[0].tolist(), abs=1e-6)
+    assert [spot.at[0] for spot in said.sources] == pytest.approx([s.at for s in oracle.sources[0]], abs=1e-6)
 
 
 def test_a_window_counts_each_sensor_for_itself(watched: CollectedSite) -> None:
@@ -175,7 +175,7 @@ def test_a_window_counts_each_sensor_for_itself(watched: CollectedSite) -> None:
     fewer = [row for row in rows if not (row.sensor == "s02" and row.seq > 1)]
     said = attack(watched, frames(watched, [*fewer, rows[0]._replace(sensor="stranger")]))
     assert said is not None
-    assert (said.result.sensors, said.readings) == (11, len(fewer))
+    assert (said.sensors, said.readings) == (11, len(fewer))
     present = np.arange(12) != 0
     numbers = np.array([2] + [6] * 10)
     cloak = watched.cloak
@@ -188,4 +188,4 @@ def test_a_window_counts_each_sensor_for_itself(watched: CollectedSite) -> None:
         sigma=sigma,
         estimator=watched.estimator.estimator,
     )
-    assert said.result.counts == pytest.approx(oracle.counts[0].tolist(), abs=1e-6)
+    assert said.counts == pytest.approx(oracle.counts[0].tolist(), abs=1e-6)

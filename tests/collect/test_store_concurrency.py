@@ -7,10 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import sqlalchemy as sa
-
-from cloakwork.collect.storage import ProblemCount, Role, Store, open_store, tables
-from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage import ProblemCount, Role, Store, open_store
+from cloakwork.collect.storage.database import Database, Transaction
 from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 from tests.forking import python
 from tests.waiting import PATIENCE
@@ -127,11 +125,11 @@ def test_a_transaction_that_postgresql_aborts_runs_again(postgres_url: str) -> N
     runs: list[int] = []
 
     def lock(first: int, second: int) -> None:
-        def work(connection: sa.Connection) -> None:
+        def work(transaction: Transaction) -> None:
             runs.append(first)
             for frame in (first, second):
-                change = sa.update(tables.frames).where(tables.frames.c.time == moment(frame))
-                connection.execute(change.values(recovered=tables.frames.c.recovered + 1))
+                sql = "UPDATE frames SET recovered = recovered + 1 WHERE time = :time"
+                transaction.run(sql, time=moment(frame))
                 if len(runs) <= 2 and frame == first:
                     meet.wait(PATIENCE)
 
@@ -139,6 +137,5 @@ def test_a_transaction_that_postgresql_aborts_runs_again(postgres_url: str) -> N
 
     at_once(lambda: lock(0, 1), lambda: lock(1, 0))
     assert len(runs) > 2, "the server aborted none"
-    with database.reading() as connection:
-        assert connection.execute(sa.select(tables.frames.c.recovered)).scalars().all() == [2, 2]
+    assert [row[0] for row in database.rows("SELECT recovered FROM frames")] == [2, 2]
     database.close()

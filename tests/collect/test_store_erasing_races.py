@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import psycopg
 import pytest
-import sqlalchemy as sa
 
 from cloakwork.collect.storage import collector_store, open_store
+from cloakwork.collect.storage.database import Transaction
 from tests.collect.store_rows import SITE, START, frames, moment, reading, result
 from tests.waiting import PATIENCE, until
 
@@ -76,8 +76,8 @@ def test_a_result_that_is_saved_while_its_readings_are_erased_waits_and_is_dropp
     counted, go = threading.Event(), threading.Event()
     count = collector_store._count_erasure  # noqa: SLF001
 
-    def pause(connection: sa.Connection, site: str) -> None:
-        count(connection, site)
+    def pause(transaction: Transaction, site: str) -> None:
+        count(transaction, site)
         counted.set()
         assert go.wait(PATIENCE)
 

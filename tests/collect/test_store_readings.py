@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloakwork.collect.storage import Alarm, FrameTime, Reading, ReadingStatus, Store, WaitingFrame
+from cloakwork.collect.storage import Alarm, FrameState, Reading, ReadingStatus, Store
 from cloakwork.errors import InputError
 from tests.collect.store_rows import SITE, START, frames, moment, reading
 
@@ -35,7 +35,7 @@ def test_a_number_with_two_messages_raises_one_alarm_and_keeps_the_first(store: 
     assert store.readings.add([second._replace(value=8, received=0), first]) == [ALARM, AGAIN]
     assert list(store.readings.iterate(SITE)) == [first]
     assert store.readings.alarms(SITE) == [Alarm("s1", 4, second.received)]
-    assert store.frames.waiting(SITE) == [WaitingFrame(first.time, 1, 0)]
+    assert store.frames.waiting(SITE) == [FrameState(first.time, 1, 0)]
 
 
 def test_sites_and_sensors_do_not_mix(store: Store) -> None:
@@ -84,15 +84,15 @@ def test_a_frame_has_the_readings_of_exactly_one_time(store: Store) -> None:
 def test_a_sensor_that_speaks_twice_of_one_time_counts_once_with_its_highest_number(store: Store) -> None:
     store.readings.add([reading(seq=9, value=9), reading(seq=3, value=3), reading("s2", value=1)])
     assert store.frames.values(SITE, [START])[START] == {"s1": 9, "s2": 1}
-    assert store.frames.times(SITE) == [FrameTime(START, 2)]
+    assert store.frames.times(SITE) == [FrameState(START, 3)]
 
 
 def test_frame_times_hold_to_their_period_order_and_limit(store: Store) -> None:
     store.readings.add([*frames(5), reading("s4", 2)])
-    assert store.frames.times(SITE, limit=2) == [FrameTime(moment(4), 3), FrameTime(moment(3), 3)]
-    assert store.frames.times(SITE, newest_first=False, limit=1) == [FrameTime(moment(0), 3)]
+    assert store.frames.times(SITE, limit=2) == [FrameState(moment(4), 3), FrameState(moment(3), 3)]
+    assert store.frames.times(SITE, newest_first=False, limit=1) == [FrameState(moment(0), 3)]
     found = store.frames.times(SITE, moment(1), moment(3))
-    assert found == [FrameTime(moment(2), 4), FrameTime(moment(1), 3)]
+    assert found == [FrameState(moment(2), 4), FrameState(moment(1), 3)]
 
 
 @pytest.mark.parametrize("newest_first", [False, True])

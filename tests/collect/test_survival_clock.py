@@ -9,7 +9,7 @@ import pytest
 
 from cloakwork.collect.retention import ERASE_S, TRUST_S, Retention
 from cloakwork.collect.storage import Erased, Reading, Role, Store, open_store
-from cloakwork.collect.storage.reading_table import ReadingTable
+from cloakwork.collect.storage.readings import ReadingTable
 from cloakwork.errors import StoreAwayError
 from tests.collect.collector_process import HttpClient
 from tests.collect.deployment import Deployment, deployment

@@ -9,8 +9,9 @@ import pytest
 import typer.main
 
 from cloakwork.cli.app import app
-from cloakwork.collect.api import ApiSettings
+from cloakwork.collect.api import EventLimits
 from cloakwork.collect.api.access_control import MAX_SESSIONS_PER_TOKEN, SESSION_S, SMALL_BODY
+from cloakwork.collect.api.error_responses import BODY_BYTES
 from cloakwork.collect.intake import CAPACITY
 from tests.collect.api_kit import Bench, bench
 from tests.deploy.installation import DEPLOY, ROOT
@@ -58,9 +59,9 @@ def test_each_metric_is_on_the_page(made: Bench) -> None:
 
 
 def test_the_limits_are_those_of_the_interface() -> None:
-    usual = ApiSettings()
+    usual = EventLimits()
     for line in (
-        f"{usual.body_bytes >> 20} MiB of a device, {SMALL_BODY >> 10} KiB of anyone else |",
+        f"{BODY_BYTES >> 20} MiB of a device, {SMALL_BODY >> 10} KiB of anyone else |",
         f"{usual.streams_per_token} of one token, {usual.streams} in all",
         f"{MAX_SESSIONS_PER_TOKEN} of one token |",
         f"for {SESSION_S / 3600:g} hours",

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from threading import Lock
 
 import numpy as np
 from cachetools import LRUCache
+from pydantic.dataclasses import dataclass
 
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.frame_results import make_result
@@ -35,18 +36,18 @@ class Span(StrEnum):
         return {Span.WINDOW: site.window_ms, Span.HOUR: 3_600_000, Span.DAY: 86_400_000}[self]
 
 
-@dataclass(frozen=True)
-class Attack:
-    """The sources that all readings of a span reveal together.
+@dataclass(frozen=True, kw_only=True)
+class Attack(Result):
+    """An attacker's knowledge of the last moment of a span, from all its frames `since` the first.
 
-    `since` is the time of the first frame; the result has the time of the last. `cut` says that the span has more
-    frames than were used: the last.
+    Sources are followed through all of them; where a site's sources cannot be followed, the frames are combined as if
+    no source had moved. Where all would take too long (`cut`), only the last are used.
     """
 
-    result: Result
     frames: int
     readings: int
     since: int
+    span: Span = Span.WINDOW
     cut: bool = False
 
 
@@ -123,7 +124,7 @@ def _attack(
     site: CollectedSite, found: FrameRecovery, frames: int, readings: int, since: int, solved: int, began: float
 ) -> Attack:
     result = make_result(site, found, solved, 1000 * (time.perf_counter() - began))
-    return Attack(result, frames, readings, since)
+    return Attack(**vars(result), frames=frames, readings=readings, since=since)
 
 
 class AttackCache:
@@ -147,7 +148,7 @@ class AttackCache:
         end = newest[0].time if until is None else until
         since, erasures = max(1, end + 1 - span.milliseconds(site)), self._store.erasures(site.name)
         stored = self._store.frames.times(site.name, since, end + 1, MAX_FRAMES + 1)
-        key = (site.name, end, span, sum(frame.sensors for frame in stored), erasures)
+        key = (site.name, end, span, sum(frame.readings for frame in stored), erasures)
         with self._lock:
             for old in [old for old in self._attacks if old[0] == site.name and old[4] != erasures]:
                 del self._attacks[old]  # its readings may have been erased
@@ -161,7 +162,7 @@ class AttackCache:
             found = attack(site, self._frames(site, times), clock=self._clock)
         if found is None:
             return None
-        found = replace(found, cut=found.cut or len(stored) > most)
+        found = replace(found, span=span, cut=found.cut or len(stored) > most)
         with self._lock:
             self._attacks[key] = found
         return found

@@ -1,7 +1,6 @@
 """The records that the store keeps of recovered frames, with the state of each zone: whether somebody is there."""
 
 import math
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.storage import RecoveredSource, RecoveredTrack, Result, ZoneState
+from cloakwork.collect.storage import RecoveredSource, RecoveredTrack, Result, ZoneState, pack_map
 from cloakwork.physics import Space
 from cloakwork.readings import FrameRecovery
 from cloakwork.recovery import PointSources, Source
@@ -98,16 +97,6 @@ def _nearest(sources: Sequence[Source], space: Space) -> IntArray:
         return np.zeros(len(space), dtype=np.int64)
     far = np.stack([space.distances(source.place) for source in sources])
     return np.asarray(np.argmin(far, axis=0), dtype=np.int64)
-
-
-def pack_map(weights: FloatArray) -> bytes:
-    """Compress the weights of a map for the store."""
-    return zlib.compress(np.asarray(weights, dtype="<f4").tobytes(), 6)
-
-
-def unpack_map(packed: bytes) -> FloatArray:
-    """Return the weights of a stored map, one per place."""
-    return np.frombuffer(zlib.decompress(packed), dtype="<f4").astype(np.float64)
 
 
 def make_result(

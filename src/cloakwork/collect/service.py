@@ -5,12 +5,12 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Event, Thread
 
 import uvicorn
 
-from cloakwork.collect.api import ApiContext, ApiMetrics, ApiSettings, Simulation, make_app
+from cloakwork.collect.api import ApiContext, ApiMetrics, EventLimits, Simulation, make_app
 from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
@@ -69,7 +69,7 @@ class Service:
         keep_days: float | None = None,
         home_assistant: bool = False,
         page_url: str | None = None,
-        settings: ApiSettings | None = None,
+        limits: EventLimits | None = None,
         simulation: Simulation | None = None,
         clock: Callable[[], int] = unix_ms,
         speed: float = 1.0,
@@ -77,7 +77,6 @@ class Service:
         if home_assistant and broker is None:
             raise InputError("zones reach Home Assistant through the broker of the devices: give a broker.")
         self._listen = listen or ListenAddress()
-        self._settings = replace(settings or ApiSettings(), tls=self._listen.proxied)
         self.store, self._sites, self._clock = store, sites, clock
         metrics = ApiMetrics()
         self._zones = None
@@ -114,7 +113,8 @@ class Service:
             self.live,
             metrics=metrics,
             broker=self.subscriber,
-            settings=self._settings,
+            proxied=self._listen.proxied,
+            limits=limits,
             simulation=simulation,
             clock=clock,
             speed=speed,

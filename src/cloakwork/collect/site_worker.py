@@ -9,7 +9,7 @@ from time import perf_counter
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.presence_solver import PresenceSolver
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.storage import Result, Store, WaitingFrame
+from cloakwork.collect.storage import FrameState, Result, Store
 
 LARGEST_BATCH = 512
 MAX_LISTED = 1000  # waiting frames that one look at the store lists
@@ -54,12 +54,12 @@ class FrameGate:
         self._put_off: dict[int, float] = {}
         self.next_due = inf
 
-    def ready(self, waiting: Sequence[WaitingFrame], now: float) -> list[WaitingFrame]:
+    def ready(self, waiting: Sequence[FrameState], now: float) -> list[FrameState]:
         """Return the frames that are ready, the earliest first."""
         self._seen = {frame.time: self._seen.get(frame.time, now) for frame in waiting}
         self._put_off = {time: until for time, until in self._put_off.items() if time in self._seen}
-        ready: list[tuple[WaitingFrame, float]] = []
-        still_open: list[tuple[WaitingFrame, float]] = []
+        ready: list[tuple[FrameState, float]] = []
+        still_open: list[tuple[FrameState, float]] = []
         for frame in waiting:
             complete = frame.readings >= self._sensors and not frame.recovered
             due = max(now if complete else self._seen[frame.time] + self._wait, self._put_off.get(frame.time, -inf))
@@ -164,7 +164,7 @@ class SiteWorker:
             preparing=not self.prepared,
         )
 
-    def _next_batch(self, now: float, budget: float) -> list[WaitingFrame]:
+    def _next_batch(self, now: float, budget: float) -> list[FrameState]:
         waiting = self._store.frames.waiting(self.site.name, self._clock(), self.site.shared, MAX_LISTED)
         ready = self._gate.ready(waiting, now)
         size = max(1, min(LARGEST_BATCH, int(budget / self._took)))
@@ -176,7 +176,7 @@ class SiteWorker:
         self._more = len(waiting) == MAX_LISTED
         return batch
 
-    def _recover(self, batch: Sequence[WaitingFrame]) -> tuple[list[Result], dict[int, int], int]:
+    def _recover(self, batch: Sequence[FrameState]) -> tuple[list[Result], dict[int, int], int]:
         erasures = self._store.erasures(self.site.name)  # before the readings are read
         if erasures != self._erasures:
             self.solver.reset()

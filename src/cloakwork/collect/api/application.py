@@ -8,15 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from cloakwork.collect.api import (
-    routes_access,
-    routes_events,
-    routes_health,
-    routes_page,
-    routes_readings,
-    routes_results,
-    routes_sites,
-)
+from cloakwork.collect.api import routes_access, routes_data, routes_events, routes_sites
 from cloakwork.collect.api.access_control import GuardedRoute
 from cloakwork.collect.api.error_responses import (
     BodyLimitMiddleware,
@@ -48,15 +40,7 @@ TAGS = [
 ]
 # nothing of a request goes to a telemetry service, whatever the environment says
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
-ROUTES = (
-    routes_readings,
-    routes_sites,
-    routes_results,
-    routes_health,
-    routes_events,
-    routes_access,
-    routes_page,
-)
+ROUTES = (routes_data, routes_sites, routes_events, routes_access)
 
 
 def make_app(context: ApiContext) -> FastAPI:
@@ -76,15 +60,15 @@ def make_app(context: ApiContext) -> FastAPI:
         lifespan=_lifespan,
         telemetry=SILENT,
     )
-    app.state.context, app.state.access, app.state.page = context, context.access, routes_page.load_page()
+    app.state.context, app.state.access, app.state.page = context, context.access, routes_access.load_page()
     app.router.route_class = GuardedRoute
     routers = [module.router for module in ROUTES]
     if context.simulation is not None:
-        routers.append(routes_results.truth_router(context.simulation))
+        routers.append(routes_data.truth_router(context.simulation))
     app.router.routes += [route for router in routers for route in router.routes]
     install_error_handlers(app)
-    app.add_middleware(BodyLimitMiddleware, most=context.settings.body_bytes)
-    app.add_middleware(ResponseMiddleware, tls=context.settings.tls, on_response=context.metrics.count_request)
+    app.add_middleware(BodyLimitMiddleware)
+    app.add_middleware(ResponseMiddleware, tls=context.proxied, on_response=context.metrics.count_request)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
 

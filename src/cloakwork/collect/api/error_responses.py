@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 SHOWN = 3  # validation errors of one request in a message
 RETRY_S = 2.0
+BODY_BYTES = 1 << 20  # largest body of a device
 BODY_LIMIT = "cloakwork.body"  # in a scope: the largest body of this request
 LOGGED_FRAMES = 4
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'; object-src 'none'"
@@ -142,12 +143,11 @@ class ResponseMiddleware:
 class BodyLimitMiddleware:
     """Refuses a body while it is read, as soon as it is too large.
 
-    The limit is `most` bytes, or what the route has put into the scope under `BODY_LIMIT`.
+    The limit is `BODY_BYTES`, or what the route has put into the scope under `BODY_LIMIT`.
     """
 
-    def __init__(self, app: ASGIApp, *, most: int) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -165,7 +165,7 @@ class BodyLimitMiddleware:
             nonlocal size, complete
             if complete:  # only a disconnect can follow, at any time
                 return await receive()
-            most: int = scope.get(BODY_LIMIT, self._most)
+            most: int = scope.get(BODY_LIMIT, BODY_BYTES)
             if declared.isdigit() and int(declared) > most:
                 raise _too_large(most)
             message = await receive()

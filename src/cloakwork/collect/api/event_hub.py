@@ -17,17 +17,29 @@ from starlette.concurrency import run_in_threadpool
 
 from cloakwork.collect.api.access_control import Caller
 from cloakwork.collect.api.api_metrics import reason_code
-from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.result_models import result_body
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.physics_watch import fault_text
-from cloakwork.collect.storage import Result, Store
+from cloakwork.collect.storage import RESULT, Result, Store
 from cloakwork.errors import ApiError, StoreError
 
 BURST = 64  # newest results of a site in each look: clients ask for older ones
 WITHHELD = "an operator can see the reason"
 log = logging.getLogger(__name__)
 Item = TypeVar("Item", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class EventLimits:
+    """Limits and times of event streams, for a building; names that end in `_s` are seconds."""
+
+    streams: int = 200  # in total
+    streams_per_token: int = 16
+    stream_queue: int = 256  # events that may wait for a slow client
+    stream_s: float = 3600.0  # until a stream ends; a browser reconnects and misses nothing
+    heartbeat_s: float = 15.0  # between comments that keep a stream open
+    check_s: float = 5.0  # between two looks of a stream whether its token is still valid
+    follow_s: float = 0.25  # between two looks at the store for news
+    send_s: float = 20.0  # for a client to read an event
 
 
 class EventKind(StrEnum):
@@ -75,7 +87,7 @@ class ApiEvent:
 
 def result_event(result: Result, *, missed: bool = False) -> ApiEvent:
     """A result as an event, without its map; one that a client `missed` is new to it, settled or not."""
-    text = result_body(result, with_map=False).model_dump_json()
+    text = RESULT.dump_json(result.light()).decode()
     kind = EventKind.SETTLED if result.settled and not missed else EventKind.RESULT
     return ApiEvent(kind, result.site, str(result.time), text, result.time)
 
@@ -142,13 +154,13 @@ class EventHub:
     def streams(self) -> int:
         return len(self._queues)
 
-    def open(self, caller: Caller, sites: frozenset[str], settings: ApiSettings) -> EventQueue:
+    def open(self, caller: Caller, sites: frozenset[str], limits: EventLimits) -> EventQueue:
         """Open a stream; refused where there are too many."""
         own = sum(other.caller.token.id == caller.token.id for other in self._queues)
-        if own >= settings.streams_per_token or len(self._queues) >= settings.streams:
+        if own >= limits.streams_per_token or len(self._queues) >= limits.streams:
             message = f"This token has {own} open streams, of {len(self._queues)} in total. Close one first."
             raise ApiError(429, "too-many-streams", message, retry_s=5)
-        opened = EventQueue(caller, sites, settings.stream_queue)
+        opened = EventQueue(caller, sites, limits.stream_queue)
         self._queues.add(opened)
         return opened
 

@@ -2,22 +2,21 @@
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import Lock, Semaphore
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import Depends, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork.collect.api.access_control import AccessControl, Caller
 from cloakwork.collect.api.api_metrics import ApiMetrics, PartsCollector
-from cloakwork.collect.api.api_settings import ApiSettings
-from cloakwork.collect.api.event_hub import EventHub
-from cloakwork.collect.api.result_models import Moment, Name
+from cloakwork.collect.api.event_hub import EventHub, EventLimits
 from cloakwork.collect.attack import AttackCache
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
@@ -25,6 +24,7 @@ from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.storage import Page, Store, unix_ms
 from cloakwork.errors import ApiError, InputError
 from cloakwork.mqtt import MqttClient
+from cloakwork.sensor.wire import LARGEST
 
 Item = TypeVar("Item")
 Args = ParamSpec("Args")
@@ -42,6 +42,9 @@ class Truth:
 
 Simulation = Callable[[str, int | None], Truth | None]
 """Gives the truth of a site at a time (the newest if None); None where nothing is simulated."""
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["hall"])]
+SensorId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", examples=["s07"])]
+Moment = Annotated[int, Field(ge=0, le=LARGEST, description="Unix milliseconds.", examples=[1794731949036])]
 SiteName = Annotated[Name, Path(description="Name of a site.")]
 _CURSOR = re.compile(r"[A-Za-z0-9_.-]{1,120}").fullmatch
 
@@ -62,20 +65,21 @@ class ApiContext:
         *,
         metrics: ApiMetrics | None = None,
         broker: MqttClient | None = None,
-        settings: ApiSettings | None = None,
+        proxied: bool = False,
+        limits: EventLimits | None = None,
         simulation: Simulation | None = None,
         clock: Callable[[], int] = unix_ms,
         speed: float = 1.0,
     ) -> None:
         self.store, self.sites, self.intake, self.live, self.broker = store, sites, intake, live, broker
         self.simulation, self.clock, self.speed = simulation, clock, speed
-        self.settings = settings = settings or ApiSettings()
+        self.proxied, self.limits = proxied, limits or EventLimits()
         self.metrics = metrics = metrics or ApiMetrics()
         metrics.registry.register(PartsCollector(list(sites), store, intake, live, broker))
-        self.access = AccessControl(store, secure=settings.tls)
+        self.access = AccessControl(store, secure=proxied)
         self._computing, self._room = Lock(), Semaphore(1 + MAX_WAITING)
         self.attacks = AttackCache(store, clock=clock)
-        self.hub = EventHub(store, live, every_s=settings.follow_s)
+        self.hub = EventHub(store, live, every_s=self.limits.follow_s)
         self.hub.on_drop = metrics.dropped.inc
 
     def site(self, name: str, caller: Caller) -> CollectedSite | CollectedBits:
@@ -115,6 +119,26 @@ async def _context(connection: HTTPConnection) -> ApiContext:
 ContextDep = Annotated[ApiContext, Depends(_context)]
 
 
+class RequestModel(BaseModel):
+    """A body that a client sends. It is strict: no unknown keys, no numbers as texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _limit_keys(cls, data: object) -> object:
+        """One error for any number of unknown keys: an error for each takes seconds where there are thousands."""
+        if isinstance(data, dict) and len(data) > len(cls.model_fields):
+            raise ValueError("an unknown key; leave it out")
+        return data
+
+
+class ResponseModel(BaseModel):
+    """A body that the collector sends."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
 class QueryModel(BaseModel):
     """The query of a request, without unknown keys."""
 
@@ -135,9 +159,14 @@ class PageQuery(QueryModel):
         return {"since": self.since, "until": self.until, "limit": self.limit, "after": _decode_cursor(self.after)}
 
 
-def json_response(body: BaseModel) -> Response:
+@lru_cache
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def json_response(body: object) -> Response:
     """A response that is ready to send: FastAPI would serialise a long one on the event loop."""
-    return Response(body.model_dump_json(), media_type="application/json")
+    return Response(_adapter(type(body)).dump_json(body), media_type="application/json")
 
 
 def page_response(

@@ -16,8 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.event_hub import ApiEvent, EventKind, EventQueue, StreamEnd, result_event
-from cloakwork.collect.api.result_models import Moment, Name
-from cloakwork.collect.api.route_context import ApiContext, ContextDep
+from cloakwork.collect.api.route_context import ApiContext, ContextDep, Moment, Name
 from cloakwork.errors import StoreError
 
 REPLAYED = 100  # missed results of each site that a client gets when it reconnects
@@ -52,13 +51,13 @@ class EventStreamResponse(EventSourceResponse):
         self._context = context
         self._queue = queue
         self._newest = newest
-        settings = context.settings
+        limits = context.limits
         heartbeat = ServerSentEvent(comment="here", sep="\n")
         super().__init__(
             self._events(missed),
-            ping=settings.heartbeat_s,
+            ping=limits.heartbeat_s,
             ping_message_factory=lambda: heartbeat,
-            send_timeout=settings.send_s,
+            send_timeout=limits.send_s,
             sep="\n",
         )
 
@@ -76,16 +75,16 @@ class EventStreamResponse(EventSourceResponse):
         for event in missed:
             yield self._encoded(event)
         sent = {event.data for event in missed}
-        settings, queue = self._context.settings, self._queue
+        limits, queue = self._context.limits, self._queue
         began = checked = time.monotonic()
         while queue.end_reason is None:
-            for event in await queue.take(min(settings.check_s, settings.stream_s)):
+            for event in await queue.take(min(limits.check_s, limits.stream_s)):
                 if event.data not in sent:
                     yield self._encoded(event)
             now = time.monotonic()
-            if now - began >= settings.stream_s:
+            if now - began >= limits.stream_s:
                 queue.end(StreamEnd.TIME)
-            elif now - checked >= settings.check_s:
+            elif now - checked >= limits.check_s:
                 checked = now
                 with suppress(StoreError):  # while the store does not answer, the token counts as valid
                     if not await run_in_threadpool(self._context.access.is_valid, queue.caller):
@@ -126,7 +125,7 @@ async def events(
     if site is not None:
         context.site(site, caller)
     sites = frozenset([site] if site is not None else context.site_names(caller))
-    queue = context.hub.open(caller, sites, context.settings)
+    queue = context.hub.open(caller, sites, context.limits)
     try:
         await context.hub.follow(sites)
         if last_event_id is None:

@@ -1,30 +1,42 @@
-"""`GET /v1/sites`, `GET /v1/sites/{site}` (its geometry) and `POST /v1/sites/{site}/erase`."""
+"""Sites: each in a line, the shape and the health of one, and `POST /v1/sites/{site}/erase`."""
 
 import logging
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from fastapi import APIRouter
 from pydantic import Field, model_validator
 
-from cloakwork._checks import IntArray
 from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
-from cloakwork.collect.api.result_models import Moment, RequestModel, ResponseModel, SensorId
-from cloakwork.collect.api.route_context import ApiContext, ContextDep, SiteName
+from cloakwork.collect.api.api_metrics import reason_code
+from cloakwork.collect.api.event_hub import WITHHELD
+from cloakwork.collect.api.route_context import (
+    ApiContext,
+    ContextDep,
+    Moment,
+    RequestModel,
+    ResponseModel,
+    SensorId,
+    SiteName,
+)
+from cloakwork.collect.api.site_geometry import GeometryBody, site_geometry
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
-from cloakwork.collect.storage import Erased, Role
+from cloakwork.collect.message_problems import CLAIM_BREAKING, BudgetRules, Reason
+from cloakwork.collect.physics_watch import fault_text
+from cloakwork.collect.site_worker import RecoveryState
+from cloakwork.collect.storage import Alarm, DeviceReport, Erased, ProblemCount, Role
 from cloakwork.errors import ApiError
-from cloakwork.physics import Physics, Rooms
-from cloakwork.privacy import NoiseLaw, Scope, exposures, flip_exposures, rule_of_thumb
-from cloakwork.site import Forecast, clock_ms
+from cloakwork.privacy import NoiseLaw, Scope, rule_of_thumb
+from cloakwork.recovery import FaultKind
+from cloakwork.site import Forecast
 
-EIGHT_HOURS = 28_800.0
+FEWEST, FRAMES = 10, 60  # newest frames in which missing sensors are counted: fewer where there are many sensors
+ALARMS = 3  # of each sensor
+MAX_COUNTED = 50_000  # readings
 log = logging.getLogger(__name__)
-Segment = tuple[tuple[float, float], tuple[float, float]]
-Edge = tuple[int, int, int]  # 0 for vertical or 1 for horizontal, then the line's number and the cell's along it
 router = APIRouter(route_class=GuardedRoute)
 
 
@@ -78,67 +90,6 @@ class SiteBody(ResponseModel):
     follows: bool
     lag: int
     hold_ms: int
-
-
-class SensorBody(ResponseModel):
-    """A sensor: where it is (coordinates, a node, or unknown), and its noise, step and baseline in the site's unit.
-
-    A sensor that reports bits has the `zone` that it watches instead of noise in a unit.
-    """
-
-    id: str
-    at: list[float] | str | None
-    zone: str | None = None
-    sigma: float | None
-    step: float
-    baseline: float
-
-
-class NamedZone(ResponseModel):
-    """A part of the site, one that the site file names or a room; `label` is for people, `places` are its places."""
-
-    id: str = Field(examples=["living"])
-    label: str = Field(examples=["Living room"])
-    places: list[int] = Field([])
-
-
-class LongerBody(ResponseModel):
-    """The knowledge of an attacker who keeps all readings of eight hours, or of seven windows if longer.
-
-    A lone source that stays so long in one typical place can be located with a standard deviation along an axis of
-    about `radius` metres (Cramer and Rao). On a network, which has no metres, the best guess of its place is right with
-    at most the probability `right_place`. The one that does not apply is null. Where the site has a claim for stays,
-    `epsilon` is for such a source, at the delta of that claim; else for one that may move in each frame. Of a site of
-    bits, it is for one person, and neither `radius` nor `right_place` is known.
-    """
-
-    seconds: float = Field(examples=[28_800.0])
-    epsilon: float = Field(examples=[18.4])
-    radius: float | None = Field(examples=[0.029])
-    right_place: float | None
-
-
-class GeometryBody(ResponseModel):
-    """The shape of a site. `places` are in the order of a map's numbers; a network has `labels` and `pairs` instead."""
-
-    name: str
-    kind: str = Field(
-        examples=["floorplan"], description="line, plane, floorplan, graph, matrix, bits, or FILE.py:CLASS."
-    )
-    unit: str
-    places: list[list[float]]
-    labels: list[str] | None = None
-    length: float | None = None
-    width: float | None = None
-    height: float | None = None
-    cell: float | None = None
-    walls: list[Segment] = Field([])
-    doors: list[Segment] = Field([])
-    pairs: list[tuple[int, int]] = Field([])
-    lengths: list[float] = Field([])
-    sensors: list[SensorBody]
-    zones: list[NamedZone] = Field([])
-    longer: LongerBody
 
 
 class EraseIn(RequestModel):
@@ -241,111 +192,211 @@ def _rule_of_thumb(watched: CollectedSite) -> float | None:
     return rule_of_thumb(cloak)
 
 
-@lru_cache
-def site_geometry(name: str, watched: CollectedSite | CollectedBits) -> GeometryBody:
-    """Everything that a drawing of the site needs; lengths in metres on a floor plan, else in the site's own unit."""
-    return _bits_geometry(name, watched) if isinstance(watched, CollectedBits) else _geometry(name, watched)
+class BrokenBody(ResponseModel):
+    """The reason why the claim does not hold for a sensor, and when it was last seen; `code` is for programs."""
+
+    reason: str = Field(examples=[Reason.OVER.value])
+    last: int
+    code: str = Field(examples=[reason_code(Reason.OVER)])
 
 
-def _bits_geometry(name: str, watched: CollectedBits) -> GeometryBody:
-    site, claim = watched.site, watched.plan.claim
-    seconds = max(EIGHT_HOURS, 7 * claim.window)
-    [known] = flip_exposures(site.flip, {"": watched.schedule.most(clock_ms(seconds))})
-    return GeometryBody(
-        name=name,
-        kind="bits",
-        unit="",
-        places=[],
-        sensors=[
-            SensorBody(id=sensor.id, at=None, zone=sensor.zone, sigma=None, step=1.0, baseline=0.0)
-            for sensor in site.spec.sensor
+class SensorHealth(ResponseModel):
+    """One sensor: its last report, and how its readings arrive.
+
+    `used` is how many readings of the window it has used: its own count, or the collector's if that is higher; null if
+    nothing arrived in this window. `allowed` is the plan's. `missing` counts the frames without a reading of it among
+    the last `frames`; `late`, `again` and `alarms` count since the store was made. `last_seen` is the time of the last
+    reading, since a report may be one that the broker has kept for long; before the first reading, it is when the last
+    report arrived. Times are Unix milliseconds, null where nothing has arrived yet.
+    """
+
+    id: str
+    state: str | None = Field(examples=["online"])
+    used: int | None
+    allowed: int
+    last_seen: int | None
+    last_reading: int | None
+    sigma: float | None = Field(description="Null for a sensor that reports bits.")
+    missing: int
+    frames: int
+    late: int
+    again: int
+    alarms: int
+    broken: list[BrokenBody]
+
+
+class LinkBody(ResponseModel):
+    """The broker or the store: `ok`, `away`, or `none` where there is no broker."""
+
+    state: str = Field(examples=["ok"])
+    since: int | None
+    reason: str
+
+
+class ProblemBody(ResponseModel):
+    """Unusable or unusual messages, counted; `code` is for programs.
+
+    `breaks_claim` says that the site's privacy claim does not hold for this sensor.
+    """
+
+    sensor: str
+    reason: str
+    count: int
+    last: int
+    code: str = Field(examples=[reason_code(Reason.LATE)])
+    breaks_claim: bool
+
+
+class FaultBody(ResponseModel):
+    """A sensor, or with an empty `sensor` the physics of all, that no longer follows the model; found at `raised`.
+
+    `text` says what to do. `other` is the sensor whose position it seems to have, or the number of a door. `ended` is
+    null while it lasts.
+    """
+
+    sensor: str
+    kind: str = Field(examples=[FaultKind.DEAD.value])
+    other: str
+    text: str
+    raised: int
+    ended: int | None
+
+
+class HealthBody(ResponseModel):
+    """The health of a site."""
+
+    site: str
+    now: int = Field(description="The collector's clock, in Unix milliseconds.")
+    sensors: list[SensorHealth]
+    lag: RecoveryState
+    queued: int = Field(description="Readings that wait to be stored.")
+    broker: LinkBody
+    store: LinkBody
+    problems: list[ProblemBody]
+    alarms: list[Alarm]
+    faults: list[FaultBody]
+
+
+@router.get("/v1/sites/{site}/health", tags=["sites"], **guarded(READERS, 404, 422))
+def health(site: SiteName, context: ContextDep, caller: CallerDep) -> HealthBody:
+    """The health of a site: sensors, recovery, broker, store, problems, alarms and faults of the physics."""
+    watched = context.site(site, caller)
+    return _health(context, site, watched, caller.role is Role.OPERATOR)
+
+
+def _health(context: ApiContext, site: str, watched: CollectedSite | CollectedBits, trusted: bool) -> HealthBody:
+    """The body; a reason may name hosts and files, so only an operator is `trusted` with it."""
+    store, intake, lag = context.store, context.intake.state, context.live.state(site)
+    problems = store.problems.counts(site)
+    broker = LinkBody(state="none", since=None, reason="readings arrive by HTTP only")
+    if context.broker is not None:
+        link = context.broker.state
+        broker = _link_body(link.connected, link.since, link.reason, trusted)
+    return HealthBody(
+        site=site,
+        now=context.clock(),
+        sensors=_sensors(context, site, watched, problems),
+        lag=replace(lag, reason=_reason(lag.reason, trusted)),
+        queued=intake.queued,
+        broker=broker,
+        store=_link_body(intake.storing, intake.since, intake.reason, trusted),
+        problems=[
+            ProblemBody(
+                **vars(problem), code=reason_code(problem.reason), breaks_claim=problem.reason in CLAIM_BREAKING
+            )
+            for problem in problems
         ],
-        walls=[],
-        doors=[],
-        pairs=[],
-        lengths=[],
-        zones=[NamedZone(id=zone.id, label=zone.label, places=[]) for zone in site.zones],
-        longer=LongerBody(seconds=seconds, epsilon=known.epsilon, radius=None, right_place=None),
+        alarms=store.readings.alarms(site, each=ALARMS),
+        faults=[FaultBody(**asdict(fault), text=fault_text(fault)) for fault in store.checks.faults(site)],
     )
 
 
-def _geometry(name: str, watched: CollectedSite) -> GeometryBody:
-    site, plan = watched.site, watched.plan
-    physics, space = site.physics, site.physics.space
-    sensors = [
-        SensorBody(id=planned.id, at=at, sigma=planned.sigma, step=planned.step, baseline=planned.baseline)
-        for planned, at in zip(plan.sensors, _positions(physics), strict=True)
+def _sensors(
+    context: ApiContext, site: str, watched: CollectedSite | CollectedBits, problems: Sequence[ProblemCount]
+) -> list[SensorHealth]:
+    now, rules = context.clock(), watched.budget_rules
+    reports = {report.sensor: report for report in context.store.reports.latest(site)}
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for problem in problems:
+        counts[problem.sensor][problem.reason] += problem.count
+    used = _used(context, watched, rules, reports, now)
+    times = _frame_times(context, watched, now)
+    planned = () if isinstance(watched, CollectedBits) else watched.plan.sensors
+    sigmas = {sensor.id: sensor.sigma for sensor in planned}
+    present = context.store.frames.present(site, times)
+    last = context.store.readings.newest(site, watched.ids, now + watched.ahead_ms)
+    newest = {name: min(moment, now) for name, moment in last.items() if moment > 0}
+    return [
+        SensorHealth(
+            id=sensor,
+            state=report.state if (report := reports.get(sensor)) else None,
+            used=used[sensor],
+            allowed=rules.allowed,
+            last_seen=newest.get(sensor, report.received if report else None),
+            last_reading=newest.get(sensor),
+            sigma=sigmas.get(sensor),
+            missing=len(times) - present.get(sensor, 0),
+            frames=len(times),
+            late=counts[sensor][Reason.LATE],
+            again=counts[sensor][Reason.DUPLICATE],
+            alarms=counts[sensor][Reason.ALARM],
+            broken=_broken(sensor, problems, (used[sensor] or 0) > rules.allowed, now),
+        )
+        for sensor in watched.ids
     ]
-    labels = None if space.labels is None else [str(label) for label in space.labels]
-    shape: dict[str, Any] = {"places": space.places.tolist() if space.places.shape[1] else [], "labels": labels}
-    if physics.floor is not None:
-        shape |= floor_shape(physics.floor)
-    elif physics.extent:
-        names = ("width", "height") if len(physics.extent) == 2 else ("length",)
-        shape |= dict(zip(names, physics.extent, strict=True))
-    elif not space.places.shape[1]:
-        shape |= {"pairs": space.pairs.tolist(), "lengths": space.lengths.tolist()}
-    zones = [NamedZone(id=zone.id, label=zone.label, places=zone.places.tolist()) for zone in site.zones]
-    shape |= {"kind": site.spec.physics.kind, "sensors": sensors, "zones": zones, "longer": longer_window(watched)}
-    return GeometryBody(name=name, unit=site.unit, **shape)
 
 
-def longer_window(watched: CollectedSite) -> LongerBody:
-    """Compute what eight hours of readings reveal, or seven windows where that is longer."""
-    seconds, space = max(EIGHT_HOURS, 7 * watched.plan.claim.window), watched.site.physics.space
-    has_metres = space.places.shape[1] > 0 and len(space) > 1
-    [known] = exposures(watched.cloak, {"": watched.schedule.most(clock_ms(seconds))}, named=not has_metres)
-    epsilon = next(each for each in (known.stay, known.together, known.epsilon) if each is not None)
-    if has_metres:
-        return LongerBody(seconds=seconds, epsilon=epsilon, radius=known.std, right_place=None)
-    right = 1.0 if known.right_place is None else known.right_place
-    return LongerBody(seconds=seconds, epsilon=epsilon, radius=None, right_place=right)
+def _frame_times(context: ApiContext, watched: CollectedSite | CollectedBits, now: int) -> list[int]:
+    """The newest frames. A sensor can stamp as it likes, so only times on the slots count, and none far ahead."""
+    period, store = watched.schedule.period_ms, context.store
+    until = now + watched.ahead_ms
+    limit = max(FEWEST, min(FRAMES, MAX_COUNTED // len(watched.ids)))
+    frames = store.frames.times(watched.name, until=until, limit=limit, every=period)
+    if not frames:  # all devices have another plan
+        frames = store.frames.times(watched.name, until=until, limit=limit)
+    return [frame.time for frame in frames]
 
 
-def _positions(physics: Physics) -> list[list[float] | str | None]:
-    """Return the position of each sensor: coordinates, the name of a node, or unknown."""
-    if physics.sensor_positions is not None:
-        return list(physics.sensor_positions.tolist())
-    if physics.sensor_places is not None:
-        return [physics.space.name(int(place)) for place in physics.sensor_places]
-    return [None] * physics.sensors
+def _used(
+    context: ApiContext,
+    watched: CollectedSite | CollectedBits,
+    rules: BudgetRules,
+    reports: Mapping[str, DeviceReport],
+    now: int,
+) -> dict[str, int | None]:
+    """Return the use of the window by each sensor: its own count, or the stored readings if there are more.
+
+    Where a window has very many readings only its end is counted.
+    """
+    share = min(1.0, MAX_COUNTED / (rules.allowed * len(watched.ids)))
+    start = now - round(share * rules.window_ms) + 1
+    stored = context.store.readings.counts(watched.name, start, now + 1, received=start)
+    both = {name: (_reported(reports.get(name), rules, now), stored.get(name)) for name in watched.ids}
+    return {name: max((number for number in pair if number is not None), default=None) for name, pair in both.items()}
 
 
-def floor_shape(rooms: Rooms) -> dict[str, Any]:
-    """Size, walls and doors of a floor; a wall is where two cells are not connected, or there is only one."""
-    width, height = rooms.size
-    pairs = [frozenset(pair) for pair in rooms.pairs.tolist()]
-    door_cells = _door_cells(rooms)
-    doors = {pair for pair, door in zip(pairs, rooms.door, strict=True) if door >= 0 and not pair <= door_cells}
-    open_edges, edges = {*pairs, frozenset([-1])}, list(_edges(rooms.grid))
-    walls = _segments((edge for edge, pair in edges if pair not in open_edges), rooms.cell)
-    passages = _segments((edge for edge, pair in edges if pair in doors), rooms.cell)
-    return {"width": width, "height": height, "cell": rooms.cell, "walls": walls, "doors": passages}
+def _reported(report: DeviceReport | None, rules: BudgetRules, now: int) -> int | None:
+    """A device's own count; None if it is offline or has not reported in this window."""
+    if report is None or report.state == "offline" or report.received <= now - rules.window_ms:
+        return None
+    return report.used
 
 
-def _edges(grid: IntArray) -> Iterable[tuple[Edge, frozenset[int]]]:
-    """Every edge of the grid of cells, with the cells on its two sides; -1 where there is none."""
-    padded = np.pad(grid, 1, constant_values=-1)
-    for kind, cells in enumerate((padded[1:-1].T, padded[:, 1:-1])):
-        for (line, along), near in np.ndenumerate(cells[:-1]):
-            yield (kind, line, along), frozenset((int(near), int(cells[line + 1, along])))
+def _broken(sensor: str, problems: Sequence[ProblemCount], over: bool, now: int) -> list[BrokenBody]:
+    """Return the visible reasons why the claim does not hold for a sensor."""
+    seen = {problem.reason: problem.last for problem in problems if problem.sensor == sensor}
+    if over:
+        seen[Reason.OVER] = now
+    return [
+        BrokenBody(reason=reason, last=seen[reason], code=reason_code(reason))
+        for reason in CLAIM_BREAKING
+        if reason in seen
+    ]
 
 
-def _door_cells(rooms: Rooms) -> set[int]:
-    """Cells that are doors themselves, as in a drawing: every connection to them leads through a door."""
-    doors = rooms.door >= 0
-    return {int(k) for k in rooms.pairs[doors].ravel()} - {int(k) for k in rooms.pairs[~doors].ravel()}
+def _link_body(working: bool, since: int, reason: str, trusted: bool) -> LinkBody:
+    return LinkBody(state="ok" if working else "away", since=since, reason=_reason(reason, trusted))
 
 
-def _segments(edges: Iterable[Edge], cell: float) -> list[Segment]:
-    """Edges as segments, adjacent ones joined."""
-    lines: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for kind, line, along in edges:
-        lines[kind, line].append(along)
-    segments: list[Segment] = []
-    for (kind, line), cells in sorted(lines.items()):
-        ordered = np.array(sorted(set(cells)))
-        for run in np.split(ordered, np.flatnonzero(np.diff(ordered) > 1) + 1):
-            start, end, at = float(run[0] * cell), float((run[-1] + 1) * cell), float(line * cell)
-            segments.append(((at, start), (at, end)) if kind == 0 else ((start, at), (end, at)))
-    return segments
+def _reason(text: str, trusted: bool) -> str:
+    return text if trusted or not text else WITHHELD

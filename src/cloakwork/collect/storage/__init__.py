@@ -2,35 +2,39 @@
 
 from cloakwork.collect.storage.collector_store import Store, open_store
 from cloakwork.collect.storage.records import (
-    FAILED,
     Alarm,
     DeviceReport,
     Erased,
     FoundFault,
-    FrameTime,
+    FrameState,
     Page,
     PhysicsCheck,
     ProblemCount,
     Reading,
     ReadingStatus,
+    Role,
+    Token,
+    unix_ms,
+)
+from cloakwork.collect.storage.results import (
+    FAILED,
+    RESULT,
     RecoveredSource,
     RecoveredTrack,
     Result,
-    Role,
-    Token,
-    WaitingFrame,
     ZoneState,
-    unix_ms,
+    pack_map,
 )
 from cloakwork.collect.storage.site_tables import PlanPeriod, plan_of
 
 __all__ = [
     "FAILED",
+    "RESULT",
     "Alarm",
     "DeviceReport",
     "Erased",
     "FoundFault",
-    "FrameTime",
+    "FrameState",
     "Page",
     "PhysicsCheck",
     "PlanPeriod",
@@ -43,9 +47,9 @@ __all__ = [
     "Role",
     "Store",
     "Token",
-    "WaitingFrame",
     "ZoneState",
     "open_store",
+    "pack_map",
     "plan_of",
     "unix_ms",
 ]

@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 Item = TypeVar("Item")
-FAILED = "failed"  # prefix of a failed result's status
 
 
 def unix_ms() -> int:
@@ -100,19 +99,12 @@ class PhysicsCheck:
     faults: tuple[FoundFault, ...]
 
 
-class FrameTime(NamedTuple):
-    """A time that has readings, and the number of sensors."""
-
-    time: int
-    sensors: int
-
-
-class WaitingFrame(NamedTuple):
-    """A frame to recover: the number of its readings, and how many of them its last result was made from."""
+class FrameState(NamedTuple):
+    """A time that has readings: how many, and of how many of them its last result was made."""
 
     time: int
     readings: int
-    recovered: int
+    recovered: int = 0
 
 
 class Role(StrEnum):
@@ -121,96 +113,6 @@ class Role(StrEnum):
     DEVICE = "device"
     ANALYST = "analyst"
     OPERATOR = "operator"
-
-
-@dataclass(frozen=True)
-class RecoveredSource:
-    """A recovered source: place, coordinates, weight, radius of its vicinity and its probability.
-
-    `label` is that of its track, None where sources are not followed. `vicinity` are the numbers of the places where it
-    is, if it exists, with a probability of 90 %; empty where the result is without its map.
-    """
-
-    place: str
-    at: tuple[float, ...]
-    weight: float
-    radius: float
-    probability: float
-    label: int | None = None
-    vicinity: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class RecoveredTrack:
-    """A source that is followed, at the time of a result.
-
-    It has kept its `label` `since` that time. `probability` is that it exists, `same` that it is still the source with
-    which the track began. `radius` is that of its vicinity, None if it does not exist more likely than not.
-    """
-
-    label: int
-    since: int
-    place: str
-    at: tuple[float, ...]
-    weight: float
-    radius: float | None
-    probability: float
-    same: float
-
-
-@dataclass(frozen=True)
-class ZoneState:
-    """The state of a zone in a result: the expected number of sources there, and the probability of any.
-
-    `occupied` includes the hold: it has been what it is `since` the last change, None before the first; `seen` is when
-    that was last the likelier state. Where the estimator gives no probabilities, `expected` is the recovered weight, in
-    units of the strongest source, and the rest is None.
-    """
-
-    id: str
-    expected: float
-    probability: float | None
-    occupied: bool | None = None
-    since: int | None = None
-    seen: int | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """The recovery of one frame, with its estimator and certificate.
-
-    `sensors` of the `expected` sensors had reported; `set_aside` names those that did not fit. `counts` is the
-    probability of 0, 1, 2, ... sources, if the estimator gives it. `map` is a zlib-compressed float32 array
-    (little-endian) with one weight per place, or None where it was left out. `solved` is when it was computed.
-
-    Where sources are followed, `tracks` are those that exist with a probability of at least 0.1, the likeliest first,
-    and `settled` says that the result also uses the frames that came after it. `labels` is the largest label of a track
-    so far, None if the frame was recovered alone. `zones` is None if there is no map.
-    """
-
-    site: str
-    time: int
-    sensors: int
-    expected: int
-    estimator: str
-    status: str
-    gap: float
-    fit: float
-    set_aside: tuple[str, ...]
-    counts: tuple[float, ...] | None
-    sources: tuple[RecoveredSource, ...]
-    map: bytes | None
-    solved: int
-    took_ms: float
-    settled: bool = False
-    labels: int | None = None
-    tracks: tuple[RecoveredTrack, ...] = ()
-    zones: tuple[ZoneState, ...] | None = None
-
-    @property
-    def failed(self) -> bool:
-        """Whether nothing could be recovered from the frame; `status` then gives the reason."""
-        return self.status.startswith(FAILED)
 
 
 @dataclass(frozen=True)

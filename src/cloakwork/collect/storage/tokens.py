@@ -6,9 +6,6 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-import sqlalchemy as sa
-
-from cloakwork.collect.storage import tables
 from cloakwork.collect.storage.database import Database
 from cloakwork.collect.storage.records import NewToken, Role, Token, unix_ms
 from cloakwork.errors import InputError
@@ -16,7 +13,7 @@ from cloakwork.errors import InputError
 PREFIX = "cw_"
 LONGEST_LABEL = 200
 _BYTES = 32  # random ones, so a fast hash is enough: unlike passwords, they cannot be guessed
-_TABLE = tables.tokens.c
+_COLUMNS = "id, role, site, sensor, label, made, revoked"
 
 
 class TokenTable:
@@ -34,8 +31,10 @@ class TokenTable:
         _check(role, site, sensor, label)
         secret = PREFIX + secrets.token_urlsafe(_BYTES)
         token = Token(secrets.token_hex(6), role, site, sensor, label, self._now(), None)
-        row = {**vars(token), "role": role.value, "digest": _digest(secret)}
-        self._database.write(lambda connection: connection.execute(sa.insert(tables.tokens), row))
+        sql = f"""
+            INSERT INTO tokens ({_COLUMNS}, digest)
+            VALUES (:id, :role, :site, :sensor, :label, :made, :revoked, :digest)"""
+        self._database.change(sql, **{**vars(token), "role": role.value, "digest": _digest(secret)})
         return NewToken(token, secret)
 
     def check(self, secret: str) -> Token | None:
@@ -45,33 +44,30 @@ class TokenTable:
         The hash that it returns is compared in constant time.
         """
         digest = _digest(secret)
-        for row in self._database.rows(sa.select(tables.tokens).where(_TABLE.digest == digest)):
-            if hmac.compare_digest(row.digest, digest) and row.revoked is None:
-                return _token(row)
-        return None
+        sql = f"SELECT {_COLUMNS}, digest FROM tokens WHERE digest = :digest AND revoked IS NULL"
+        found = self._database.rows(sql, digest=digest)
+        return next((_token(row) for row in found if hmac.compare_digest(row[-1], digest)), None)
 
     def is_valid(self, token_id: str) -> bool:
         """Return whether there is a token of this id that was not revoked."""
-        query = sa.select(_TABLE.id).where(_TABLE.id == token_id, _TABLE.revoked.is_(None))
-        return bool(self._database.rows(query))
+        return bool(self._database.rows("SELECT id FROM tokens WHERE id = :id AND revoked IS NULL", id=token_id))
 
     def list_all(self) -> list[Token]:
         """Return all tokens, including revoked ones, the oldest first."""
-        return [_token(row) for row in self._database.rows(sa.select(tables.tokens).order_by(_TABLE.made, _TABLE.id))]
+        return [_token(row) for row in self._database.rows(f"SELECT {_COLUMNS} FROM tokens ORDER BY made, id")]
 
     def revoke(self, token_id: str) -> bool:
         """Revoke a token; returns False if there is none. The time of its first revocation stays."""
-        change = sa.update(tables.tokens).where(_TABLE.id == token_id)
-        change = change.values(revoked=sa.func.coalesce(_TABLE.revoked, self._now()))
-        return self._database.write(lambda connection: connection.execute(change).rowcount > 0)
+        sql = "UPDATE tokens SET revoked = coalesce(revoked, :now) WHERE id = :id RETURNING id"
+        return bool(self._database.change(sql, id=token_id, now=self._now()))
 
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def _token(row: sa.Row[Any]) -> Token:
-    return Token(row.id, Role(row.role), row.site, row.sensor, row.label, row.made, row.revoked)
+def _token(row: Any) -> Token:
+    return Token(row[0], Role(row[1]), *row[2:7])
 
 
 def _check(role: Role, site: str | None, sensor: str | None, label: str) -> None:

@@ -1,54 +1,160 @@
-"""Results: the newest, one, a page, a window combined, a long time in steps, and the truth of a simulation."""
+"""Readings, in and out; and results: the newest, one, a page, what an attacker sees, a long time, and the truth."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Path, Query, Response
-from pydantic import Field
+from fastapi import APIRouter, Body, Path, Query, Response
+from pydantic import Discriminator, Field, Tag
 
-from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRoute, guarded
-from cloakwork.collect.api.result_models import (
-    AttackBody,
-    Moment,
-    ResponseModel,
-    ResultBody,
-    attack_body,
-    result_body,
-)
+from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, Caller, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.route_context import (
     ApiContext,
     ContextDep,
+    Moment,
+    Name,
     PageQuery,
     QueryModel,
+    RequestModel,
+    ResponseModel,
+    SensorId,
     Simulation,
     SiteName,
     encode_cursor,
     json_response,
     page_response,
 )
-from cloakwork.collect.attack import Span
+from cloakwork.collect.attack import Attack, Span
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.storage import Page, Result
-from cloakwork.errors import ApiError
+from cloakwork.collect.storage import Page, Reading, ReadingStatus, Result, Role
+from cloakwork.errors import ApiError, InputError
+from cloakwork.sensor.wire import LARGEST
 
 MAX_SOLVERS = 8
 MAX_STEPS = 1000
-router = APIRouter(route_class=GuardedRoute, prefix="/v1/sites/{site}", tags=["results"])
+MOST = 1000  # readings in one request
+QUOTA_S = 3600.0  # before a device that has sent too many may try again
+EXAMPLE = {"v": 1, "site": "hall", "sensor": "s07", "seq": 123061282013184, "time": 1794731949036, "value": 8955}
+router = APIRouter(route_class=GuardedRoute)
 _READ = guarded(READERS, 404, 422)
+
+
+class ReadingIn(RequestModel):
+    """A cloaked reading, as a device sends it."""
+
+    v: Annotated[int, Field(ge=1, le=1, examples=[1])]  # a Literal would accept true for 1
+    site: Name
+    sensor: SensorId
+    seq: Annotated[int, Field(ge=0, le=LARGEST, examples=[123061282013184])]
+    time: Moment
+    value: Annotated[int, Field(ge=-LARGEST, le=LARGEST, description="In steps, cloaked.", examples=[8955])]
+
+
+class Accepted(ResponseModel):
+    """The outcome: `accepted` readings are new, `again` were stored before, `alarms` contradict a stored one."""
+
+    accepted: int = Field(examples=[1])
+    again: int = Field(examples=[0])
+    alarms: int = Field(examples=[0])
+
+
+class ReadingBody(ResponseModel):
+    """A stored reading: `value` in steps, `reading` in the site's unit (null if the plan has no such sensor)."""
+
+    sensor: str
+    seq: int
+    time: int
+    value: int
+    reading: float | None
+    received: int
+
+
+class ReadingsBody(ResponseModel):
+    """A page of readings, newest first; `next` is the query's `after` for the next page, null at the end."""
+
+    items: list[ReadingBody]
+    next: str | None
+
+
+class ReadingsQuery(PageQuery):
+    """A page of readings, optionally of one sensor."""
+
+    sensor: Annotated[SensorId | None, Field(description="Of one sensor only.")] = None
+
+
+def _form(body: object) -> str:
+    """Tell which of the two forms a body has, so that an error speaks of that one only."""
+    return "MANY" if isinstance(body, list) else "ONE"
+
+
+One = Annotated[ReadingIn, Tag("ONE")]
+Many = Annotated[list[ReadingIn], Field(min_length=1, max_length=MOST, fail_fast=True), Tag("MANY")]
+
+
+@router.post("/v1/readings", tags=["readings"], **guarded((Role.DEVICE,), *BODY_ERRORS, 429))
+def post_readings(
+    body: Annotated[One | Many, Discriminator(_form), Body(examples=[EXAMPLE, [EXAMPLE]])],
+    context: ContextDep,
+    caller: CallerDep,
+) -> Accepted:
+    """Store cloaked readings of the device's own sensor: one, or a list of up to 1000; all of them or none.
+
+    Readings are durable once this returns 200. A reading may be sent again: it is stored once.
+    """
+    readings = body if isinstance(body, list) else [body]
+    _require_own_sensor(readings, caller)
+    now = context.clock()
+    rows = [Reading(item.site, item.sensor, item.seq, item.time, item.value, now) for item in readings]
+    try:
+        verdicts = Counter(context.intake.submit(rows))
+    except InputError:
+        message = "The sensor of this token is unknown here. Check the site file, or ask for another token."
+        raise ApiError(422, "unknown-sensor", message) from None
+    if verdicts[ReadingStatus.REFUSED]:
+        message = "This device has sent more readings than its plan allows. Nothing was stored. Does a copy of it run?"
+        raise ApiError(429, "over-quota", message, retry_s=QUOTA_S)
+    return Accepted(
+        accepted=verdicts[ReadingStatus.NEW], again=verdicts[ReadingStatus.AGAIN], alarms=verdicts[ReadingStatus.ALARM]
+    )
+
+
+def _require_own_sensor(readings: list[ReadingIn], caller: Caller) -> None:
+    site, sensor = caller.token.site, caller.token.sensor
+    if any((reading.site, reading.sensor) != (site, sensor) for reading in readings):
+        message = f"This token writes readings of sensor {sensor} of {site} only. Nothing was stored."
+        raise ApiError(403, "not-your-sensor", message)
+
+
+@router.get("/v1/sites/{site}/readings", tags=["readings"], response_model=ReadingsBody, **_READ)
+def list_readings(
+    site: SiteName, query: Annotated[ReadingsQuery, Query()], context: ContextDep, caller: CallerDep
+) -> Response:
+    """Stored readings, newest first: cloaked, in steps and in the site's unit."""
+    steps = context.site(site, caller).plan.steps
+    read = partial(context.store.readings.page, site, sensor=query.sensor)
+    return page_response(query, read, partial(_readings_body, steps))
+
+
+def _readings_body(steps: Mapping[str, float], page: Page[Reading]) -> ReadingsBody:
+    items = [
+        ReadingBody(**row._asdict(), reading=row.value * steps[row.sensor] if row.sensor in steps else None)
+        for row in page.items
+    ]
+    return ReadingsBody(items=items, next=encode_cursor(page.next))
 
 
 class ResultsBody(ResponseModel):
     """A page of results, newest first; `next` is the query's `after` for the next page, null at the end."""
 
-    items: list[ResultBody]
+    items: list[Result]
     next: str | None
 
 
-@router.get("/latest", response_model=ResultBody, **_READ)
+@router.get("/v1/sites/{site}/latest", tags=["results"], response_model=Result, **_READ)
 def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Response:
     """The newest result with its map, one number for each place, and its zones; none that is far ahead of the clock."""
     watched = context.site(site, caller)
@@ -56,10 +162,10 @@ def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Response:
     if result is None:
         message = "Nothing has been recovered at this site yet. Try again when readings have arrived."
         raise ApiError(404, "no-result", message)
-    return _whole(result)
+    return json_response(result)
 
 
-@router.get("/results", response_model=ResultsBody, **_READ)
+@router.get("/v1/sites/{site}/results", tags=["results"], response_model=ResultsBody, **_READ)
 def list_results(
     site: SiteName, query: Annotated[PageQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
@@ -68,7 +174,7 @@ def list_results(
     return page_response(query, partial(context.store.results.page, site), _results_body)
 
 
-@router.get("/results/{time}", response_model=ResultBody, **_READ)
+@router.get("/v1/sites/{site}/results/{time}", tags=["results"], response_model=Result, **_READ)
 def show_result(
     site: SiteName,
     time: Annotated[Moment, Path(description="Time of the frame, in Unix milliseconds.")],
@@ -85,10 +191,10 @@ def show_result(
     if result is None:
         message = "No result has this time. GET .../results lists the times that have one."
         raise ApiError(404, "no-result", message)
-    return _whole(result)
+    return json_response(result)
 
 
-@router.get("/attack", response_model=AttackBody, **_READ)
+@router.get("/v1/sites/{site}/attack", tags=["results"], response_model=Attack, **_READ)
 def attack(
     site: SiteName,
     context: ContextDep,
@@ -105,11 +211,7 @@ def attack(
     found = context.compute(context.attacks.attack_until, watched, time, span)
     if found is None:
         raise ApiError(404, "no-readings", "The span up to this time has no readings.")
-    return json_response(attack_body(found, span))
-
-
-def _whole(result: Result) -> Response:
-    return json_response(result_body(result, with_map=True))
+    return json_response(found)
 
 
 @lru_cache(maxsize=MAX_SOLVERS)
@@ -124,7 +226,7 @@ def _alone(context: ApiContext, watched: CollectedSite, time: int) -> Result | N
 
 
 def _results_body(page: Page[Result]) -> ResultsBody:
-    return ResultsBody(items=[result_body(one, with_map=False) for one in page.items], next=encode_cursor(page.next))
+    return ResultsBody(items=[result.light() for result in page.items], next=encode_cursor(page.next))
 
 
 class PeriodQuery(QueryModel):
@@ -197,25 +299,25 @@ class _Period:
         return range(-(-(self.until - self.since) // self.step))
 
 
-@router.get("/timeline", response_model=TimelineBody, **_READ)
+@router.get("/v1/sites/{site}/timeline", tags=["results"], response_model=TimelineBody, **_READ)
 def timeline(
     site: SiteName, query: Annotated[PeriodQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Return the occupancy of each zone over a period, in at most `steps` steps."""
     watched = context.site(site, caller)
-    lanes = _timeline(_period(context, site, query, "tracks"), [zone.id for zone in watched.site.zones])
+    lanes = _timeline(_period(context, site, query), [zone.id for zone in watched.site.zones])
     counted = not isinstance(watched, CollectedBits)  # bits do not count people
     return json_response(lanes if counted else lanes.model_copy(update={"counts": None}))
 
 
-@router.get("/tracks", response_model=TracksBody, **_READ)
+@router.get("/v1/sites/{site}/tracks", tags=["results"], response_model=TracksBody, **_READ)
 def tracks(site: SiteName, query: Annotated[PeriodQuery, Query()], context: ContextDep, caller: CallerDep) -> Response:
     """The tracks of a period, thinned to at most `steps` points each."""
     context.site(site, caller)
-    return json_response(_tracks(_period(context, site, query, "sources", "zones")))
+    return json_response(_tracks(_period(context, site, query)))
 
 
-def _period(context: ApiContext, site: str, query: PeriodQuery, *without: str) -> _Period:
+def _period(context: ApiContext, site: str, query: PeriodQuery) -> _Period:
     until = context.clock() + 1 if query.until is None else query.until
     since = query.since
     if since is None:
@@ -224,7 +326,7 @@ def _period(context: ApiContext, site: str, query: PeriodQuery, *without: str) -
     if since >= until:
         raise ApiError(422, "invalid", "query: until is not after since. Give since <= time < until.")
     step = -(-(until - since) // query.steps)
-    found = context.store.results.sampled(site, since, until, step, without=without)
+    found = context.store.results.sampled(site, since, until, step)
     return _Period(since, until, step, {(result.time - since) // step: result for result in found})
 
 
