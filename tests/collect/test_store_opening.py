@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.storage import ReadingStatus, Store, open_store, schema
+from cloakwork.collect.storage import ReadingStatus, Store, migrations, open_store
 from cloakwork.collect.storage.database import Database
 from cloakwork.errors import InputError, StoreAwayError, StoreError
 from tests.collect.store_rows import SITE, frames
@@ -54,19 +54,21 @@ def test_steps_run_in_order_and_once(store_url: str, monkeypatch: pytest.MonkeyP
     with open_store(store_url) as store:
         store.readings.add(rows)
     steps = ("ALTER TABLE readings ADD COLUMN note {text}", "UPDATE readings SET note = 'kept'")
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, *steps))
+    monkeypatch.setattr(migrations, "STEPS", (*migrations.STEPS, *steps))
     for _ in range(2):
         with open_store(store_url) as store:
             assert list(store.readings.iterate(SITE)) == rows
     assert "note" in columns(store_url)["readings"]
-    assert version(store_url) == len(schema.STEPS)
+    assert version(store_url) == len(migrations.STEPS)
 
 
 def test_a_step_that_fails_leaves_the_store_as_it_was(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     open_store(store_url).close()
     before = columns(store_url)
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "STEPS", (*schema.STEPS, "CREATE TABLE half (done {integer}); DROP TABLE nothing"))
+        patch.setattr(
+            migrations, "STEPS", (*migrations.STEPS, "CREATE TABLE half (done {integer}); DROP TABLE nothing")
+        )
         with pytest.raises(StoreError, match="nothing"):
             open_store(store_url)
     assert columns(store_url) == before
@@ -76,11 +78,11 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(store_url: str, monkeypatc
 
 def test_a_store_of_a_newer_version_is_refused_untouched(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "STEPS", (*schema.STEPS, "DROP TABLE tokens"))
+        patch.setattr(migrations, "STEPS", (*migrations.STEPS, "DROP TABLE tokens"))
         open_store(store_url).close()
     with pytest.raises(StoreError) as refusal:
         open_store(store_url)
-    newer = len(schema.STEPS) + 1
+    newer = len(migrations.STEPS) + 1
     assert (refusal.value.version, refusal.value.known, version(store_url)) == (newer, newer - 1, newer)
 
 

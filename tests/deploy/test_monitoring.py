@@ -16,7 +16,7 @@ import yaml
 from cloakwork.cli.app import app
 from cloakwork.collect import open_store
 from cloakwork.collect.message_problems import Reason
-from cloakwork.collect.storage import schema
+from cloakwork.collect.storage import migrations
 from cloakwork.sensor.wire import STATES
 from scripts.reference import option_tables
 from tests.collect.store_rows import SITE, frames, moment, result
@@ -43,7 +43,7 @@ def test_every_figure_and_column_exists() -> None:
     for target in targets:
         if "rawSql" in target:
             columns = set(re.findall(r"(\w+)(?: / 1000\.0\))? AS", target["rawSql"]))
-            table = schema.STEPS[0].split("CREATE TABLE results (")[1].partition(";")[0]
+            table = migrations.STEPS[0].split("CREATE TABLE results (")[1].partition(";")[0]
             assert columns <= set(re.findall(r"(\w+) \{", table))
             assert "readings" not in target["rawSql"]
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 
 from cloakwork._files import sync_folder
-from cloakwork.collect.storage import schema
+from cloakwork.collect.storage import migrations
 from cloakwork.errors import CloakworkError, InputError, StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 Value = TypeVar("Value")
@@ -41,7 +41,7 @@ class Transaction:
     """SQL statements that take effect together."""
 
     def __init__(self, connection: sa.Connection) -> None:
-        self.connection, self._words = connection, schema.WORDS[connection.dialect.name]
+        self.connection, self._words = connection, migrations.WORDS[connection.dialect.name]
 
     def run(self, sql: str, *, rows: Sequence[Any] | None = None, **values: Any) -> Sequence[Row]:
         """Run one statement and return its rows; `rows` become the table {rows}, with a column `item.value`."""
@@ -117,7 +117,7 @@ class Database:
         """Bring the database to this version of the tables, completely or not at all."""
         with self.reading() as transaction:
             current = _version(transaction)
-        if current != len(schema.STEPS):
+        if current != len(migrations.STEPS):
             self.write(self._migrate)
 
     def lead(self) -> bool:
@@ -191,7 +191,7 @@ class Database:
     def _migrate(self, transaction: Transaction) -> None:
         if self.path is None:
             transaction.run(f"SELECT pg_advisory_xact_lock({MIGRATING})")
-        current, known = _version(transaction), len(schema.STEPS)  # another process may have been faster
+        current, known = _version(transaction), len(migrations.STEPS)  # another process may have been faster
         if current > known:
             raise StoreError(
                 f"{self.name} has version {current}, and this Cloakwork supports up to {known}: use a newer Cloakwork.",
@@ -199,7 +199,7 @@ class Database:
                 known=known,
             )
         if current == 0:
-            ours = set(re.findall(r"CREATE TABLE (\w+)", " ".join(schema.STEPS)))
+            ours = set(re.findall(r"CREATE TABLE (\w+)", " ".join(migrations.STEPS)))
             taken = sorted(ours & set(sa.inspect(transaction.connection).get_table_names()))
             if taken:
                 raise StoreError(
@@ -208,14 +208,14 @@ class Database:
                 )
             transaction.run("CREATE TABLE cloakwork_version (version {integer} NOT NULL) {strict}")
             transaction.run("INSERT INTO cloakwork_version VALUES (0)")
-        for step in schema.STEPS[current:]:
+        for step in migrations.STEPS[current:]:
             for statement in step.split(";"):
                 transaction.run(statement)
         transaction.run("UPDATE cloakwork_version SET version = :known", known=known)
         if self.path is not None:
             transaction.run("ANALYZE sqlite_schema")  # creates the table of statistics
             transaction.run("DELETE FROM sqlite_stat1")
-            rows = [dict(zip(("tbl", "idx", "stat"), row, strict=True)) for row in schema.STATISTICS]
+            rows = [dict(zip(("tbl", "idx", "stat"), row, strict=True)) for row in migrations.STATISTICS]
             transaction.each("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (:tbl, :idx, :stat)", rows)
             transaction.run("ANALYZE sqlite_schema")  # reads them
 
