@@ -20,7 +20,6 @@ from papers.statistics import share_error
 from papers.trials import Setting as LineSetting
 
 FALSE = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7)  # false positive rates at which the curve is measured
-TIMES = (1, 2, 3, 5, 10, 20, 40)  # distances of a move in units of alpha
 _PIECE = 4000  # frames at a time
 
 
@@ -121,18 +120,6 @@ def _worst_pair(cloak: Cloak) -> tuple[int, int]:
     steepest = [(np.abs(rows) / cloak.sigmas).max(axis=1) for rows in physics.steps().rows()]
     i, j = physics.space.pairs[int(np.argmax(np.concatenate(steepest)))]
     return int(i), int(j)
-
-
-def far_apart(cloak: Cloak, distance: float) -> Placements | None:
-    """The two places at this distance that are easiest to tell apart; None if no two places are that far apart."""
-    matrix = cloak.physics.matrix
-    table = np.asarray(cloak.physics.space.distance_table, dtype=np.float64)
-    scaled = matrix / cloak.sigmas[:, None]
-    squares = (scaled**2).sum(axis=0)
-    apart = squares[:, None] + squares - 2 * scaled.T @ scaled
-    apart[np.abs(table - distance) > 1e-4 * distance] = -math.inf
-    i, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
-    return None if apart[i, j] == -math.inf else Placements(matrix[:, i], matrix[:, j])
 
 
 def _sent(cloak: Cloak, readings: FloatArray) -> FloatArray:
@@ -268,16 +255,6 @@ class Window:
     spent: Measured
 
 
-@dataclass(frozen=True)
-class Move:
-    """A source that moved by some multiple of alpha: the separation of the readings in standard deviations."""
-
-    setting: Setting
-    calibration: Calibration
-    times: float
-    mu: float
-
-
 def releases(setting: Setting, calibration: Calibration, k: int, frames: int, seed: int) -> Ratios:
     """Simulate releases with noise for windows of k frames."""
     cloak = setting.cloak(calibration, k)
@@ -311,23 +288,3 @@ def window_on(setting: Setting, k: int, single: Ratios, frames: int, seed: int) 
         for ratios, cloak in ((whole, setting.cloak(frames=k)), (single, setting.cloak()))
     ]
     return Window(setting, k, *measured)
-
-
-def moves_of(setting: Setting) -> tuple[Move, ...]:
-    """The two places that are easiest to tell apart at each of some distances, with either noise."""
-    moves = []
-    for calibration in (Calibration.EXACT, Calibration.PAPER):
-        cloak = setting.cloak(calibration)
-        for distance in _distances(cloak):
-            placements = far_apart(cloak, distance)
-            if placements is not None:
-                moves.append(Move(setting, calibration, distance / cloak.alpha, separation(cloak, placements)))
-    return tuple(moves)
-
-
-def _distances(cloak: Cloak) -> tuple[float, ...]:
-    """The distances between places that are nearest to the multiples of alpha in `TIMES`."""
-    table: FloatArray = np.asarray(cloak.physics.space.distance_table, dtype=np.float64)
-    found = np.unique(np.round(table[np.isfinite(table) & (table > 0)], 6))
-    wanted = [times * cloak.alpha for times in TIMES if times * cloak.alpha <= found[-1]]
-    return tuple(sorted({float(found[np.argmin(np.abs(found - one))]) for one in wanted}))

@@ -16,7 +16,6 @@ MODULES = (
     "sensitivity",
     "graph_table",
     "communities",
-    "growth",
     "origins",
     "graphons",
     "convolution",

@@ -10,17 +10,14 @@ from scipy import special
 
 from cloakwork.privacy import Profile
 from papers import attack
-from papers.attack import Attack, Measured, Move, Setting, Window, advantage
+from papers.attack import Attack, Measured, Setting, Window
 from papers.calibration import Calibration
-from papers.drawing import INK, MARKERS, SERIES, Dots, draw_dots, log_x
-from papers.experiment import Experiment, Run, Size, pick
+from papers.drawing import INK, MARKERS, SERIES, Dots, draw_dots
+from papers.experiment import Experiment, Run, pick
 from papers.result import Agreement, Claim, Finding, Goal, Measure
 
 WINDOW = 20  # frames that a claim covers together: a minute, with one every three seconds
-WINDOWS = (2, 5, 10, WINDOW)
-GROWING = (Setting.LINE, Setting.DESIGNED)  # attacked with windows of all lengths
 DRAWN = (Setting.LINE, Setting.DESIGNED, Setting.CLUB, Setting.CAMERA)
-MOVED = (Setting.LINE, Setting.FLAT, Setting.CLUB, Setting.CAMERA)  # drawn with larger moves
 FRAMES, QUICK_FRAMES = 100_000, 8_000
 GENEROUS = 1.2  # times the noise that is needed: more is called loose
 SEARCHED = 1e-3  # relative difference of designed noise between machines: it results from a search
@@ -34,23 +31,17 @@ class Attacks(Finding):
     size: ClassVar[tuple[float, float]] = (13.5, 8.4)
     attacks: tuple[Attack, ...]
     windows: tuple[Window, ...]
-    moves: tuple[Move, ...]
     frames: int
 
     def of(self, setting: Setting, calibration: Calibration = Calibration.EXACT) -> Attack:
         return pick(self.attacks, setting=setting, calibration=calibration)
 
     @property
-    def whole(self) -> tuple[Window, ...]:
-        """The attacks on a whole window, one a setting."""
-        return tuple(one for one in self.windows if one.k == WINDOW)
-
-    @property
     def spent(self) -> float:
         """The largest share of its delta that any of our noises uses, on a frame or a whole window."""
         return max(
             Profile(found.mu).delta(frame.epsilon) / frame.delta
-            for window in self.whole
+            for window in self.windows
             for frame in [self.of(window.setting)]
             for found in (frame.found, window.kept)
         )
@@ -81,7 +72,7 @@ class Attacks(Finding):
         for setting in Setting:
             times = self.of(setting).found.mu / self.of(setting, Calibration.PAPER).found.mu
             measures.append(Measure(f"papers' noise over ours, {setting}", times, slack=SEARCHED * times))
-        for window in self.whole:
+        for window in self.windows:
             for name, found in (("the window", window.kept), ("one frame", window.spent)):
                 text = f"advantage from a window, noise for {name}, {window.setting}"
                 measures.append(Measure(text, found.measured, found.error))
@@ -95,7 +86,7 @@ class Attacks(Finding):
             f"rate. On the line the claim allows at most {ours.guaranteed:.3f}; the best test has "
             f"{ours.found.exact:.3f} with our noise, {ours.one_sensor:.3f} from a single sensor, and "
             f"{papers.found.exact:.3f} with the papers' noise, which is {papers.excess:.1f} times what the claim "
-            f"needs. In all {len(self.whole)} settings our noise uses at most {100 * self.spent:.0f} % of its delta."
+            f"needs. In all {len(self.windows)} settings our noise uses at most {100 * self.spent:.0f} % of its delta."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -106,9 +97,7 @@ class Attacks(Finding):
             axes.tick_params(labelleft=setting is DRAWN[0])
         curves[0].set_ylabel("true positive rate")
         figure.legend(*curves[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, fontsize=9)
-        self._draw_settings(figure.add_subplot(grid[1, :4]))
-        self._draw_windows(figure.add_subplot(grid[1, 4:8]))
-        self._draw_moves(figure.add_subplot(grid[1, 8:]))
+        self._draw_settings(figure.add_subplot(grid[1, :]))
 
     def _draw_curve(self, axes: Any, setting: Setting) -> None:
         claim = self.of(setting)
@@ -128,7 +117,7 @@ class Attacks(Finding):
         axes.set(xlabel="false positive rate", xlim=(least, 1), ylim=(0, 1.0))
 
     def _draw_settings(self, axes: Any) -> None:
-        whole = {one.setting: one for one in self.whole}
+        whole = {one.setting: one for one in self.windows}
         looks: tuple[tuple[str, list[Measured], str, str], ...] = (
             ("papers' noise, one frame", [self.of(s, Calibration.PAPER).found for s in Setting], SERIES[1], "s"),
             ("exact noise, one frame", [self.of(s).found for s in Setting], SERIES[0], "o"),
@@ -147,42 +136,6 @@ class Attacks(Finding):
         axes.set(xlim=(0, 1.03), xlabel="advantage")
         axes.set_title("all settings, measured", fontsize=10)
         axes.legend(**_LEGEND)
-
-    def _draw_windows(self, axes: Any) -> None:
-        for number, setting in enumerate(GROWING):
-            own = [one for one in self.windows if one.setting is setting]
-            color, single = SERIES[2 * number], self.of(setting)
-            x = [1, *(one.k for one in own)]
-            for name, values, line, fill in (
-                ("noise for the window", [one.kept for one in own], "-", color),
-                ("for one frame", [one.spent for one in own], "--", "white"),
-            ):
-                drawn = [single.found, *values]
-                axes.plot(x, [one.exact for one in drawn], line, color=color, linewidth=1.2)
-                look = {"fmt": MARKERS[number], "markerfacecolor": fill, "markersize": 5, "color": color}
-                up, bars = [one.measured for one in drawn], [2 * one.error for one in drawn]
-                axes.errorbar(x, up, yerr=bars, elinewidth=1, label=f"{setting}: {name}", **look)
-            axes.axhline(single.guaranteed, color=color, linestyle=":", linewidth=1)
-        log_x(axes, sorted({1, *(one.k for one in self.windows)}))
-        _finish(axes, "several frames of one scene (dotted: claims)", "frames")
-
-    def _draw_moves(self, axes: Any) -> None:
-        colors = (SERIES[0], SERIES[2], SERIES[3], SERIES[4])
-        for number, setting in enumerate(MOVED):
-            for calibration, line in ((Calibration.EXACT, "-"), (Calibration.PAPER, "--")):
-                own = [one for one in self.moves if (one.setting, one.calibration) == (setting, calibration)]
-                label = str(setting) if calibration is Calibration.EXACT else None
-                look = {"marker": MARKERS[number], "color": colors[number], "markersize": 4, "label": label}
-                axes.plot([one.times for one in own], [advantage(one.mu) for one in own], line, **look)
-        log_x(axes, (1, 2, 5, 10, 20, 40))
-        _finish(axes, "larger moves (dashed: papers' noise)", "distance in units of alpha")
-
-
-def _finish(axes: Any, title: str, label: str) -> None:
-    axes.set(ylim=(0, 1.03), xlabel=label, ylabel="advantage")
-    axes.set_title(title, fontsize=10)
-    axes.grid()
-    axes.legend(**_LEGEND)
 
 
 def _noise(calibration: Calibration) -> str:
@@ -204,10 +157,8 @@ def _work(run: Run) -> Attacks:
         papers = attack.releases(setting, Calibration.PAPER, 1, frames, run.seed)
         attacks.append(attack.attack_on(setting, Calibration.EXACT, single))
         attacks.append(attack.attack_on(setting, Calibration.PAPER, papers))
-        lengths = WINDOWS if run.size is Size.FULL and setting in GROWING else (WINDOW,)
-        windows += [attack.window_on(setting, k, single, frames, run.seed) for k in lengths]
-    moves = [move for setting in Setting if setting is not Setting.SENSOR for move in attack.moves_of(setting)]
-    return Attacks(tuple(attacks), tuple(windows), tuple(moves), frames)
+        windows.append(attack.window_on(setting, WINDOW, single, frames, run.seed))
+    return Attacks(tuple(attacks), tuple(windows), frames)
 
 
 EXPERIMENT = Experiment(

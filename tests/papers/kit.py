@@ -58,7 +58,6 @@ SMALLER: dict[str, dict[str, object]] = {
         "papers.experiments.estimators.COUNTS": (1, 2),
     },
     "graph-table": {"papers.experiments.graph_table.QUICK_MATRICES": 300},
-    "growth": {"papers.experiments.growth.QUICK_FRAMES": (160, 32)},
     "infrared": {"papers.experiments.infrared.QUICK": infrared.Sizes(0, 15, 120, 1, 1)},
     "many-sources": {
         "papers.experiments.many_sources.QUICK_FRAMES": 700,

@@ -14,7 +14,6 @@ from papers.attack import (
     advantage,
     allowed,
     allowed_advantage,
-    moves_of,
     ratios_of,
     releases,
     separation,
@@ -60,13 +59,6 @@ class TestPlacements:
             together = each.max(axis=1) if cloak.scope is Scope.SENSOR else np.sqrt((each**2).sum(axis=1))
             steepest = max(steepest, float(together.max()))
         assert separation(cloak, worst_neighbours(cloak)) == pytest.approx(cloak.alpha * steepest, rel=0.01)
-
-    def test_a_move_of_c_alpha_has_at_most_c_mu(self) -> None:
-        for one in moves_of(Setting.LINE):
-            base = separation(
-                LineSetting().cloak(one.calibration), worst_neighbours(LineSetting().cloak(one.calibration))
-            )
-            assert one.mu <= one.times * base * 1.001
 
 
 class TestMeasuring:
