@@ -164,7 +164,7 @@ def device_claim(
             f"shift={apart:g} is {mu:.3g} standard deviations of the noise, too far for it to hide anything. Give less "
             f"than {_LARGEST_MU * planned.sigma:.3g}; {STRONG_SHIFT * planned.sigma:.3g} is a good choice.",
             shift=apart,
-            argument="shift",
+            parameter="shift",
         )
     at = mu / 2 if epsilon is None else not_negative("epsilon", epsilon)
     noise = LaplaceProfile(math.sqrt(2) * mu) if plan.law is NoiseLaw.LAPLACE else Profile(mu)
@@ -199,7 +199,7 @@ def _bit_claim(plan: BitPlan, sensor: str, shift: float | None, epsilon: float |
         raise InputError(
             f"{sensor} is a binary sensor: leave out the shift, and have it see 0 in one set-up and 1 in the other.",
             shift=shift,
-            argument="shift",
+            parameter="shift",
         )
     other, each = plan.other, plan.each
     at = each if epsilon is None else not_negative("epsilon", epsilon)

@@ -131,7 +131,7 @@ class _Program:
             raise self._problem(
                 f"no line within {self._timeout:g} s. If it buffers its output, let it flush each line; otherwise "
                 "allow more time.",
-                argument="timeout",
+                parameter="timeout",
             ) from None
         if len(line) >= _LONGEST:
             raise self._problem(f"a line of more than {_LONGEST:,} characters. Let it print one report a line.")

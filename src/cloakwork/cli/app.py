@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cloakwork._extras import optional_parts
+from cloakwork.cli.arguments import in_options
 from cloakwork.cli.output import err, note, say
 from cloakwork.errors import BudgetError, CloakworkError, InputError, PlanError
 
@@ -69,7 +70,10 @@ class _Command(TyperCommand):
         avoid_gathers()
         if err.is_terminal:
             announce_compiling(partial(note, PREPARING))
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except InputError as problem:
+            raise in_options(problem, ctx) from None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options, those of a panel under its heading."""

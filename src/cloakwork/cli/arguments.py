@@ -54,6 +54,25 @@ def existing_store(context: typer.Context, option: typer.CallbackParam, url: str
     return reads(STORE)(context, no_password(context, option, url))
 
 
+def options_in(text: str, context: typer.Context) -> str:
+    """Return a text of the library with the options of a command in place of the parameters that it names."""
+    options = {each.name or "": each.opts[0] for each in context.command.params if each.param_type_name == "option"}
+    apart = "|".join(name for name in options if "_" in name) or "(?!)"  # other names are also plain words
+    named = rf"\b(?:({'|'.join(options) or '(?!)'})=(?=\S)|({apart})\b)"
+    return re.sub(named, lambda found: f"{options[found[1]]} " if found[1] else options[found[2]], text)
+
+
+def in_options(problem: InputError, context: typer.Context) -> InputError:
+    """Return an error of the library in terms of the options of a command."""
+    text = options_in(str(problem), context)
+    parameter: Any = problem.values.get("parameter", ())
+    names = (parameter,) if isinstance(parameter, str) else tuple(parameter)
+    known = [each.opts[0] for name in names for each in context.command.params if each.name == name]
+    missing = ", ".join(option for option in known if option not in text)
+    text = f"{missing}: {text}" if missing else text
+    return problem if text == str(problem) else type(problem)(text, **problem.values)
+
+
 SiteFile = Annotated[Path, typer.Argument(metavar="SITE", help="The site file.", callback=reads(INIT))]
 PlanFile = Annotated[
     Path | None,

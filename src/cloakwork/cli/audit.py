@@ -1,7 +1,6 @@
 """`cloakwork audit command | readings | mqtt`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,15 +39,6 @@ _IDENTICAL = (
     "The two recordings are identical, report by report: one is a copy of the other, or the same noise was used for "
     "both. Give two that were made one after the other."
 )
-# which option helps where the library names one of its arguments
-_OPTIONS = {
-    "columns": "Choose with --column.",
-    "sensor": "--sensor chooses one.",
-    "form": "Give --as numbers or --as words.",
-    "timeout": "--timeout gives it more time.",
-    "shift": "--shift sets it.",
-}
-
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Epsilon = Annotated[float, typer.Option(min=0.0, help="The claimed epsilon.")]
@@ -92,7 +82,7 @@ def command(
     """Audit a program that prints reports for each of two inputs."""
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
     refuse_page(options)
-    with naming_options(), ProgramSource(program, form=form, timeout=timeout) as source:
+    with ProgramSource(program, form=form, timeout=timeout) as source:
         result = audited(source, epsilon, delta, options, reports)
     subject = Subject(
         name=f'The program "{printable(program)}"',
@@ -108,7 +98,7 @@ def readings(
     second: Annotated[Path, typer.Argument(metavar="B.csv", help="Recorded with the other.", callback=reads())],
     epsilon: Epsilon,
     delta: Delta = 0.0,
-    column: Annotated[
+    columns: Annotated[
         list[str] | None, typer.Option("--column", metavar="NAME", help="Column of the report; repeat it for a row.")
     ] = None,
     sensor: Annotated[str | None, typer.Option("--sensor", metavar="ID", help="Which sensor, of several.")] = None,
@@ -125,10 +115,10 @@ def readings(
     """
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
     refuse_page(options, first, second)
-    with bar("reading") as progress, naming_options():
+    with bar("reading") as progress:
         recorded = read_recordings(
             (first, second),
-            columns=column or [],
+            columns=columns or [],
             sensor=sensor,
             form=form,
             most=reports,
@@ -213,20 +203,7 @@ def mqtt(
         out=out,
         continued=continued,
     )
-    with naming_options():
-        run_mqtt(site, device, options)
-
-
-@contextmanager
-def naming_options() -> Iterator[None]:
-    """Add the option that helps to an error that names an argument of the library."""
-    try:
-        yield
-    except InputError as problem:
-        hint = _OPTIONS.get(str(problem.values.get("argument")))
-        if hint is None:
-            raise
-        raise type(problem)(f"{problem} {hint}", **problem.values) from None
+    run_mqtt(site, device, options)
 
 
 def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, options: AuditOptions, reports: int) -> Audit:

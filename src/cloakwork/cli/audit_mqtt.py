@@ -26,7 +26,8 @@ from cloakwork.auditing import (
     device_claim,
 )
 from cloakwork.cli.audit import CONFIDENCE, AuditOptions, audited, finish, refuse_page
-from cloakwork.cli.output import bar, counted, err, note, refuse_unwritable
+from cloakwork.cli.output import bar, busy, counted, err, note, refuse_unwritable
+from cloakwork.cli.planned_noise import CHECKING
 from cloakwork.errors import BrokerError, InputError
 from cloakwork.mqtt import parse_broker
 from cloakwork.site import FrozenPlan, load_any_plan, load_any_site, plan_beside
@@ -74,7 +75,8 @@ def run_mqtt(path: Path, device: DeviceOptions, options: AuditOptions) -> None:
     site = load_any_site(path)
     file = device.plan or plan_beside(path)
     plan = load_any_plan(file)
-    plan.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
+    with busy(CHECKING):
+        plan.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
     claim = device_claim(site, plan, device.sensor, shift=device.shift, epsilon=device.epsilon)
     if options.reports < FEWEST_REPORTS:
         raise InputError(f"--reports {options.reports}: an audit needs at least {FEWEST_REPORTS} with each set-up.")

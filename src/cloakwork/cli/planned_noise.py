@@ -22,6 +22,7 @@ from cloakwork.site import (
 )
 
 SHOWN = 12  # characters of a digest
+CHECKING = "checking that the plan fits the site"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,8 @@ def planned_noise(site: Site, site_file: Path, plan_file: Path | None) -> Planne
         with busy(planning(site)):
             return PlannedNoise(site.cloak(), None, None)
     plan = load_plan(file)
-    cloak = plan.cloak(site, file=file)
+    with busy(CHECKING):
+        cloak = plan.cloak(site, file=file)
     note(f"using the noise of plan {file} ({plan.digest[:SHOWN]})")
     return PlannedNoise(cloak, plan, file)
 

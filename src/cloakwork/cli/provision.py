@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import KEYS, RARE, Authority, BrokerUrl, Json, PasswordFile, PlanFile, SiteFile, reads
-from cloakwork.cli.output import as_json, note, say
-from cloakwork.cli.planned_noise import refuse_impossible
+from cloakwork.cli.output import as_json, bar, busy, note, say
+from cloakwork.cli.planned_noise import CHECKING, refuse_impossible
 from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
@@ -64,7 +64,8 @@ def provision(
             f"cloakwork plan {shlex.quote(str(path))} --out {shlex.quote(str(file))}"
         )
     frozen = load_any_plan(file)
-    frozen.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
+    with busy(CHECKING):
+        frozen.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
     if every == bool(sensors):
         raise InputError(f"give{' either' if every else ''} --id SENSOR, which may be repeated, or --all.")
     if out is not None and (every or len(sensors or ()) > 1):
@@ -85,26 +86,28 @@ def provision(
         )
         for sensor in folders
     }
-    for sensor, folder in folders.items():  # before the first is written
-        check_device(frozen, sensor, folder)
     made = []
-    for sensor, folder in folders.items():
-        device = provision_device(
-            frozen,
-            sensor,
-            folder,
-            broker=brokers[sensor],
-            keys=keys,
-            unit=site.unit,
-            resolution=site.resolution_of(sensor),
-            bench=bench,
-            period=period,
-            time_server=time_server,
-            target=target,
-        )
-        made.append((sensor, device))
-        if not json:
-            _say_written(site, sensor, device)
+    with bar("provisioning", len(folders)) as progress:
+        for sensor, folder in folders.items():  # before the first is written
+            check_device(frozen, sensor, folder)
+        for sensor, folder in folders.items():
+            device = provision_device(
+                frozen,
+                sensor,
+                folder,
+                broker=brokers[sensor],
+                keys=keys,
+                unit=site.unit,
+                resolution=site.resolution_of(sensor),
+                bench=bench,
+                period=period,
+                time_server=time_server,
+                target=target,
+            )
+            made.append((sensor, device))
+            progress(len(made))
+            if not json:
+                _say_written(site, sensor, device)
     if json:
         as_json(
             {

@@ -1,7 +1,6 @@
 """`cloakwork series`: publish a private series of events or counts."""
 
 import os
-import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from cloakwork.cli.arguments import RARE, Json, reads
+from cloakwork.cli.arguments import RARE, Json, options_in, reads
 from cloakwork.cli.output import as_json, bar, busy, note, note_secretly, part_of, refuse_input, refuse_unwritable, say
 from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
@@ -27,11 +26,6 @@ from cloakwork.series import (
 )
 
 _FORMS = {"out": (".csv", ".parquet"), "plot": (".png", ".svg", ".pdf")}
-_OPTIONS = {"filters": "--filter", "start": "--from", "end": "--to"}  # others have their own names
-_PARAMETER = re.compile(
-    r"\b(?:(filters|epsilon|delta|time|every|start|end|value|step|person|counts|contribution|names|apart)=(?=\S)"
-    r"|(most_per_event|most_per_person|series_by)(?:=(?=\S))?)"
-)
 _MOSTLY_NOISE = 0.8  # of the typical level
 _REMEDIES = {"series_by": " Give --series-by to tell several series apart."}
 _GOES_WITH = {  # options that need another one
@@ -222,7 +216,7 @@ def series(
                 )
         if fullest:
             chosen = counted.fullest(epsilon)
-            _note_input(counted)
+            _note_input(counted, context)
             _say_fullest(counted, chosen, epsilon, json=json)
             return
         old = [path for path in (out, plot) if path is not None and path.is_file()]
@@ -230,8 +224,10 @@ def series(
             published = counted.cloak(made, epsilon=epsilon, delta=delta).release(counted.values)
             _write(counted, published, out, plot, compare=compare)
     except InputError as problem:
-        raise _in_options(problem, bound) from None
-    _note_input(counted)
+        text = str(problem).replace("contribution=", f"{bound}=" if bound else "a contribution of ")
+        remedy = _REMEDIES.get(str(problem.values.get("remedy")), "")
+        raise type(problem)(text + remedy, **problem.values) from None
+    _note_input(counted, context)
     if json:
         as_json(_summary(counted, published, level, out, plot))
     else:
@@ -245,16 +241,17 @@ def series(
 def _check_options(context: typer.Context) -> None:
     """Refuse options that do not go together, or that would change nothing."""
     options, given = context.params, _given(context)
+    called = {each.name or "": each.opts[0] for each in context.command.params}
     for name, needed in _GOES_WITH.items():
         if name in given and needed not in given:
-            raise InputError(f"{_option(name)}: this goes with {_option(needed)}.")
+            raise InputError(f"{called[name]}: this goes with {called[needed]}.")
     for name, excluded in _EXCLUDES.items():
-        others = ", ".join(_option(other) for other in excluded if name in given and other in given)
+        others = ", ".join(called[other] for other in excluded if name in given and other in given)
         if others:
-            raise InputError(f"{others}: this does not go with {_option(name)}.")
+            raise InputError(f"{others}: this does not go with {called[name]}.")
     for name, one_of, text in _NEEDS:
         if name in given and not given & one_of:
-            raise InputError(f"{_option(name)}: {text}")
+            raise InputError(f"{called[name]}: {text}")
     if not {"start", "end"} <= given:
         raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
     for path in (options["out"], options["plot"] or options["out"]):
@@ -279,31 +276,10 @@ def _bins_apart(apart: str, width: int) -> int:
     return span // width
 
 
-def _in_options(problem: InputError, bound: str) -> InputError:
-    """The same error in terms of options; `bound` is the parameter behind the contribution."""
-    text = _options_in(str(problem), bound)
-    parameter: Any = problem.values.get("parameter", ())
-    named = [_option(name, bound) for name in ((parameter,) if isinstance(parameter, str) else parameter)]
-    missing = ", ".join(option for option in named if option not in text)
-    text = f"{missing}: {text}" if missing else text
-    return InputError(text + _REMEDIES.get(str(problem.values.get("remedy")), ""), **problem.values)
-
-
-def _options_in(text: str, bound: str = "contribution") -> str:
-    """The text with options in place of parameters."""
-    return _PARAMETER.sub(lambda match: _option(match[1] or match[2], bound) + " " * match[0].endswith("="), text)
-
-
-def _option(parameter: str, bound: str = "contribution") -> str:
-    if parameter == "contribution" and bound != parameter:
-        return _option(bound) if bound else "a contribution of"
-    return _OPTIONS.get(parameter, f"--{parameter.replace('_', '-')}")
-
-
-def _note_input(counted: Counts) -> None:
+def _note_input(counted: Counts, context: typer.Context) -> None:
     """Note how the file was understood, and how limits changed the data."""
     for text in counted.notes:
-        note(_options_in(text))
+        note(options_in(text, context))
     note_secretly(counted.remarks)
 
 

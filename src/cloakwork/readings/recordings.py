@@ -134,7 +134,7 @@ class _Recording:
         elif sensor is not None:
             raise ReadingError(
                 f"{self.path}: a sensor can only be chosen from readings, which have the columns {','.join(HEADER)}.",
-                argument="sensor",
+                parameter="sensor",
             )
         else:
             self._columns = self._chosen_columns(columns)
@@ -183,7 +183,7 @@ class _Recording:
                 continue
             if sensor != self.sensor:
                 two = f"readings of {self.sensor[:64]!r} and of {sensor[:64]!r}: choose a sensor"
-                raise self._error(two, number, argument="sensor")
+                raise self._error(two, number, parameter="sensor")
             if plan and plan[0]:
                 self.plan = self.plan or plan[0]
                 if plan[0] != self.plan:
@@ -219,11 +219,11 @@ class _Recording:
             raise ReadingError(
                 f"{self.path}: the first line is {known}: it must name the columns. Add a line with names before it, "
                 "or choose the column if this is its name.",
-                argument="columns",
+                parameter="columns",
             )
         if not columns and len(names) > 1:
             raise ReadingError(
-                f"{self.path}: choose which of its columns make the report: {known}.", argument="columns"
+                f"{self.path}: choose which of its columns make the report: {known}.", parameter="columns"
             )
         for name in columns:
             if names.count(name) != 1:
