@@ -1,12 +1,12 @@
 """`cloakwork recover`."""
 
-import csv
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -30,6 +30,7 @@ from cloakwork.errors import ClusterError, InputError
 from cloakwork.parallel import run_parts
 from cloakwork.privacy import Cloak
 from cloakwork.readings import (
+    FORMS,
     LAG,
     Frame,
     FrameRecoverer,
@@ -37,13 +38,14 @@ from cloakwork.readings import (
     FrameSource,
     MergedFrames,
     ReadingsFile,
-    iso_text,
+    Row,
     recover_part,
     recovered_columns,
     recovered_rows,
     settled_frames,
     smoothed_frames,
     stretch_parts,
+    table_writer,
 )
 from cloakwork.recovery import EXISTS
 from cloakwork.site import Site, load_site
@@ -55,7 +57,6 @@ STOPPED = (
     "stopped, nothing written. To be able to stop and go on, give --out with the name of a folder: it gets the "
     "results part by part"
 )
-_DIGITS = {"weight": ".6g", "radius": ".6g", "probability": ".4g", "same": ".4g", "gap": ".3g", "fit": ".3g"}
 
 
 def recover(
@@ -72,7 +73,9 @@ def recover(
     plan: PlanFile = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="CSV file of recovered sources to write, or a folder for Parquet files."),
+        typer.Option(
+            "--out", help="Sources to write: .csv, .jsonl, .parquet or .arrow; or a folder, to be able to resume."
+        ),
     ] = None,
     scheduler: Scheduler = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the recovered map to write.")] = None,
@@ -105,12 +108,12 @@ def recover(
         if plot is not None:
             refuse_input(plot, *inputs)
         summary = RecoverySummary(site)
-        write = _writer(out, inputs, site, stack)
-        stack.enter_context(noting_interrupt(STOPPED))
-        for found in _recovered(frames, site, noise.cloak, summary, alone=alone):
-            likely = _more_likely_than_not(found)
-            summary.add(likely)
-            write(likely)
+        rows = _rows(_recovered(frames, site, noise.cloak, summary, alone=alone), summary)
+        with noting_interrupt(STOPPED):
+            if out is None:
+                deque(rows, maxlen=0)
+            else:
+                _write(out, inputs, rows, recovered_columns(site))
     if plot is not None and summary.total is not None:
         _draw(plot, site, summary, summary.total / summary.frames)
         note(f"wrote the picture to {plot}")
@@ -122,11 +125,8 @@ def _check_output(out: Path | None, plot: Path | None, scheduler: str | None, *,
         raise InputError("--scheduler needs --out with the name of a folder, for the results of each stretch of time.")
     if in_parts and plot is not None:
         raise InputError("--plot needs a CSV file as --out: the results of a folder are not drawn.")
-    if out is not None and not in_parts and form_of(out) in {".parquet", ".arrow", ".jsonl"}:
-        raise InputError(
-            f"--out {out}: sources are written as CSV, or as Parquet files into a folder. Give a name that ends in "
-            ".csv, or that of a folder."
-        )
+    if out is not None and not in_parts and form_of(out) not in FORMS:
+        raise InputError(f"--out {out}: give a name that ends in {', '.join(FORMS)}, or that of a folder.")
 
 
 def _check_source(readings: list[Path] | None, from_store: str | None, since: str | None, until: str | None) -> None:
@@ -202,18 +202,14 @@ def _more_likely_than_not(found: FrameRecovery) -> FrameRecovery:
     return replace(found, sources=tuple(source for source in found.sources if source.probability >= EXISTS))
 
 
-def _writer(path: Path | None, inputs: tuple[Path, ...], site: Site, stack: ExitStack) -> Any:
-    """A function that writes one row per source, and one row for a frame without any."""
-    if path is None:
-        return lambda _: None
-    rows = csv.writer(stack.enter_context(written(path, *inputs)), lineterminator="\n")
-    columns = recovered_columns(site)
-    rows.writerow(columns)
-    digits = [_DIGITS.get(name, "g") if kind is float else "" for name, kind in columns.items()]
+def _rows(found: Iterable[FrameRecovery], summary: RecoverySummary) -> Iterator[Row]:
+    """The rows of recovered frames, each of which the summary counts."""
+    for each in map(_more_likely_than_not, found):
+        summary.add(each)
+        yield from recovered_rows(each, summary.site)
 
-    def write(found: FrameRecovery) -> None:
-        for time, *row in recovered_rows(found, site):
-            cells = ("" if value is None else format(value, form) for value, form in zip(row, digits[1:], strict=True))
-            rows.writerow((iso_text(time), *cells))
 
-    return write
+def _write(path: Path, inputs: tuple[Path, ...], rows: Iterator[Row], columns: Mapping[str, type]) -> None:
+    with written(path, *inputs) as file, table_writer(file, form_of(path), columns) as write:
+        while group := list(islice(rows, BATCH)):
+            write(group)

@@ -1,9 +1,8 @@
 """`cloakwork simulate`."""
 
-import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -75,8 +74,7 @@ def simulate(
         both = f"{counted(frames, 'frame')} are {counted(windows, 'window')}"
         note(f"{both}, with a total epsilon of {total:.3g} at delta {cloak.delta:g}")
     if truth is not None:
-        with written(truth, *inputs, out) as file:
-            _write_truth(file, site, f, frames)
+        _write_truth(truth, (*inputs, out), site, f, frames)
         note(f"wrote the true sources to {truth}")
 
 
@@ -166,12 +164,15 @@ def _place(text: str, at: object, space: Space) -> int:
         raise InputError(f"--source {text}{words if words[0] in ': ' else f': {words}'}", **problem.values) from None
 
 
-def _write_truth(file: TextIO, site: Site, f: FloatArray, frames: int) -> None:
+def _write_truth(path: Path, inputs: tuple[Path, ...], site: Site, f: FloatArray, frames: int) -> None:
+    """Write the place and the weight of each true source in each frame."""
     space = site.physics.space
-    axes = ["x", "y"][: space.places.shape[1]]
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["time", "place", *axes, "weight"])
-    for frame in range(frames):
-        for place in np.flatnonzero(f):
-            name = place if axes else space.name(int(place))
-            writer.writerow([frame * site.period_ms, name, *space.places[place], f[place]])
+    axes = dict.fromkeys(["x", "y"][: space.places.shape[1]], float)
+    columns = {"time": int, "place": int if axes else str, **axes, "weight": float}
+    sources = [
+        (int(place) if axes else space.name(int(place)), *space.places[place].tolist(), float(f[place]))
+        for place in np.flatnonzero(f)
+    ]
+    with written(path, *inputs) as file, table_writer(file, form_of(path), columns) as write:
+        for frame in range(frames):
+            write([(frame * site.period_ms, *source) for source in sources])
