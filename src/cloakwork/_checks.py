@@ -191,13 +191,13 @@ def rounded_down(value: float, digits: int = 4) -> str:
     return _outward(value, digits, -1.0)
 
 
-def percent(fraction: float, digits: int = 3) -> str:
+def percent(fraction: float) -> str:
     """Format a fraction in percent with a few significant digits, and never with an exponent for large ones.
 
-    >>> percent(0.0123456), percent(1.4), percent(1.4, 2), percent(25)
-    ('1.23 %', '140 %', '140 %', '2,500 %')
+    >>> percent(0.0123456), percent(1.4), percent(25)
+    ('1.23 %', '140 %', '2,500 %')
     """
-    text = f"{100 * fraction:.{digits}g}"
+    text = f"{100 * fraction:.3g}"
     return f"{float(text):,.0f} %" if abs(float(text)) >= 100 else f"{text} %"
 
 

@@ -46,8 +46,8 @@ def test_sensors_are_rows_in_the_order_given() -> None:
 
 def test_adjacency_matrix_and_networkx_agree() -> None:
     graph = town()
-    weights, lengths = (nx.to_scipy_sparse_array(graph, weight=name) for name in ("weight", "length"))
-    named, numbered = Graph(graph, tau=0.6), Graph(weights, tau=0.6, lengths=lengths)
+    nx.set_edge_attributes(graph, dict.fromkeys(graph.edges, 1.0), "length")
+    named, numbered = Graph(graph, tau=0.6), Graph(nx.to_scipy_sparse_array(graph, weight="weight"), tau=0.6)
     assert np.allclose(named.matrix, numbered.matrix, atol=1e-14)
     assert named.moves().steepest().value == pytest.approx(numbered.moves().steepest().value, rel=1e-12)
     assert named.space.distances(4) == pytest.approx(numbered.space.distances(4))
@@ -126,7 +126,6 @@ def edges(*given_edges: tuple[object, ...], directed: bool = False) -> Any:
         (np.zeros((2, 3)), {}, "shape"),
         (np.array([[0.0, 1.0], [2.0, 0.0]]), {}, "graph"),
         (np.zeros((3, 3)), {}, "nodes"),
-        (np.ones((2, 2)), {"lengths": np.zeros((2, 2))}, "lengths"),
     ],
 )
 def test_impossible_graphs_are_refused(graph: Any, extra: dict[str, Any], attribute: str) -> None:

@@ -48,7 +48,7 @@ class EdgeList:
         return node if self.labels is None else self.labels[node]
 
     @classmethod
-    def of(cls, graph: Any, lengths: Any = None) -> "EdgeList":
+    def of(cls, graph: Any) -> "EdgeList":
         """Read a NetworkX graph or a symmetric adjacency matrix."""
         networkx = sys.modules.get("networkx")  # slow to load; whoever has one of its graphs has loaded it
         if isinstance(graph, EdgeList):
@@ -57,7 +57,7 @@ class EdgeList:
             return _from_networkx(graph)
         if sparse.issparse(graph) or isinstance(graph, np.ndarray):
             matrix: Any = graph
-            return _from_adjacency(sparse.coo_array(matrix), lengths)
+            return _from_adjacency(sparse.coo_array(matrix))
         kind = type(graph).__name__
         raise PhysicsError(
             f"graph is a {kind}: give a NetworkX graph or a sparse adjacency matrix. Graph.from_edges reads "
@@ -124,7 +124,7 @@ def _from_networkx(graph: Any) -> EdgeList:
     return EdgeList(len(labels), pairs, weights, lengths, labels)
 
 
-def _from_adjacency(adjacency: sparse.coo_array, lengths: Any) -> EdgeList:
+def _from_adjacency(adjacency: sparse.coo_array) -> EdgeList:
     rows, columns = adjacency.shape
     if rows != columns or rows == 0:
         raise PhysicsError(f"adjacency has shape {rows} x {columns}: give a square one.", shape=(rows, columns))
@@ -133,11 +133,7 @@ def _from_adjacency(adjacency: sparse.coo_array, lengths: Any) -> EdgeList:
         raise PhysicsError("the adjacency matrix is not symmetric: the graph must be undirected.", graph=adjacency)
     upper = sparse.triu(adjacency, k=1).tocsr().tocoo()  # sums duplicate entries
     pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
-    distances = np.ones(len(pairs))
-    if lengths is not None:
-        table = sparse.csr_array(lengths)
-        distances = np.asarray(table[pairs[:, 0], pairs[:, 1]], dtype=np.float64).ravel()
-    return EdgeList(rows, pairs, np.asarray(upper.data, dtype=np.float64), distances, None)
+    return EdgeList(rows, pairs, np.asarray(upper.data, dtype=np.float64), np.ones(len(pairs)), None)
 
 
 def edge_columns(cells: Sequence[str]) -> list[str] | None:

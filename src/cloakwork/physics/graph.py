@@ -51,8 +51,6 @@ class Graph(Physics):
         Diffusion time.
     sensors
         Nodes with a sensor, by name (by number for an adjacency matrix); all nodes by default.
-    lengths
-        With an adjacency matrix: a sparse matrix of edge lengths with the same pattern; 1 by default.
     gain
         Reading per unit of heat: the strength of a unit source.
     laplacian
@@ -73,7 +71,6 @@ class Graph(Physics):
     graph: Any
     tau: float
     sensors_at: Sequence[Hashable] | None
-    lengths: Any
     gain: float
     kind: Laplacian
     only_listed = False
@@ -85,14 +82,12 @@ class Graph(Physics):
         graph: Any,
         tau: float,
         sensors: Sequence[Hashable] | None = None,
-        lengths: Any = None,
         gain: float = 1.0,
         laplacian: Laplacian | str = Laplacian.COMBINATORIAL,
     ) -> None:
         object.__setattr__(self, "graph", graph)
         object.__setattr__(self, "tau", not_negative("tau", tau, error=PhysicsError))
         object.__setattr__(self, "sensors_at", sensors)
-        object.__setattr__(self, "lengths", lengths)
         object.__setattr__(self, "gain", positive("gain", gain, error=PhysicsError))
         object.__setattr__(self, "kind", _kind(laplacian))
         _refuse_disconnected(self.space)
@@ -117,11 +112,11 @@ class Graph(Physics):
         >>> Graph.from_edges([("hall", "attic"), ("hall", "shed")], tau=1.0).places
         3
         """
-        return cls(EdgeList.read(edges), tau, sensors, None, gain, laplacian)
+        return cls(EdgeList.read(edges), tau, sensors, gain, laplacian)
 
     @cached_property
     def _edges(self) -> EdgeList:
-        return EdgeList.of(self.graph, self.lengths)
+        return EdgeList.of(self.graph)
 
     @cached_property
     def space(self) -> Space:
@@ -192,7 +187,7 @@ class Graph(Physics):
         return self._rows.error if self.explicit else self._error_of(self.sensor_places)
 
     def with_spread(self, factor: float) -> Self:
-        return type(self)(self.graph, self.tau * factor, self.sensors_at, self.lengths, self.gain, self.kind)
+        return type(self)(self.graph, self.tau * factor, self.sensors_at, self.gain, self.kind)
 
     def apply(self, sources: ArrayLike) -> FloatArray:
         if self.explicit:

@@ -90,16 +90,12 @@ class Keystream:
             words[batch] = self._words(numbers[batch], count)
         return words
 
-    def noise(self, table: NoiseTable, seqs: ArrayLike, *, after: int = 0) -> IntArray:
-        """Return the noise, in steps, that the device added under each sequence number, shape (len(seqs),).
-
-        `after` is the number of words that a reading takes before those of this noise.
-        """
+    def noise(self, table: NoiseTable, seqs: ArrayLike) -> IntArray:
+        """Return the noise, in steps, that the device added under each sequence number, shape (len(seqs),)."""
         numbers = self._checked(seqs)
         noise = np.empty(len(numbers), dtype=np.int64)
         for batch in _batches(numbers):
-            words = self._words(numbers[batch], after + len(table.levels))[:, after:]
-            noise[batch] = noise_from_words(table, words)
+            noise[batch] = noise_from_words(table, self._words(numbers[batch], len(table.levels)))
         return noise
 
     def offsets(self, slow: SlowNoise, seqs: ArrayLike, *, after: int) -> IntArray:
