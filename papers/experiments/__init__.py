@@ -25,6 +25,7 @@ MODULES = (
     "stays",
     "tracking",
     "infrared",
+    "stale_maps",
     "recorded_counts",
     "recorded_motion",
     "estimators",

@@ -1,0 +1,160 @@
+"""A radio map of a library over two years: how far its answers are off by month, and whether `fit` notices."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cloakwork._checks import FloatArray
+from cloakwork.privacy import Cloak
+from cloakwork.recovery import PointSources, recover
+from papers.drawing import INK, SERIES
+from papers.experiment import Experiment, Run, pick, stream
+from papers.recordings.radio import LIBRARY, library
+from papers.result import Finding, Goal, Measure
+from papers.statistics import Mean
+
+DELTA, ALPHA = 1e-5, 0.1
+MONTHS = (1, 2, 13, 25)
+QUICK_MONTHS = (1, 13)
+EPSILONS = (None, 1.0, 2.0, 4.0)
+OWN, MAP = "noise of the readings", "noise and error of the map"
+FULL, QUICK, PROBE = 480, 120, 12  # readings of each month
+MAX_DOUBT, MIN_ALARM = 0.1, 0.9
+
+
+@dataclass(frozen=True)
+class Month:
+    """What recovery finds in one month; means and standard errors are over places where people stood.
+
+    `assumed` is what recovery takes for noise, `constant` the distance of the best constant guess, in metres.
+    """
+
+    month: int
+    epsilon: float | None
+    assumed: str
+    readings: int
+    constant: Mean
+    median: float
+    distance: Mean
+    held: Mean
+    doubted: Mean
+
+
+@dataclass(frozen=True)
+class StaleMaps(Finding):
+    """A map of month 1, used for two years."""
+
+    size: ClassVar[tuple[float, float]] = (9.0, 4.2)
+    months: tuple[Month, ...]
+
+    def goals(self) -> tuple[Goal, ...]:
+        early, late = (pick(self.months, month=k, epsilon=None, assumed=MAP).doubted for k in (1, 13))
+        return (
+            Goal(f"at most {MAX_DOUBT:g} of the readings of month 1 are doubted", str(early), early.value <= MAX_DOUBT),
+            Goal(f"at least {MIN_ALARM:g} of those of month 13 are doubted", str(late), late.value >= MIN_ALARM),
+        )
+
+    def measures(self) -> tuple[Measure, ...]:
+        clear = [one for one in self.months if one.epsilon is None and one.month in QUICK_MONTHS]
+        far = [Measure(f"month {one.month}, {one.assumed}", one.distance.value, one.distance.error) for one in clear]
+        doubted = [one for one in clear if one.month > 1]
+        return (
+            *far,
+            *(Measure(f"{one.assumed}, doubted", one.doubted.value, one.doubted.error, share=True) for one in doubted),
+        )
+
+    def text(self) -> str:
+        def doubted(assumed: str) -> str:
+            return ", ".join(f"{100 * one.doubted.value:.0f}" for one in clear if one.assumed == assumed)
+
+        clear = [one for one in self.months if one.epsilon is None]
+        months = ", ".join(str(one.month) for one in clear if one.assumed == MAP)
+        first, last = clear[1], clear[-1]
+        return (
+            f"A map of Wi-Fi in a library, made in month 1, is {first.distance.value:.1f} ± {first.distance.error:.1f} "
+            f"m off on average in month 1 and {last.distance.value:.1f} ± {last.distance.error:.1f} m in month "
+            f"{last.month} (the best constant guess: {last.constant.value:.1f} m). If recovery takes the scatter of "
+            f"the survey for the only noise, `fit` doubts {doubted(OWN)} % of the readings of months {months}; with "
+            f"the error of the map, which the survey shows at points that it leaves out, {doubted(MAP)} %."
+        )
+
+    def draw(self, figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        x: Any = np.arange(len(MONTHS))
+        for k, (assumed, color) in enumerate(((OWN, SERIES[1]), (MAP, SERIES[0]))):
+            mine = [pick(self.months, month=m, epsilon=None, assumed=assumed).doubted for m in MONTHS]
+            bars = [200 * one.error for one in mine]
+            left.bar(x + 0.4 * k - 0.2, [100 * one.value for one in mine], 0.36, yerr=bars, color=color, label=assumed)
+        left.axhline(100 * MAX_DOUBT, color=INK, linestyle=":", linewidth=1)
+        left.set(xticks=x, xticklabels=MONTHS, xlabel="month", ylabel="% of readings doubted (bars: 2 errors)")
+        left.legend(fontsize=8, loc="upper left")
+        for k, (epsilon, color) in enumerate(zip(EPSILONS, SERIES, strict=False)):
+            far = [pick(self.months, month=m, epsilon=epsilon, assumed=MAP).distance for m in MONTHS]
+            name = "no noise" if epsilon is None else f"epsilon {epsilon:g}"
+            bars = [2 * one.error for one in far]
+            right.errorbar(
+                x + 0.06 * (k - 1.5), [one.value for one in far], yerr=bars, fmt="o", color=color, label=name
+            )
+        guess = [pick(self.months, month=m, epsilon=None, assumed=MAP).constant.value for m in MONTHS]
+        right.plot(x, guess, "k_", markersize=18, label="best constant")
+        right.set(xticks=x, xticklabels=MONTHS, xlabel="month", ylabel="mean distance, m", ylim=(0, None))
+        right.legend(fontsize=8)
+
+
+def over_places(points: FloatArray, values: FloatArray) -> Mean:
+    """The mean of values and its error over places: what is measured at one place is alike."""
+    _, place = np.unique(points.round(1), axis=0, return_inverse=True)
+    place = place.ravel()
+    return Mean.of(np.bincount(place, values) / np.bincount(place))
+
+
+def _month(month: int, epsilon: float | None, assumed: str, count: int, seed: int) -> Month:
+    known = library()
+    points, readings = known.months[month]
+    chosen = stream(seed, month).permutation(len(points))[:count]
+    points, readings = points[chosen], readings[chosen]
+    noise = 0.0
+    if epsilon is not None:
+        cloak = Cloak(known.map.physics, epsilon=epsilon, delta=DELTA, alpha=ALPHA)
+        readings, noise = cloak.simulate(readings, rng=stream(seed, month, round(epsilon))), float(cloak.sigma)
+    error = None if assumed == OWN else known.error.error
+    white = known.own if assumed == OWN else known.error.white
+    estimator = PointSources(1.0, min_sources=1, max_sources=1)
+    found = recover(readings, known.map.physics, sigma=np.hypot(noise, white), drift=error, estimator=estimator)
+    places = known.map.physics.space.places
+    cells = np.array([sources[0].place for sources in found.sources])
+    far = np.hypot(*(places[cells] - points).T)
+    true = known.map.cells_of(points)
+    held = np.array([k in sources[0].vicinity for k, sources in zip(true.tolist(), found.sources, strict=True)])
+    doubted = np.array([fit.doubtful for fit in found.fit])
+    centre = np.median(known.surveyed, axis=0)
+    return Month(
+        month,
+        epsilon,
+        assumed,
+        len(points),
+        over_places(points, np.hypot(*(points - centre).T)),
+        float(np.median(far)),
+        *(over_places(points, each.astype(np.float64)) for each in (far, held, doubted)),
+    )
+
+
+def _work(run: Run) -> StaleMaps:
+    count = run.choose(FULL, QUICK, PROBE)
+    epsilons = run.choose(EPSILONS, EPSILONS[:1], EPSILONS[:1])
+    kinds = [(None, OWN), *((epsilon, MAP) for epsilon in epsilons)]
+    months = run.choose(MONTHS, QUICK_MONTHS, MONTHS)
+    each = [(month, *kind) for month in months for kind in kinds]
+    return StaleMaps(tuple(_month(*one, count, run.seed) for one in run.each(each)))
+
+
+EXPERIMENT = Experiment(
+    "stale-maps",
+    "A radio map over two years: how far it is off, and whether recovery notices",
+    StaleMaps,
+    _work,
+    minutes=1.0,
+    data=(LIBRARY,),
+)
