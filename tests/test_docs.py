@@ -1,9 +1,11 @@
 """Documentation that runs: README, pages and stories, commands and keys."""
 
+import math
 import re
 import subprocess
 import tomllib
 from enum import Enum
+from importlib.resources import files
 from pathlib import Path
 from unittest.mock import ANY
 
@@ -19,6 +21,7 @@ from tests.forking import python
 
 ROOT = Path(__file__).parent.parent
 STORIES = sorted((ROOT / "examples").glob("*.py"))
+FLAT_PAGES = ("stays.md", "limits.md")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -182,6 +185,16 @@ def test_each_key_of_a_site_file_is_documented() -> None:
         inserted = f"<!-- keys: {table.__name__} -->" in page
         for key, meaning in rows:
             assert (inserted and meaning) or re.search(rf"`\W*{key}\b", page), f"{table.__name__}.{key}"
+
+
+def test_figures_of_the_example_flat_are_those_that_the_library_computes() -> None:
+    texts = {name: " ".join((ROOT / "docs" / "science" / name).read_text("utf-8").split()) for name in FLAT_PAGES}
+    cloak = parse_site(files("cloakwork.site").joinpath("example.toml").read_text("utf-8"), name="flat").cloak()
+    share = float((cloak.slow.deviations(cloak.steps) / cloak.sigmas).max() ** 2)
+    assert f"a reading has {1 + share:.2f} times the variance" in texts["stays.md"]
+    assert f"the mean of ten minutes {1 + 10 * share:.2f} times" in texts["stays.md"]
+    risk = cw.bayes_risk(cloak.physics, cloak.claimed_sigmas, readings=math.ceil(cloak.stay_worth(480)))
+    assert f", {math.ceil(1000 * risk.right_place) / 10:.1f} % and" in texts["limits.md"], "after eight hours"
 
 
 def test_contributing_names_the_targets() -> None:
