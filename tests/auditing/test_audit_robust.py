@@ -1,6 +1,7 @@
 """The auditor takes whatever a mechanism may give, words among numbers too, and refuses what it cannot use."""
 
 import re
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -61,29 +62,28 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], message: str)
         run(3)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        lambda _d, n, _r: np.zeros(n),
-        lambda _d, n, _r: np.zeros((n, 3)),
-        lambda _d, n, _r: np.full(n, np.nan),
-        lambda _d, n, _r: np.full((n, 3), np.nan),
-        lambda _d, n, r: np.where(r.random(n) < 0.3, np.inf, -np.inf),
-        lambda _d, n, r: np.round(r.normal(size=n), 2) * 1e306,
-        lambda _d, n, r: np.round(r.normal(size=(n, 4)), 2) * 1e306,
-        lambda _d, n, r: r.normal(size=n) * 5e-320,
-        lambda _d, n, r: np.uint64(2**63 + 1000) + r.integers(0, 50, size=n).astype(np.uint64),
-        lambda _d, n, r: [2**70 + int(v) for v in r.integers(0, 50, size=n)],
-        lambda _d, n, r: r.random(n) < 0.5,
-        lambda _d, n, r: r.random((n, 3)) < 0.5,
-        lambda _d, n, r: np.array(["a", "b", "c"])[r.integers(0, 3, size=n)],
-        lambda _d, n, r: np.array([str(v) for v in r.random(n)]),
-        lambda d, n, r: r.integers(0, 3, size=n) if d else r.integers(0, 3, size=n).astype(float),
-        lambda _d, n, r: np.round(r.normal(size=(n, 300)), 2),
-        lambda _d, n, r: np.round(r.normal(size=(n, 1)), 2).astype(np.float32),
-    ],
-)
-@pytest.mark.parametrize("epsilon", [0.0, 700.0])
+ALIKE: list[Any] = [
+    lambda _d, n, _r: np.zeros(n),
+    lambda _d, n, _r: np.zeros((n, 3)),
+    lambda _d, n, _r: np.full(n, np.nan),
+    lambda _d, n, _r: np.full((n, 3), np.nan),
+    lambda _d, n, r: np.where(r.random(n) < 0.3, np.inf, -np.inf),
+    lambda _d, n, r: np.round(r.normal(size=n), 2) * 1e306,
+    lambda _d, n, r: np.round(r.normal(size=(n, 4)), 2) * 1e306,
+    lambda _d, n, r: r.normal(size=n) * 5e-320,
+    lambda _d, n, r: np.uint64(2**63 + 1000) + r.integers(0, 50, size=n).astype(np.uint64),
+    lambda _d, n, r: [2**70 + int(v) for v in r.integers(0, 50, size=n)],
+    lambda _d, n, r: r.random(n) < 0.5,
+    lambda _d, n, r: r.random((n, 3)) < 0.5,
+    lambda _d, n, r: np.array(["a", "b", "c"])[r.integers(0, 3, size=n)],
+    lambda _d, n, r: np.array([str(v) for v in r.random(n)]),
+    lambda d, n, r: r.integers(0, 3, size=n) if d else r.integers(0, 3, size=n).astype(float),
+    lambda _d, n, r: np.round(r.normal(size=(n, 300)), 2),
+    lambda _d, n, r: np.round(r.normal(size=(n, 1)), 2).astype(np.float32),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "epsilon"), list(zip(ALIKE, cycle((0.0, 700.0)))))
 def test_inputs_that_are_not_told_apart_raise_no_alarm(mechanism: Any, epsilon: float) -> None:
     result = run(mechanism, epsilon=epsilon, reports=1_000)
     assert result.verdict is Verdict.NONE_FOUND, str(result)
@@ -144,8 +144,9 @@ def test_a_word_that_one_input_has_is_found_and_named(plain: Any, late: int, dat
     assert result.witness.counts[1 - database] == 0
 
 
-@pytest.mark.parametrize("plain", [number, whole], ids=["floats", "whole"])
-@pytest.mark.parametrize("word", ["ERR", None, "1_000", "", 2.5], ids=str)
+@pytest.mark.parametrize(
+    ("plain", "word"), [(number, "ERR"), (whole, "ERR"), (number, None), (whole, "1_000"), (number, ""), (whole, 2.5)]
+)
 def test_words_that_both_inputs_have_raise_no_alarm(plain: Any, word: Any) -> None:
     result = run(lambda d, n, r: with_words(plain(d, n, r), r.random(n) < 0.002, word), reports=5_000)
     assert result.verdict is Verdict.NONE_FOUND, str(result)

@@ -93,16 +93,15 @@ def written(fit: WalkFit, text: str) -> Site:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "noise"),
     [
-        STATED,
-        STATED + 'scope = "sensor"\n',
-        STATED + 'design = "least-error"\n',
-        STATED.replace("strength = 3.0 ", "strength = [1.0, 6.0] "),
+        (STATED, NOISE),
+        (STATED + 'scope = "sensor"\n', 0.3),
+        (STATED + 'design = "least-error"\n', NOISE),
+        (STATED.replace("strength = 3.0 ", "strength = [1.0, 6.0] "), 0.3),
     ],
     ids=["network", "sensor", "least error", "range of strengths"],
 )
-@pytest.mark.parametrize("noise", [NOISE, 0.3])
 def test_the_noise_of_the_written_site_covers_the_confidence_region(text: str, noise: float, tmp_path: Path) -> None:
     site = parse_site(text)
     readings = true_readings(true_plan(site, REACH, STRENGTH, FOOTPRINT), np.ones(12), np.full(12, 20.0), EVERYWHERE)
