@@ -21,7 +21,7 @@ from cloakwork.errors import InputError
 from cloakwork.physics import HeatPlane, Physics, Rooms
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import Source
-from cloakwork.site import Site, Tradeoff
+from cloakwork.site import Site
 
 if TYPE_CHECKING:
     from cloakwork.fitting import WalkFit
@@ -121,32 +121,6 @@ def draw_site(path: Path, site: Site, cloak: Cloak) -> None:
     marks.append(Line2D([], [], color=INK, marker="o", linestyle="", fillstyle="none", label="sensor"))
     axes.legend(handles=marks, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3, frameon=False)
     axes.set_title(f"{site.name}: moves of up to {cloak.alpha:g} m are hidden (epsilon {cloak.epsilon:g})", loc="left")
-    save(figure, path)
-
-
-def draw_tradeoff(path: Path, name: str, found: Tradeoff, *, unit: str) -> None:
-    """Draw the share of people in the right room, and the distance, against the strength of the claim."""
-    figure = Figure(figsize=(10, 4.5), layout="constrained")
-    share, spot = figure.subplots(1, 2)
-    strengths = np.array([row.strength for row in found.rows])
-    for people, colour in (("sitting", INK), ("walking", ACCENT)):
-        for view, words, mark in (("live", "at once", "o"), ("settled", "one window later", "s")):
-            figures = [getattr(getattr(row, people), view) for row in found.rows if getattr(row, people) is not None]
-            look = {"color": colour, "linestyle": "none", "marker": mark, "markersize": 5, "capsize": 2}
-            look |= {"fillstyle": "none"} if view == "live" else {}
-            for axes, key, scale in ((share, "room", 100.0), (spot, "spot", 1.0)):
-                points = [getattr(one, key) for one in figures]
-                values, errors = ([scale * getattr(point, part) for point in points] for part in ("value", "error"))
-                axes.errorbar(strengths[: len(points)], values, errors, label=f"{people}, {words}", **look)
-    share.axhline(100 * found.rows[0].sitting.guess.room, color="#888888", linestyle="--")
-    share.set_title(f"{name}; dashed: always the same answer", fontsize=10)
-    share.set_ylabel(f"people in the right {found.zone}, %")
-    spot.set_ylabel(f"median distance, {unit}".rstrip(", "))
-    for axes in (share, spot):
-        axes.set_xscale("log")
-        axes.set_xlabel(f"strength of the claim, alpha / mu, {unit}".rstrip(", "))
-        axes.spines[["top", "right"]].set_visible(False)
-    share.legend(frameon=False, fontsize=8)
     save(figure, path)
 
 

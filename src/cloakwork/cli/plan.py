@@ -20,7 +20,7 @@ def plan(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Freeze the plan: write it for devices.")] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw rooms, doors, zones and sensors; with --sweep, the comparison."),
+        typer.Option(metavar="FILE", help="Draw rooms, doors, zones and sensors."),
     ] = None,
     compare: Annotated[
         bool, typer.Option("--sweep", help="Instead, simulate people at many settings and compare.")
@@ -46,8 +46,8 @@ def plan(
     """Print the plan of a site and write it to a file, or compare settings."""
     if not compare and (tried or need or frames is not None):
         raise InputError("--try, --need and --frames go with --sweep: add --sweep.")
-    if compare and out is not None:
-        raise InputError("--sweep with --out: change the site file first, then write its plan with --out.")
+    if compare and (out is not None or picture is not None):
+        raise InputError("--sweep with --out or --picture: change the site file first, then write or draw its plan.")
     from cloakwork.cli import plan_report  # noqa: PLC0415 - help and refused options need no library
     from cloakwork.site import BitSite, load_any_site  # noqa: PLC0415
 
@@ -60,6 +60,6 @@ def plan(
     elif compare:
         from cloakwork.cli.sweep import sweep  # noqa: PLC0415
 
-        sweep(site, tried=tried or (), need=need or (), frames=frames, picture=picture, json=json)
+        sweep(site, tried=tried or (), need=need or (), frames=frames, json=json)
     else:
         plan_report.plan_site(site, path, out, picture=picture, simulate=not no_simulation, details=details, json=json)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from cloakwork.cli.output import as_json, bar, counted, note, say
@@ -27,18 +26,13 @@ def sweep(
     tried: Sequence[str],
     need: Sequence[str],
     frames: int | None,
-    picture: Path | None,
     json: bool,
 ) -> None:
-    """Compare settings, and print or draw the result."""
+    """Compare settings, and print the result."""
     needs, settings = [Need.parse(text) for text in need], dict(map(_setting, tried))
     with _progress() as progress:
         found = tradeoff(site, **settings, frames=frames or FRAMES, workers=os.cpu_count() or 1, progress=progress)
     best = found.recommend(*needs)
-    if picture is not None:
-        from cloakwork.cli.draw import draw_tradeoff  # noqa: PLC0415 - Matplotlib is slow to load
-
-        draw_tradeoff(picture, site.name, found, unit="metres" if site.length_unit else "")
     if json:
         as_json(_values(site, found, best))
         return
