@@ -31,7 +31,7 @@ VISITS, DRAGS_S, SWEEP_S = 3, 10.0, 5.0  # six minutes of results to and fro in 
 FIRST_PICTURE = """() => {
   const look = () => {
     const canvas = document.querySelector("#plan canvas");
-    if (!document.querySelector("#plan .mark") || !canvas || canvas.hidden) return requestAnimationFrame(look);
+    if (!document.querySelector("#plan .tint.occupied") || !canvas || canvas.hidden) return requestAnimationFrame(look);
     return requestAnimationFrame(() => setTimeout(() => {
       document.documentElement.dataset.drawn = performance.now();
     }, 0));
@@ -43,7 +43,7 @@ COUNT_PICTURES = """() => {
   let [changed, last] = [false, performance.now()];
   const note = (target, options, heard) => new MutationObserver(heard).observe(target, options);
   note(document.querySelector("#plan"), { subtree: true, childList: true, attributes: true }, () => (changed = true));
-  const at = { attributes: true, attributeFilter: ["aria-label"] };
+  const at = { attributes: true, attributeFilter: ["aria-label"] }; // it has the time
   note(document.querySelector("#plan .drawing"), at, () => (counts.moments += 1));
   const tick = (now) => {
     if (changed) {
@@ -80,7 +80,7 @@ def run() -> tuple[Table, bool]:
         page.goto(address)
         page.fill("#token", token)
         page.press("#token", "Enter")
-        page.wait_for_selector("#plan .mark", timeout=PATIENCE_MS)
+        page.wait_for_selector("#plan .tint.occupied", state="attached", timeout=PATIENCE_MS)
         context.add_init_script(f"({FIRST_PICTURE})()")
         first = min(_first_picture(page, address) for _ in range(VISITS))
         pictures, moments, longest = _dragged(page)
@@ -102,13 +102,13 @@ def _dragged(page: Page) -> tuple[float, float, float]:
     """Pictures and moments a second while the slider is dragged, and the longest pause in seconds."""
     box = page.locator("#slider").bounding_box()
     assert box is not None
-    y = box["y"] + 30  # the lanes of many rooms scroll
+    y = box["y"] + 30
     page.mouse.move(box["x"] + 0.9 * box["width"], y)
     page.mouse.down()
     page.evaluate(COUNT_PICTURES)
     start = time.monotonic()
     while (now := time.monotonic() - start) < DRAGS_S:
-        share = 0.8 + 0.1 * np.cos(2 * np.pi * now / SWEEP_S)  # of half an hour: where there are results
+        share = 0.5 + 0.3 * np.cos(2 * np.pi * now / SWEEP_S)  # of the ten minutes with results
         page.mouse.move(box["x"] + float(share) * box["width"], y)
         page.wait_for_timeout(15)
     took = time.monotonic() - start

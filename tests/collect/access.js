@@ -49,15 +49,15 @@
     const shapes = {
       ".state .dot": "backgroundColor",
       "td .shape": "backgroundColor",
-      ".meter span": "backgroundColor",
       ".wall": "stroke",
-      ".vicinity": "stroke",
+      ".mark circle": "fill",
+      ".lane .occupied": "fill",
+      ".needle": "backgroundColor",
       ".sensor.good circle": "fill",
       ".sensor.bad path": "stroke",
       ".sensor.wait circle": "stroke",
       ".sensor.alarm path": "fill",
-      ".truth path": "stroke",
-      ".curve": "stroke",
+      ".truth": "stroke",
       ".scale": "stroke",
     };
     const floor = document.querySelector(".drawing .floor");

@@ -97,6 +97,8 @@ class FakeSite:
     """Sensors that send more than they may, and how many readings."""
     broken: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Why the claim does not hold for a sensor."""
+    broker: str = "ok"
+    forecast: dict[str, Any] | None = None
     zone_odds: dict[str, tuple[float | None, float]] = field(default_factory=dict)
     """Probability and expected number of a zone, instead of what the map says."""
 
@@ -124,13 +126,12 @@ class FakeSite:
             "shared": None,
             "assumptions": list(self.site.assumptions),
             "left_open": list(map(str, self.site.left_open)),
-            "forecast": None,
+            "forecast": self.forecast,
             "period_ms": self.site.period_ms,
             "ahead_ms": 3 * self.site.period_ms,
             "estimator": "PointSources",
             "follows": True,
             "hold_ms": 2 * self.site.period_ms,
-            "rule_of_thumb": None,
             "lag": LAG,
             "speed": self.speed,
             "simulated": self.offers_truth,
@@ -347,7 +348,7 @@ class FakeSite:
             "problems": self.problems,
             "alarms": self.alarms,
             "faults": self.faults,
-            "broker": {"state": "ok", "since": now, "reason": ""},
+            "broker": {"state": self.broker, "since": now, "reason": ""},
             "store": {"state": "ok", "since": now, "reason": ""},
         }
 

@@ -82,9 +82,9 @@ def time_text(when: int) -> str:
 
 
 def marks(page: Page, holder: str = "#plan") -> dict[str, tuple[float, ...]]:
-    """Positions of the marks by their number, without those that are doubts."""
+    """Positions of the marks by their number."""
     found = page.eval_on_selector_all(
-        f"{holder} .mark:not(.doubt)", "marks => marks.map((mark) => [mark.dataset.id, mark.dataset.at])"
+        f"{holder} .mark", "marks => marks.map((mark) => [mark.dataset.id, mark.dataset.at])"
     )
     return {name: tuple(float(part) for part in at.split()) for name, at in found}
 

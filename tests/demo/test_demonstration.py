@@ -21,7 +21,7 @@ from cloakwork.site import parse_site
 from papers.walks import staying
 from scripts import page_picture
 from tests.browser import running_browser, visiting
-from tests.collect.page_kit import USUAL, marks, until
+from tests.collect.page_kit import USUAL, until
 from tests.demo.small import SMALL, small_flat
 
 PATIENCE = 600.0  # a busy machine compiles the solvers for minutes
@@ -79,16 +79,17 @@ def test_what_is_stored_is_noisy(show: Demonstration) -> None:
     assert (np.abs(noise) > 0.01).mean() > 0.9
 
 
-def test_the_picture_of_the_readme_is_one_of_this_page(show: Demonstration, tmp_path: Path) -> None:
-    """It was taken by the same program, from the same demonstration, an hour of the flat later."""
+def test_the_pictures_of_the_docs_are_of_this_page(show: Demonstration, tmp_path: Path) -> None:
+    """They were taken by the same program, from the same demonstration, an hour of the flat later."""
     with running_browser() as browser:
-        page_picture.take(show, browser, tmp_path / "page.png")
-    taken, kept = (Image.open(file) for file in (tmp_path / "page.png", page_picture.PICTURE))
-    assert taken.size == kept.size
-    assert (tmp_path / "page.png").stat().st_size < 150_000
-    same = (0, 60, 850, 210)  # what is above the drawing stays as it is
-    above = [np.asarray(image.convert("L").crop(same), dtype=float) for image in (taken, kept)]
-    assert np.corrcoef(above[0].ravel(), above[1].ravel())[0, 1] > 0.95, "take the README's picture again"
+        page_picture.take(show, browser, tmp_path)
+    for name in page_picture.VIEWS:
+        taken, kept = (Image.open(folder / name) for folder in (tmp_path, page_picture.FOLDER))
+        assert taken.size == kept.size
+        assert (tmp_path / name).stat().st_size < 150_000
+        same = (0, 0, taken.width, 40)  # the header stays as it is
+        above = [np.asarray(image.convert("L").crop(same), dtype=float) for image in (taken, kept)]
+        assert np.corrcoef(above[0].ravel(), above[1].ravel())[0, 1] > 0.95, "take the pictures of the docs again"
 
 
 def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Demonstration) -> None:
@@ -98,16 +99,14 @@ def test_a_newcomer_sees_people_move_and_how_near_the_map_comes(show: Demonstrat
             visiting(browser, show.invite(), expected=USUAL, viewport={"width": 1400, "height": 1000})
         )
         page = visit.page
-        expect(page.locator("#plan .mark").first).to_be_visible(timeout=15_000)
-        expect(page.locator("#claim")).to_contain_text("Moves of up to 0.1")
-        expect(page.locator("#budget")).to_have_text(re.compile(r"\d+ of 10 readings used in the last 10 min"))
-        before = marks(page)
-        visit.picture("demo-first")
-        page.check("#layer-truth")
+        expect(page.locator("#sentence")).to_contain_text(re.compile(" (is|are|Nobody) "), timeout=15_000)
+        expect(page.locator("#privacy-line")).to_contain_text(re.compile("moved by up to 0.1.m"))
+        before = page.get_attribute("#plan .drawing", "aria-label")
+        page.click("#routes a[href='#/history']")
+        page.click("#time-card summary")
+        page.check("#truth")
         expect(page.locator("#plan .truth")).to_have_count(3, timeout=10_000)
-        until(lambda: marks(page) != before, page)
-        # the truth is asked for when a result is shown, and told when it has come
-        expect(page.locator("#estimate-sources")).to_contain_text(re.compile(r"The simulated truth is [\d.]+\sm away"))
+        until(lambda: page.get_attribute("#plan .drawing", "aria-label") != before, page)
         visit.picture("demo-later")
 
 

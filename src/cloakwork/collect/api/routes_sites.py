@@ -4,7 +4,6 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache
 from typing import Any
 
 from fastapi import APIRouter
@@ -29,7 +28,6 @@ from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.site_worker import RecoveryState
 from cloakwork.collect.storage import Alarm, DeviceReport, Erased, ProblemCount, Role
 from cloakwork.errors import ApiError
-from cloakwork.privacy import NoiseLaw, Scope, rule_of_thumb
 from cloakwork.recovery import FaultKind
 from cloakwork.site import Forecast
 
@@ -72,10 +70,6 @@ class SiteBody(ResponseModel):
     window_s: float
     readings_per_window: int
     stay: StayBody | None = Field(description="The claim for long stays, or null.")
-    rule_of_thumb: float | None = Field(
-        description="The least standard deviation along an axis of an unbiased method that has one window of all "
-        "sensors; null where the claim is of fewer, the noise is not Gaussian, or places have no coordinates."
-    )
     assumptions: list[str] = Field(description="Assumptions of the claim besides the model, one sentence each.")
     left_open: list[str] = Field(
         description="What usual rooms and sensors do that the claim does not cover here, one sentence each."
@@ -147,7 +141,6 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
             "shared": watched.plan.claim.shared,
             "scope": "network",
             "stay": None,
-            "rule_of_thumb": None,
         }
     else:
         site, stay = watched.site, watched.plan.stay
@@ -158,7 +151,6 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
             "shared": None,
             "scope": watched.plan.claim.scope,
             "stay": None if stay is None else StayBody(seconds=stay.length, epsilon=stay.epsilon, delta=stay.delta),
-            "rule_of_thumb": _rule_of_thumb(watched),
         }
     return SiteBody(
         name=name,
@@ -182,14 +174,6 @@ def _site_body(name: str, context: ApiContext) -> SiteBody:
         lag=watched.lag,
         hold_ms=watched.hold_ms,
     )
-
-
-@lru_cache
-def _rule_of_thumb(watched: CollectedSite) -> float | None:
-    cloak = watched.cloak
-    if cloak.scope is not Scope.NETWORK or cloak.noise is NoiseLaw.LAPLACE or not cloak.physics.space.places.shape[1]:
-        return None
-    return rule_of_thumb(cloak)
 
 
 class BrokenBody(ResponseModel):

@@ -45,10 +45,6 @@ export function setVisible(element, visible) {
   if (element.hidden === visible) element.hidden = !visible;
 }
 
-export function prefersLessMotion() {
-  return matchMedia("(prefers-reduced-motion: reduce)").matches;
-}
-
 /** Whether the dark theme is on: chosen, or that of the system. */
 export function isDark() {
   const { theme } = document.documentElement.dataset;

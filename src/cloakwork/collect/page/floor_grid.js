@@ -1,4 +1,4 @@
-// A floor of cells, walls and doors: walking distances and ways between cells.
+// A floor of cells, walls and doors: which cells are next to each other without a wall between them.
 
 const TINY = 1e-9;
 
@@ -64,51 +64,8 @@ export class FloorGrid {
     }
   }
 
-  _neighbours(c, r) {
-    return [[c + 1, r], [c - 1, r], [c, r + 1], [c, r - 1]].filter(([toC, toR]) => this.open(c, r, toC, toR));
-  }
-
   cell([x, y]) {
     return this.column(x) + this.columns * this.row(y);
-  }
-
-  clear(from, to) {
-    const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
-    const steps = Math.ceil((4 * Math.hypot(dx, dy)) / Math.min(this.dx, this.dy));
-    const step = (c, r, toC, toR) => (c === toC && r === toR) || this.open(c, r, toC, toR);
-    let [column, row] = [this.column(from[0]), this.row(from[1])];
-    for (let k = 1; k <= steps; k += 1) {
-      const [c, r] = [this.column(from[0] + (k / steps) * dx), this.row(from[1] + (k / steps) * dy)];
-      // a step across a corner needs both ways around it
-      if (!(step(column, row, c, row) && step(c, row, c, r) && step(column, row, column, r) && step(column, r, c, r)))
-        return false;
-      [column, row] = [c, r];
-    }
-    return true;
-  }
-
-  /** The corners of a way on foot between two points, never through a wall. */
-  way(from, to) {
-    if (this.clear(from, to)) return [from, to];
-    const [start, end] = [this.cell(from), this.cell(to)];
-    const before = new Map([[start, null]]);
-    for (const here of before.keys()) {
-      if (here === end) break;
-      for (const [column, row] of this._neighbours(here % this.columns, Math.floor(here / this.columns))) {
-        const there = column + this.columns * row;
-        if (!before.has(there)) before.set(there, here);
-      }
-    }
-    if (!before.has(end)) return [from, to];
-    const points = [to];
-    for (let cell = before.get(end); cell !== null && cell !== start; cell = before.get(cell))
-      points.unshift(this.places[this.grid[cell]]);
-    const corners = [from];
-    while (points.length) {
-      const seen = points.findLastIndex((point) => this.clear(corners.at(-1), point));
-      corners.push(points.splice(0, Math.max(0, seen) + 1).at(-1));
-    }
-    return corners;
   }
 }
 

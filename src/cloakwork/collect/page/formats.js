@@ -1,6 +1,7 @@
 // Numbers, times and lengths as people write them.
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const HOUR = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const NUMBER = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 6, useGrouping: "min2" });
 const DAY = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric", month: "short" });
 const UNITS = [
@@ -10,9 +11,17 @@ const UNITS = [
   ["second", 1],
 ];
 
+const NAMED = 4;
+
+/** The first names of many: "s1, s2, s3, s4 and 8 more". */
+export function few(names) {
+  const rest = names.length - NAMED;
+  return rest > 1 ? `${names.slice(0, NAMED).join(", ")} and ${rest} more` : names.join(", ");
+}
+
 export const count = (k, one, many = `${one}s`) => `${k.toLocaleString("en-GB")} ${k === 1 ? one : many}`;
 
-/** A number to two digits, which is as precise as a vicinity is. */
+/** A number to two digits, which is as precise as an area is. */
 export function number(value, digits = 2) {
   if (!Number.isFinite(value)) return "unknown";
   const rounded = Number(value.toPrecision(digits));
@@ -71,6 +80,7 @@ export const inEvery = (seconds) => `in ${isOneUnit(seconds) ? "every" : "any"} 
 
 export const day = (time) => DAY.format(new Date(time));
 export const clock = (time) => CLOCK.format(new Date(time));
+export const hour = (time) => HOUR.format(new Date(time));
 
 export function moment(time, now) {
   const same = new Date(time).toDateString() === new Date(now).toDateString();
@@ -87,12 +97,6 @@ export const ago = (time, now) => (now - time < 1500 ? "just now" : `${rough(now
 /** A distance: in metres, or along a network in the unit of its edges. */
 export function distance(value, kind) {
   return isNetwork(kind) ? number(value) : `${number(value)}\u00a0m`;
-}
-
-/** The size of a vicinity: one that is a single place has no radius, but a place has a size. */
-export function size(radius, { kind, cell }) {
-  if (radius > 0) return distance(radius, kind);
-  return cell > 0 ? `a cell (${distance(cell, kind)})` : "one place";
 }
 
 const isNetwork = (kind) => kind === "graph" || kind === "matrix";

@@ -1,195 +1,85 @@
-// The timeline: a lane for each room with the probability of someone there, and a slider.
+// The timeline: a lane for each room with its state, hour ticks, and a slider to go back.
 
-import { $, h, s, setText, setVisible, shape } from "./elements.js";
-import { moment } from "./formats.js";
+import { $, fill, h, s, setText, setVisible } from "./elements.js";
+import { day, hour } from "./formats.js";
 
-const RANGES = [
-  ["5 minutes", 300],
-  ["30 minutes", 1800],
-  ["hour", 3600],
-  ["6 hours", 21_600],
-  ["day", 86_400],
-  ["week", 604_800],
-  ["month", 2_678_400],
-];
-const ALL = "all";
-const FEWEST = 40; // frames that the default range shows, if possible
-const SHADES = 10;
-const PLAY_MS = 30_000; // to play the whole timeline
-const [FASTEST_MS, SLOWEST_MS] = [70, 500];
-const LONG_STAY = 0.05; // share of the timeline that a stay needs to show its number
-const PAGE = 10; // frames that PageUp goes back
+const TICKS_MS = [60, 300, 600, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800].map((s) => 1000 * s);
+const MAX_TICKS = 6;
+const PAGE = 10; // frames that Page Up goes back
 const KEYS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: -PAGE, PageDown: PAGE };
 
 export class Timeline {
-  /**
-   * `onShow(moment)` is called with "live", "settled" or a time; `onStep(by)` shows the frame so many frames later
-   * and gives whether there is one; `onRange()` says that other lanes are needed.
-   */
-  constructor({ onShow, onStep, onRange, now }) {
-    Object.assign(this, { onShow, onStep, onRange, now, playing: false, from: 0, to: 1 });
+  /** `onShow` is called with "live" or a time, `onStep` with a number of frames. */
+  constructor({ onShow, onStep }) {
+    Object.assign(this, { onShow, onStep, from: 0, to: 1 });
     this.slider = $("slider");
     this.slider.addEventListener("keydown", (event) => this._key(event));
-    for (const kind of ["pointerdown", "pointermove"])
-      this.slider.addEventListener(kind, (event) => this._point(event));
-    $("back").addEventListener("click", () => this.step(-1));
-    $("forth").addEventListener("click", () => this.step(1));
-    $("play").addEventListener("click", () => (this.playing ? this.pause() : this.play()));
-    for (const mode of ["live", "settled"]) $(`go-${mode}`).addEventListener("click", () => this.go(mode));
-    $("range").addEventListener("change", () => this.onRange());
-  }
-
-  /** Begins a site: offers the ranges that suit the time between two frames. */
-  prepare(period, settles) {
-    const offered = RANGES.filter(([, seconds]) => (1000 * seconds) / period >= 5);
-    const best = offered.find(([, seconds]) => (1000 * seconds) / period >= FEWEST) ?? [ALL, ALL];
-    const options = offered.map(([name, seconds]) => new Option(`last ${name}`, seconds));
-    $("range").replaceChildren(...options, new Option("all that is stored", ALL));
-    $("range").value = best[1];
-    setVisible($("go-settled"), settles);
-    Object.assign(this, { period, mode: "live", at: null, from: 0, to: 1, counts: null });
-    this.pause();
-    this.show(null, "No history yet");
-    $("lanes").replaceChildren();
-    this.rows = new Map();
-  }
-
-  /** The length of the range in milliseconds; null for everything that is stored. */
-  get range() {
-    return $("range").value === ALL ? null : 1000 * Number($("range").value);
-  }
-
-  get live() {
-    return this.mode === "live";
-  }
-
-  go(mode) {
-    this.pause();
-    this.mode = mode;
-    return this.onShow(mode);
-  }
-
-  async step(by) {
-    this.pause();
-    await this._step(by);
-  }
-
-  /** Goes some frames on; past the newest one, the page is live again. */
-  async _step(by) {
-    if (this.at === null) return;
-    this.mode = "past";
-    if (!(await this.onStep(by)) && by > 0) await this.go("live");
+    for (const kind of ["pointerdown", "pointermove"]) this.slider.addEventListener(kind, (event) => this._point(event));
   }
 
   _key(event) {
     const by = KEYS[event.key];
-    if (by) this.step(by);
-    else if (event.key === "Home") this.go(this.from);
-    else if (event.key === "End") this.go("live");
+    if (by) this.onStep(by);
+    else if (event.key === "Home") this.onShow(this.from);
+    else if (event.key === "End") this.onShow("live");
     else return;
     event.preventDefault();
   }
 
   _point(event) {
     if (event.type === "pointermove" && !event.buttons) return;
-    if (event.type === "pointerdown") this.slider.setPointerCapture(event.pointerId);
+    if (event.type === "pointerdown" && event.isTrusted) this.slider.setPointerCapture(event.pointerId);
     const { left, width } = this.slider.getBoundingClientRect();
     const share = Math.min(1, Math.max(0, (event.clientX - left) / width));
-    const last = share > 1 - 4 / width; // the last pixels are now
-    this.go(last ? "live" : Math.round(this.from + share * (this.to - this.from)));
+    this.onShow(share > 1 - 4 / width ? "live" : Math.round(this.from + share * (this.to - this.from))); // the last pixels are now
   }
 
-  async play() {
-    this.playing = true;
-    this._button();
-    if (this.live) {
-      this.mode = this.from;
-      await this.onShow(this.from);
+  /** Draws the lanes: { id, label, states } each, a state for each step. */
+  draw({ since, until, step_ms: step }, lanes, period) {
+    Object.assign(this, { from: since, to: Math.max(until, since + 1) });
+    const reach = Math.ceil((1.5 * period) / step);
+    const steps = Math.max(1, (this.to - since) / step);
+    const rows = lanes.map(({ id, label, states }) => {
+      const parts = runs(spread(states, reach)).map(([x, width, state]) => s("rect", { class: state, x, width, y: 0, height: 1 }));
+      const drawing = s("svg", { viewBox: `0 0 ${steps} 1`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...parts);
+      return h("li", { "data-id": id }, h("span", { class: "name" }, label), h("span", { class: "lane" }, drawing));
+    });
+    fill($("lanes"), rows);
+    fill($("ticks"), this._ticks());
+    setVisible($("timeline"), true);
+  }
+
+  _ticks() {
+    const length = this.to - this.from;
+    const step = TICKS_MS.find((one) => length / one <= MAX_TICKS) ?? TICKS_MS.at(-1);
+    const midnight = new Date(this.from).setHours(0, 0, 0, 0);
+    const found = [];
+    for (let time = midnight; time < this.to; time += step) {
+      const share = (time - this.from) / length;
+      if (share >= 0 && share < 0.84) found.push(tick(share, step < TICKS_MS.at(-3) ? hour(time) : day(time)));
     }
-    const frames = (this.to - this.from) / this.period;
-    const pace = Math.min(Math.max(PLAY_MS / frames, FASTEST_MS), SLOWEST_MS);
-    while (this.playing) {
-      const wait = new Promise((done) => setTimeout(done, pace));
-      await Promise.all([wait, this._step(1)]);
-    }
-  }
-
-  pause() {
-    this.playing = false;
-    this._button();
-  }
-
-  _button() {
-    $("play").setAttribute("aria-label", this.playing ? "Pause" : "Play the history");
-    $("play").dataset.playing = String(this.playing);
+    return [...found, tick(1, "now")];
   }
 
   /** Marks the time that the page shows; null where there is none. */
-  show(time, text) {
-    this.at = time;
-    const { slider } = this;
-    for (const id of ["back", "forth", "play"]) $(id).disabled = time === null;
-    $("forth").disabled ||= this.live;
-    slider.setAttribute("aria-disabled", String(time === null));
-    for (const mode of ["live", "settled"]) $(`go-${mode}`).setAttribute("aria-pressed", String(this.mode === mode));
-    const ends = { valuemin: this.from, valuemax: this.to, valuenow: time ?? this.to };
-    for (const [name, value] of Object.entries(ends)) slider.setAttribute(`aria-${name}`, String(Math.round(value)));
-    slider.setAttribute("aria-valuetext", text);
-    const share = this.live || time === null ? 1 : (time - this.from) / (this.to - this.from);
-    slider.firstElementChild.style.left = `${100 * Math.min(1, Math.max(0, share))}%`;
+  show(time, text, live) {
+    const ends = { valuemin: this.from, valuemax: this.to, valuenow: Math.min(Math.max(time ?? this.to, this.from), this.to) };
+    for (const [name, value] of Object.entries(ends)) this.slider.setAttribute(`aria-${name}`, String(Math.round(value)));
+    this.slider.setAttribute("aria-valuetext", text);
+    const share = live || time === null ? 1 : (time - this.from) / (this.to - this.from);
+    this.slider.firstElementChild.style.left = `${100 * Math.min(1, Math.max(0, share))}%`;
   }
 
-  /** Draws the lanes, with the numbers of tracks that stayed long; `zoneOf(point)` is a zone's id. */
-  draw({ since, until, step_ms: step, zones, counts }, tracks, zoneOf) {
-    Object.assign(this, { from: since, to: Math.max(until, since + 1), step_ms: step, counts });
-    const share = (time) => Math.min(1, Math.max(0, (time - since) / (this.to - since)));
-    const steps = Math.max(1, (until - since) / step);
-    const reach = Math.ceil((1.5 * this.period) / step);
-    const stays = tracks
-      .flatMap((track) => staysOf(track, zoneOf))
-      .filter(({ from, to }) => share(to) - share(from) > LONG_STAY);
-    const fill = (id, parts, marks) => {
-      const drawing = s("svg", { viewBox: `0 0 ${steps} 1`, preserveAspectRatio: "none" }, ...parts);
-      this._row(id).querySelector(".lane").replaceChildren(drawing, ...marks);
-    };
-    if (counts) fill("", bars(spread(counts, reach)), []);
-    for (const { id, probability } of zones) {
-      const here = stays.filter(({ zone }) => zone === id);
-      const marks = here.map(({ label, from }) => {
-        const mark = h("span", { class: "who" }, String(label));
-        mark.style.left = `${100 * share(from)}%`;
-        return mark;
-      });
-      fill(id, shades(spread(probability, reach)), marks);
-    }
-    setText($("first"), moment(since, this.now()));
-    setText($("last"), moment(until, this.now()));
+  clear(text) {
+    setVisible($("timeline"), false);
+    setText($("no-lanes"), text);
   }
+}
 
-  has(time) {
-    return this.counts?.[Math.floor((time - this.from) / this.step_ms)] != null;
-  }
-
-  /** The row of a zone, or of the count, whose id is empty. */
-  _row(id) {
-    if (this.rows.has(id)) return this.rows.get(id);
-    const lane = h("span", { class: "lane", "aria-hidden": "true" });
-    const name = h("span", { class: "name" }, shape(), h("strong"));
-    const row = h("li", { "data-id": id }, name, lane, h("span", { class: "say" }));
-    $("lanes").append(row);
-    this.rows.set(id, row);
-    return row;
-  }
-
-  /** Names each row, { id, label, text, there }, and says what is known of it at the moment shown. */
-  say(rows) {
-    for (const { id, label, text, there } of rows) {
-      const row = this._row(id);
-      setText(row.querySelector("strong"), label);
-      setText(row.querySelector(".say"), text);
-      row.dataset.there = String(there);
-    }
-  }
+function tick(share, text) {
+  const at = h("span", { class: share > 0.9 ? "last" : null }, text);
+  at.style.left = `${100 * share}%`;
+  return at;
 }
 
 /** Values with gaps filled that are no longer than between two frames. */
@@ -211,34 +101,4 @@ function runs(values) {
     else found.push([k, 1, value]);
   });
   return found;
-}
-
-/** Probabilities as shades; below a half pale, so that a glance sees where someone was. */
-function shades(probabilities) {
-  const levels = probabilities.map((p) => (p === null ? null : Math.round(SHADES * p) / SHADES));
-  return runs(levels).map(([x, width, p]) => {
-    const opacity = p < 0.5 ? 0.08 + 0.2 * p : 2 * p - 1 + 0.6 * (1 - p);
-    return s("rect", { class: "there", x, width, y: 0, height: 1, "fill-opacity": opacity.toFixed(2) });
-  });
-}
-
-function bars(counts) {
-  const most = Math.max(1, ...counts);
-  return runs(counts).map(([x, width, value]) => {
-    const height = Math.max(0.06, value / most);
-    return s("rect", { class: "count", x, width, y: 1 - height, height });
-  });
-}
-
-/** The stays of a track, each in one zone; points less likely than not say nothing. */
-function staysOf({ label, points }, zoneOf) {
-  const stays = [];
-  for (const point of points) {
-    if (point.probability < 0.5) continue;
-    const zone = zoneOf(point);
-    const last = stays.at(-1);
-    if (last && last.zone === zone) last.to = point.time;
-    else stays.push({ label, zone, from: point.time, to: point.time });
-  }
-  return stays.filter(({ zone }) => zone);
 }
