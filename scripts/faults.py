@@ -118,7 +118,7 @@ FAULTS: dict[tuple[str, str], list[tuple[str, str]]] = {
         ("is_open and self._store.tokens.is_valid(caller.token.id)", "is_open"),  # of a revoked token
     ],
     ("recovery/basis_pursuit.py", "recovery/test_basis_pursuit.py"): [
-        ("special.chdtri(rank, 1 - quantile)", "special.chdtri(rank, quantile)"),
+        ("special.chdtri(rank, 1 - FITS)", "special.chdtri(rank, FITS)"),
     ],
     ("recovery/goodness_of_fit.py", "recovery/test_tracker.py"): [("worst_p_value < OUTLYING", "worst_p_value < 0")],
     ("recovery/posterior.py", "recovery/test_point_sources.py"): [

@@ -75,24 +75,6 @@ def test_the_slope_of_a_frame_is_the_least_that_holds_for_two_paths_at_any_dista
     assert 0.99 * needed <= slope <= 1.05 * min(needed, float(np.linalg.norm(slopes.max(axis=0))))
 
 
-def test_the_noise_of_either_design_meets_the_claim_with_the_timing() -> None:
-    timing = cw.Timing(spread=0.3, speed=1.5)
-    for design in ("equal", "least-error"):
-        cloak = cw.Cloak(
-            PLAN, epsilon=2, delta=1e-5, alpha=0.3, design=design, assumptions=cw.Assumptions(timing=timing)
-        )
-        assert cloak.profile.delta(2) <= 1e-5
-        at_once = cw.Cloak(PLAN, epsilon=2, delta=1e-5, alpha=0.3, design=design)
-        with pytest.raises(cw.CalibrationError, match="multiply sigma"):
-            cw.Cloak(
-                PLAN, epsilon=2, delta=1e-5, alpha=0.3, sigma=at_once.sigmas, assumptions=cw.Assumptions(timing=timing)
-            )
-    assert "within 0.3 s" in str(cloak.explain())
-    assert "at the same instant" in str(at_once.explain())
-    assert cloak.timing_cost > 0.1
-    assert at_once.timing_cost == 0
-
-
 def test_one_sensor_alone_needs_no_timing() -> None:
     cloaks = [
         cw.Cloak(PLAN, epsilon=2, delta=1e-5, alpha=0.3, scope="sensor", assumptions=cw.Assumptions(timing=timing))

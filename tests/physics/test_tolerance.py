@@ -69,16 +69,6 @@ def test_sensors_with_their_own_gain_errors_are_covered() -> None:
     assert slope == pytest.approx(1.1 * LINE.moves().steepest().value)
 
 
-def test_every_door_is_tried_open_and_shut() -> None:
-    family = Family(FLAT, Tolerance(doors=True))
-    assert ROOMS.doors == 3
-    ways = {tuple(len(member.rooms.pairs) for member in family.members if isinstance(member, FloorPlan))}
-    assert len(family.members) == 2**3
-    seen = {frozenset(map(tuple, m.rooms.pairs.tolist())) for m in family.members if isinstance(m, FloorPlan)}
-    assert len(seen) == 8
-    assert min(*ways) < max(*ways)
-
-
 def test_diffusion_and_doors_are_tried_together() -> None:
     both = Family(FLAT, Tolerance(diffusion=0.2, doors=True))
     worst = FLAT.with_spread(0.8).with_doors_shut([0, 1, 2]).moves().steepest().value

@@ -123,17 +123,6 @@ def test_a_walk_has_the_stated_variance_and_correlation_from_its_first_frame_on(
     assert np.corrcoef(drawn[1], drawn[2])[0, 1] == pytest.approx(slow.fade, abs=0.06)
 
 
-def test_a_longer_or_a_stricter_stay_takes_larger_offsets_and_the_window_the_same_fresh_noise() -> None:
-    def size(planned: cw.Cloak) -> float:
-        assert planned.slow is not None
-        return float(planned.slow.deviations(planned.steps)[0])
-
-    plain, longer, stricter = cloak(), cloak(readings=256), cloak(epsilon=9.0)
-    assert size(plain) < min(size(longer), size(stricter))
-    assert plain.stay_mu(64) < longer.frame_mu * 8
-    assert stricter.profile.epsilon(1e-5) == pytest.approx(8.0, rel=1e-3)
-
-
 def test_recovery_takes_the_offsets_of_a_cloak_for_granted() -> None:
     planned = cloak(stay=cw.Stay(64, 12.0, 1e-5, period=30.0))
     offsets = planned.offsets

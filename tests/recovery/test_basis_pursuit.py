@@ -149,12 +149,6 @@ def test_zero_readings_give_an_empty_map_with_its_status(line: HeatLine) -> None
     assert found.gap == 0
 
 
-def test_a_matrix_of_zeros_sees_nothing() -> None:
-    found = recover(np.ones((3, 4)), Matrix(np.zeros((4, 5)), Space.line(5)), sigma=1.0)
-    assert not found.map.any()
-    assert set(found.status) == {Status.EMPTY}
-
-
 def test_a_batch_is_its_frames_one_by_one(line: HeatLine, rng: np.random.Generator) -> None:
     y = line.apply(sources(line, [0.24, 0.76])) + 0.1 * rng.standard_normal((300, 50))
     calls: list[tuple[int, int]] = []

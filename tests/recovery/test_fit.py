@@ -71,14 +71,6 @@ def test_an_outlier_shows_in_the_smallest_total_too() -> None:
     assert all(fit.doubtful for fit in recover(noisy, CLOAK).fit)
 
 
-def test_a_single_doubtful_frame_says_so_when_printed() -> None:
-    noisy = CLOAK.simulate(readings(LINE, 1), rng=np.random.default_rng(4))[0]
-    noisy[7] += 15 * CLOAK.sigma
-    result = recover(noisy, CLOAK, estimator=PointSources())
-    assert f"doubt: {result.fit}" in str(result)
-    assert "sensor 7" in str(result.fit)
-
-
 def test_p_values_are_uniform_for_noise() -> None:
     rng = np.random.default_rng(0)
     rests = rng.standard_normal((2000, 40))

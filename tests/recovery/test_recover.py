@@ -83,15 +83,6 @@ def test_sources_are_grouped_by_vicinity_heaviest_first(line: HeatLine) -> None:
     assert found[0].radius < found[1].radius
 
 
-def test_the_radius_grows_with_the_noise(line: HeatLine) -> None:
-    weights = np.zeros(100)
-    weights[50] = 1.0
-    problems = [Problem.with_noise(line, sigma) for sigma in (0.05, 0.2, 0.8)]
-    radii = [extract_sources(weights, p.range.reduced @ weights, p)[0].radius for p in problems]
-    assert radii == sorted(radii)
-    assert radii[0] < radii[2]
-
-
 @pytest.mark.parametrize(("at", "least"), [([0.5], 0.85), ([0.24, 0.76], 0.8)])
 def test_a_vicinity_mostly_holds_its_source(line: HeatLine, at: list[float], least: float) -> None:
     cloak = Cloak(line, epsilon=1, delta=0.1, alpha=0.01)
@@ -126,13 +117,6 @@ def test_a_second_argument_that_is_no_model_is_refused(line: HeatLine) -> None:
     with pytest.raises(InputError) as problem:
         recover(np.zeros(50), np.zeros(50))  # type: ignore[arg-type]
     assert problem.value.model == "ndarray"
-
-
-def test_a_result_has_a_short_repr(line: HeatLine) -> None:
-    found = recover(line.apply(sources(line, [0.3])), line, sigma=0.1)
-    assert len(found) == 1
-    assert repr(found).startswith("<Recovery of 1 frame>")
-    assert len(repr(found)) < 300
 
 
 @pytest.mark.parametrize("wrong", ["points", PointSources])
