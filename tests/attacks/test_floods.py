@@ -7,8 +7,7 @@ from pathlib import Path
 
 import httpx2
 
-from cloakwork.collect.device_quota import WAITED_MS, DeviceQuota
-from cloakwork.collect.message_problems import BudgetRules
+from cloakwork.collect.message_problems import WAITED_MS, BudgetRules, DeviceQuota
 from cloakwork.collect.service import ListenAddress, Service
 from cloakwork.collect.storage import Reading, Role, open_store
 from cloakwork.mqtt import BrokerAddress

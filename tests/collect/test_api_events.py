@@ -175,16 +175,6 @@ def test_a_stream_has_no_events_of_other_sites(running: tuple[Bench, str]) -> No
     assert limited.next()["site"] == "yard"
 
 
-def test_a_stream_ends_with_its_token_at_once(tmp_path: Path) -> None:
-    with served(tmp_path, LAZY) as (made, address):
-        new = made.store.tokens.create(Role.ANALYST)
-        listener = Listener(address, {"Authorization": f"Bearer {new.secret}"})
-        made.publish(result(NOW + 4000))
-        assert listener.next()["time"] == NOW + 4000
-        httpx2.delete(f"{address}/v1/tokens/{new.token.id}", headers=made.bearer("operator"), verify=PLAIN)
-        assert listener.ended(AT_ONCE) == StreamEnd.REVOKED.code
-
-
 def test_a_stream_ends_with_a_token_that_another_process_revokes(running: tuple[Bench, str]) -> None:
     made, address = running
     new = made.store.tokens.create(Role.ANALYST)

@@ -89,14 +89,6 @@ def test_more_readings_than_allowed_are_over_budget_whatever_the_device_reports(
     assert [one["reason"] for one in told["broken"]] == [Reason.OVER]
 
 
-def test_a_backlog_is_not_over_budget(made: Bench) -> None:
-    slot = from_now()
-    made.store.readings.add([reading("s1", k, slot(k)) for k in range(1, 400)])
-    told = sensors(made)["s1"]
-    assert told["used"] <= 30
-    assert told["broken"] == []
-
-
 def test_reasons_that_break_the_claim_stay_with_their_sensor(made: Bench) -> None:
     rows = [ProblemCount("hall", "s2", reason.value, 3, NOW - 5) for reason in Reason]
     made.store.problems.add(rows)

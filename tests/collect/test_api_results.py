@@ -49,13 +49,6 @@ def get(made: TestClient, path: str) -> Any:
     return answer.json()
 
 
-def test_a_site_lists_its_zones(tmp_path: Path) -> None:
-    with client(tmp_path, flat_site(NAMED)) as (made, _):
-        [zone] = get(made, "")["zones"]
-        places = flat_site(NAMED).site.zones[0].places.tolist()
-        assert zone == {"id": "living", "label": "Living room", "places": places}
-
-
 def test_a_map_includes_the_occupancy_of_each_zone(tmp_path: Path) -> None:
     one = flat_site()
     with client(tmp_path, one, flat_result(one, NOW - 1000, zone=1), flat_result(one, NOW, zone=0)) as (made, _):

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from cloakwork.collect.device_quota import OUTBOX, WAITED_MS, DeviceQuota
-from cloakwork.collect.message_problems import BudgetRules
+from cloakwork.collect.message_problems import OUTBOX, WAITED_MS, BudgetRules, DeviceQuota
 from cloakwork.collect.storage import Reading
 from cloakwork.device import agent
 from cloakwork.site import Schedule, make_schedule

@@ -130,17 +130,6 @@ def test_no_message_whatever_stops_the_intake(topic: str, payload: bytes) -> Non
     assert len(harness.new) == 1
 
 
-def test_many_readings_share_a_transaction(harness: IntakeHarness, fake_store: FakeStore) -> None:
-    fake_store.gate.clear()
-    for seq in range(2000):
-        harness.reading(seq)
-    fake_store.gate.set()
-    until(lambda: harness.done == len(harness.new) == 2000)
-    assert max(fake_store.batches) == 500
-    assert len(fake_store.batches) <= 6
-    assert [reading.seq for reading in harness.new] == list(range(2000))
-
-
 def test_a_full_queue_holds_the_sender_back_and_refuses_requests(fake_store: FakeStore) -> None:
     harness = IntakeHarness(fake_store, capacity=10)
     fake_store.gate.clear()
@@ -181,17 +170,6 @@ def test_a_failing_store_costs_nothing_but_time(
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(said) == 2, "once when it fails, once when it works again"
     assert "123456789" not in caplog.text
-
-
-def test_counters_are_kept_while_they_cannot_be_written(harness: IntakeHarness, fake_store: FakeStore) -> None:
-    fake_store.failure = OSError()
-    harness.offer("nonsense", b"")
-    until(lambda: not harness.intake.state.storing)
-    harness.offer("nonsense", b"")
-    fake_store.failure = None
-    until(lambda: harness.intake.state.storing)
-    harness.intake.stop()
-    assert sum(problem.count for problem in fake_store.stored_problems) == 2
 
 
 def test_readings_that_were_stored_before_their_answer_was_lost_are_new(

@@ -17,7 +17,7 @@ from cloakwork.collect.storage import Result, Store
 from cloakwork.collect.storage.results import ResultTable
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import Frame, ReadingScale
-from tests.collect.small_sites import LINE, LONG, MANY, give, make, moment, readings, running, values
+from tests.collect.small_sites import LINE, LONG, MANY, give, make, moment, readings, running
 from tests.waiting import until
 
 
@@ -36,18 +36,6 @@ def test_a_complete_frame_is_recovered_saved_and_published(watched: CollectedSit
     assert lag.lag_ms is not None
     assert lag.lag_ms >= lag.delay_ms
     assert lag.per_second == pytest.approx(1 / 60)
-
-
-def test_where_sources_are_not_followed_a_live_result_is_that_of_the_frame_alone(
-    tmp_path: Path, sqlite_store: Store
-) -> None:
-    watched = make(tmp_path, MANY)
-    rows = readings(watched, 0, values(watched, 0.3, 0.8, seed=5))
-    [alone] = Solver(watched).solve([watched.frame(rows[0].time, {row.sensor: row.value for row in rows})])
-    with running(sqlite_store, watched) as (live, told):
-        give(sqlite_store, live, rows)
-        until(lambda: told)
-    assert replace(told[0], solved=0, took_ms=0) == replace(alone, solved=0, took_ms=0)
 
 
 def test_a_frame_that_is_completed_late_is_recovered_once_more(watched: CollectedSite, sqlite_store: Store) -> None:
@@ -208,28 +196,6 @@ def test_a_frame_that_fails_is_recorded_and_stops_nothing(
     assert bad is not None
     assert bad.status.startswith("failed: the solver raised")
     assert sqlite_store.frames.waiting("corridor") == []
-
-
-def test_recovery_waits_for_a_store_that_is_away(
-    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    attempts: list[int] = []
-
-    def away(*_: object, **__: object) -> Any:
-        attempts.append(1)
-        raise StoreAwayError("the disk is on holiday")
-
-    with running(sqlite_store, watched) as (live, told):
-        with monkeypatch.context() as patch:
-            for name in ("values", "waiting"):
-                patch.setattr(sqlite_store.frames, name, away)
-            patch.setattr(sqlite_store.results, "save", away)
-            give(sqlite_store, live, readings(watched, 0))
-            until(lambda: len(attempts) > 2)
-            assert live.state("corridor").reason == "the disk is on holiday"
-            assert told == []
-        until(lambda: told)
-        until(lambda: live.state("corridor").reason == "")
 
 
 def test_a_stop_is_clean_and_the_rest_waits_in_the_store(

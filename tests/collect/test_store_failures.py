@@ -215,12 +215,6 @@ def test_the_error_of_a_server_that_refuses_hides_the_password(
     assert postgres.password not in str(refusal.value)
 
 
-def test_an_address_without_a_server_is_refused() -> None:
-    with pytest.raises(StoreAwayError) as refusal:
-        open_store("postgresql://me:hush@127.0.0.1:1/hall", wait_s=1)
-    assert "hush" not in str(refusal.value)
-
-
 def test_readings_acknowledged_to_a_process_survive_when_it_is_killed(store_url: str) -> None:
     """Killed while it writes, several times: everything it acknowledged is there once, in whole calls."""
     first = 0

@@ -87,14 +87,6 @@ def test_a_sensor_that_speaks_twice_of_one_time_counts_once_with_its_highest_num
     assert store.frames.times(SITE) == [FrameState(START, 3)]
 
 
-def test_frame_times_hold_to_their_period_order_and_limit(store: Store) -> None:
-    store.readings.add([*frames(5), reading("s4", 2)])
-    assert store.frames.times(SITE, limit=2) == [FrameState(moment(4), 3), FrameState(moment(3), 3)]
-    assert store.frames.times(SITE, newest_first=False, limit=1) == [FrameState(moment(0), 3)]
-    found = store.frames.times(SITE, moment(1), moment(3))
-    assert found == [FrameState(moment(2), 4), FrameState(moment(1), 3)]
-
-
 @pytest.mark.parametrize("newest_first", [False, True])
 @pytest.mark.parametrize("limit", [1, 4, 7, 21, 22])
 def test_pages_hold_every_reading_once_in_order(store: Store, limit: int, newest_first: bool) -> None:

@@ -59,14 +59,6 @@ def test_a_period_is_sampled_by_the_last_good_result_of_each_step(store: Store) 
     assert all(one.map is None for one in found)
 
 
-def test_the_latest_result_may_be_asked_for_up_to_a_time(store: Store) -> None:
-    store.readings.add(frames(3))
-    store.results.save([result(0), result(1, status="failed: why"), result(2)])
-    assert store.results.latest(SITE) == store.results.latest(SITE, moment(2) + 1) == result(2)
-    assert store.results.latest(SITE, moment(2)) == result(0)
-    assert store.results.latest(SITE, moment(0)) is None
-
-
 def test_a_later_result_takes_the_place_of_an_earlier_one(store: Store) -> None:
     store.readings.add(frames(1))
     store.results.save([result(sensors=2)])

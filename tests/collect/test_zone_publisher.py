@@ -163,23 +163,6 @@ def test_alarms_are_problems_with_their_reasons_and_need_no_result(broker: Broke
         assert told["device"]["configuration_url"] == PAGE
 
 
-def test_a_clock_that_was_ahead_and_is_set_right_silences_nothing(broker: Broker) -> None:
-    wrong = [3_600_000]
-    with listening(broker) as listener, telling(broker, clock=lambda: now() + wrong[0]) as teller:
-        until(lambda: teller.state.connected)
-        teller.result(flat_result(flat_site(), now() + wrong[0], zone=0))
-        until(lambda: len(listener.states("room-1")) == 1)
-        wrong[0] = 0
-        start = now()
-        teller.result(flat_result(flat_site(), start, zone=1))
-        until(lambda: len(listener.states("room-1")) == 2)
-        teller.result(flat_result(flat_site(), start - 1, zone=0))
-        teller.result(flat_result(flat_site(), start + 1, zone=None))
-        until(lambda: len(listener.states("room-1")) == 3)
-    assert [state["occupied"] for state in listener.states("room-1")] == [True, False, False]
-    assert [state["occupied"] for state in listener.states("room-2")] == [False, True, False]
-
-
 def test_a_stopped_publisher_is_offline(broker: Broker) -> None:
     with listening(broker) as listener:
         with telling(broker) as teller:

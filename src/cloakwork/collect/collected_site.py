@@ -59,9 +59,9 @@ class Collected(ABC):
     def estimator_name(self) -> str: ...
 
     @property
-    @abstractmethod
     def hold_ms(self) -> int:
         """The time for which a zone in doubt keeps its state."""
+        return round(1000 * self.site.hold_s)
 
     @property
     def name(self) -> str:
@@ -173,11 +173,6 @@ class CollectedSite(Collected):
         again = self.follows and not self.site.samples_locally
         return min(self.plan.claim.readings_per_window, longest) if again else 0
 
-    @property
-    def hold_ms(self) -> int:
-        """The time for which a zone in doubt keeps its state."""
-        return round(1000 * self.site.hold_s)
-
     @cached_property
     def estimator(self) -> EstimatorChoice:
         """The estimator for frames of this site, and why it was chosen."""
@@ -212,11 +207,6 @@ class CollectedBits(Collected):
     @property
     def estimator_name(self) -> str:
         return "presence"
-
-    @property
-    def hold_ms(self) -> int:
-        """The time for which a zone in doubt keeps its state."""
-        return round(1000 * self.site.hold_s)
 
 
 def _plan_filter(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:

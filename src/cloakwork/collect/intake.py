@@ -6,8 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from cloakwork.collect.batch_writer import BatchWriter, PendingWrite
-from cloakwork.collect.device_quota import DeviceQuota
-from cloakwork.collect.message_problems import REPORTED, BudgetCheck, BudgetRules, ProblemCounter, Reason
+from cloakwork.collect.message_problems import REPORTED, BudgetCheck, BudgetRules, DeviceQuota, ProblemCounter, Reason
 from cloakwork.collect.storage import DeviceReport, PlanPeriod, Reading, ReadingStatus, Store, unix_ms
 from cloakwork.errors import BusyError, InputError
 from cloakwork.sensor.errors import WireError

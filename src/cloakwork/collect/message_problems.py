@@ -1,4 +1,4 @@
-"""Problems with messages: their reasons, their counts, and the check of each sensor's reading budget.
+"""Problems with messages: their reasons, their counts, the check of each sensor's reading budget, and its quota.
 
 No payload is kept, so none can leak.
 """
@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
 
-from cloakwork.collect.storage import ProblemCount
+from cloakwork.collect.storage import ProblemCount, Reading
 from cloakwork.sensor.measuring import FAILING, INVALID, SKIPPING, SLOW
 
+OUTBOX = 100_000  # readings that a device on a computer keeps while the broker is away
+WAITED_MS = 31 * 86_400_000  # a broker keeps the queue of a collector for 30 days
 SPARE_STAMPS = 64  # beyond those of a full window, kept before the oldest are dropped
 
 
@@ -145,3 +147,39 @@ class BudgetCheck:
             del stamps[:surplus], self._seqs[:surplus]
         dense = max(before, after) > rules.allowed
         return dense and len(self._arrivals) > rules.allowed and received - self._arrivals[0] < self._shortest
+
+
+class DeviceQuota:
+    """Limits what one device can store, whatever it stamps and however it sends. One thread may use it.
+
+    By arrival, a device may store what an outbox holds and its plan allows in a month, and then as the plan allows. One
+    that keeps to its plan always fits. A restart of the collector begins anew.
+    """
+
+    def __init__(self, rules: Mapping[str, BudgetRules], *, outbox: int = OUTBOX) -> None:
+        self._rules, self._outbox = rules, outbox
+        self._left: dict[tuple[str, str], tuple[float, int]] = {}  # readings that may arrive, as of a time
+
+    def admit(self, readings: Sequence[Reading]) -> bool:
+        """Count readings that are to be stored, all or none; returns False if there is no room for them."""
+        left: dict[tuple[str, str], tuple[float, int]] = {}
+        for name, number in Counter((row.site, row.sensor) for row in readings if row.site in self._rules).items():
+            now = readings[0].received
+            left[name] = (self._room(name, now) - number, now)
+        if any(number < 0 for number, _ in left.values()):
+            return False
+        self._left |= left
+        return True
+
+    def release(self, reading: Reading) -> None:
+        """Take back the count of a reading that was stored before."""
+        name = (reading.site, reading.sensor)
+        if name in self._left:
+            left, since = self._left[name]
+            self._left[name] = (left + 1, since)
+
+    def _room(self, name: tuple[str, str], now: int) -> float:
+        month = self._rules[name[0]].most(WAITED_MS)
+        most = self._outbox + month
+        left, since = self._left.get(name, (most, now))
+        return min(most, left + max(0, now - since) * month / WAITED_MS)

@@ -2,9 +2,8 @@
 
 import base64
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from threading import Lock, Semaphore
 from typing import Annotated, Any, ParamSpec, TypeVar
 
@@ -159,14 +158,14 @@ class PageQuery(QueryModel):
         return {"since": self.since, "until": self.until, "limit": self.limit, "after": _decode_cursor(self.after)}
 
 
-@lru_cache
-def _adapter(kind: Hashable) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_adapters: dict[type, TypeAdapter[Any]] = {}
 
 
 def json_response(body: object) -> Response:
     """A response that is ready to send: FastAPI would serialise a long one on the event loop."""
-    return Response(_adapter(type(body)).dump_json(body), media_type="application/json")
+    kind = type(body)
+    adapter = _adapters.get(kind) or _adapters.setdefault(kind, TypeAdapter(kind))
+    return Response(adapter.dump_json(body), media_type="application/json")
 
 
 def page_response(
