@@ -32,7 +32,7 @@ def test_a_sweep_prints_recommends_and_warns(succeed: Run, site: Path) -> None:
     done = succeed(*words)
     assert "epsilon = 8" in done.out
     assert "no better than guessing" in done.out
-    assert "4 simulations" in done.err
+    assert "4 simulations" in done.out
 
 
 def test_a_sweep_as_json_has_every_setting_with_errors(succeed: Run, site: Path) -> None:

@@ -96,24 +96,19 @@ Authority = Annotated[
 ]
 KeyFile = Annotated[Path, typer.Argument(metavar="KEYS", help="The site's key file.", callback=reads(KEYS))]
 SensorId = Annotated[str, typer.Option("--id", help="Id of the sensor.")]
-StoreUrl = Annotated[
-    str,
-    typer.Option(
+
+
+def _store(check: Callable[..., Any]) -> Any:
+    return typer.Option(
         "--store",
         envvar="CLOAKWORK_STORE",
-        callback=no_password,
+        callback=check,
         help="The store: a file, or postgresql://USER@HOST/DATABASE.",
-    ),
-]
-ExistingStore = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        envvar="CLOAKWORK_STORE",
-        callback=existing_store,
-        help="The store: a file, or postgresql://USER@HOST/DATABASE.",
-    ),
-]
+    )
+
+
+StoreUrl = Annotated[str, _store(no_password)]
+ExistingStore = Annotated[str, _store(existing_store)]
 SiteName = Annotated[str, typer.Argument(metavar="SITE", help="The name of the site.")]
 Since = Annotated[str | None, typer.Option(metavar="TIME", help="Start of the period: a date, an ISO time or Unix ms.")]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="End of the period, exclusive.")]

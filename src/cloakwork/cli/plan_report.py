@@ -209,7 +209,8 @@ class PlanReport:
     def _every_figure(self) -> Iterator[Row]:
         cloak, site, physics, said = self.cloak, self.site, self.cloak.physics, self.guarantee.explain()
         unit = f" {site.unit}".rstrip()
-        yield from _said(said.hidden, said.not_hidden)
+        yield from section("What is hidden, and from whom", _listed(said.hidden))
+        yield from section("What is not hidden", _listed(said.not_hidden))
         model = [
             ("Numerical rank", f"{physics.rank}"),
             ("Largest reading of one source", f"{physics.peak:.4g}{unit}"),
@@ -377,11 +378,6 @@ def _ending(path: Path, advice: tuple[Advice, ...], *, written: bool) -> Iterato
         following = f"cloakwork keys new {site}, then cloakwork provision {site} --all --keys keys.json"
     yield ""
     yield Labelled("Next", following)
-
-
-def _said(hidden: tuple[str, ...], not_hidden: tuple[str, ...]) -> Iterator[Row]:
-    yield from section("What is hidden, and from whom", _listed(hidden))
-    yield from section("What is not hidden", _listed(not_hidden))
 
 
 def _listed(sentences: tuple[str, ...]) -> Iterator[Row]:

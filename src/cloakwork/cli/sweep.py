@@ -2,13 +2,11 @@
 
 import math
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cloakwork.cli.output import as_json, bar, counted, note, say
+from cloakwork.cli.output import as_json, bar, counted, say
 from cloakwork.cli.report import table
 from cloakwork.errors import InputError
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
@@ -30,7 +28,7 @@ def sweep(
 ) -> None:
     """Compare settings, and print the result."""
     needs, settings = [Need.parse(text) for text in need], dict(map(_setting, tried))
-    with _progress() as progress:
+    with bar("simulating people") as progress:
         found = tradeoff(site, **settings, frames=frames or FRAMES, workers=os.cpu_count() or 1, progress=progress)
     best = found.recommend(*needs)
     if json:
@@ -56,23 +54,6 @@ def _setting(text: str) -> tuple[str, Any]:
         names = ", ".join(SETTINGS)
         raise InputError(f"--try {text}: give NAME=LIST, such as epsilon=1,2,4. Names: {names}.", text=text)
     return name, numbers
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A progress bar, with a note of how long it takes once the first simulations are done."""
-    began, cores = time.monotonic(), os.cpu_count() or 1
-    with bar("simulating people") as show:
-
-        def progress(done: int, total: int) -> None:
-            show(done, total)
-            if not done:
-                note(f"{counted(total, 'simulation')} on {counted(cores, 'core')}")
-            elif done == cores < total:
-                left = (time.monotonic() - began) / done * (total - done) / 60
-                note(f"about {max(1, math.ceil(left))} min left")
-
-        yield progress
 
 
 def _values(site: Site, found: Tradeoff, best: TradeoffRow | None) -> dict[str, object]:
