@@ -67,6 +67,7 @@ class RowReader:
         self.delimiter = ","
         self._form = self.path.suffix.lower()
         self.is_text = source is self.path and self._form not in {*PARQUET, *ARROW}
+        size_of(source)  # refuses a folder
         if self.is_text:
             self._blocks = self._text_blocks()
             self._first = next(self._blocks, "").removeprefix(_BOM)
