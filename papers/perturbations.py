@@ -130,18 +130,6 @@ def in_random_frames(values: FloatArray, rng: np.random.Generator) -> FloatArray
     return np.asarray(np.einsum("nij,nj,nkj->nik", frames, values, frames))
 
 
-def online_components(kind: str, rounds: int, size: int, kept: int, rng: np.random.Generator) -> FloatArray:
-    """Unit vectors, shape (rounds, size): of a covariance that falls off, or always the axis that the leader drops."""
-    if kind == FIRST:
-        x = rng.standard_normal((rounds, size)) * np.sqrt(1.0 / np.arange(1, size + 1) ** 2)
-        return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
-    axes = np.zeros((rounds, size))
-    for row in range(rounds):
-        leading = np.linalg.eigh(axes.T @ axes)[1][:, -kept:]
-        axes[row, int((leading[: kept + 1] ** 2).sum(axis=1).argmin())] = 1.0
-    return axes
-
-
 def component_regrets(x: FloatArray, kept: int, noise: FloatArray) -> FloatArray:
     """The regret of projecting onto the leading `kept` directions of the past, plus each matrix of noise."""
     outer = np.einsum("ti,tj->tij", x, x)

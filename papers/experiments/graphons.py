@@ -1,6 +1,5 @@
 """Groups of people from flipped contacts: where they can be found, how well, and what stays hidden."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,8 +29,7 @@ BRACKETS = ({2: 100, 3: 60, 4: 40, 5: 40, 6: 40, 8: 20}, {2: 10, 3: 4, 5: 3}, {2
 KNOWN = (5, 12)  # contacts of a person that someone else knows
 CONTACTS, DELTA = 13, 1e-6
 CONSTANTS = (50, 400, 10_000)
-WITHIN, PAIRS = float(OFFICE.matrix[0, 0]), 250 * 249 // 2  # a density between colleagues, of known groups of 250
-SAMPLED, LAPLACE = math.sqrt(WITHIN * (1 - WITHIN) / PAIRS), math.sqrt(2) / PAIRS  # of it, at epsilon 1
+WITHIN = float(OFFICE.matrix[0, 0])  # a density between colleagues
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,6 @@ class Graphons(Finding):
     union: int
     constants: tuple[tuple[int, float], ...]
     hidden: tuple[Hidden, ...]
-    counts: tuple[tuple[float, float, float], ...]  # epsilon; noise in a density that hides a pair, and a person
 
     @property
     def between(self) -> Cell:
@@ -296,7 +293,6 @@ def _work(run: Run) -> Graphons:
         next(k for k in range(300, 1_000) if union_bound(k) < 0),
         tuple((k, fano_constant(k)) for k in CONSTANTS),
         tuple(_hidden(epsilon, rows, stream(run.seed, 5, int(epsilon))) for epsilon in (1.0, 2.0, 3.0)),
-        tuple((e, LAPLACE / e, (500 - 1) * LAPLACE / e) for e in (0.1, 1.0, 3.0)),
     )
     run.progress(1, 1)
     return finding

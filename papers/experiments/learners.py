@@ -22,8 +22,6 @@ DELTA, MOST, HOURS = 1e-6, 6, 90 * 24
 LIMITS = {0.5: 40.0, 1.0: 26.0, 4.0: 6.0}  # of the regret, by epsilon
 TRIALS, QUICK_TRIALS = 120, 6
 ROUNDS, EXPERTS, REUSED, TURNS = 4000, 10, 0.2, 40
-SIZE, KEPT = 10, 2
-LAPLACE = "Laplace ensemble"
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,6 @@ class Learners(Finding):
     single: float
     together: float
     ensembles: tuple[Ensemble, ...]
-    components: tuple[Perturbed, ...]
     lemma: tuple[float, float]
 
     @property
@@ -294,24 +291,6 @@ def _ensemble(size: int, chains: int, sweeps: int, rng: np.random.Generator) -> 
     return Ensemble(size, Mean.of(norms), Mean.of(tops), Mean.of(np.asarray(gaussian, dtype=np.float64)))
 
 
-def _components(kind: str, rounds: int, draws: int, rng: np.random.Generator) -> list[Perturbed]:
-    x = play.online_components(kind, rounds, SIZE, KEPT, rng)
-    best = rounds - float(np.linalg.eigvalsh(x.T @ x)[-KEPT:].sum())
-    share = KEPT * (1 + math.log(SIZE / KEPT))
-    rate = min(1.0, math.sqrt(share / best))
-    values = play.laplace_ensemble(SIZE, draws, 120, rng)[:, -1]
-    cases = {
-        LAPLACE: play.in_random_frames(values, rng) / rate,
-        "Gaussian ensemble": play.orthogonal_ensemble(SIZE, draws, rng) / rate,
-        "none": np.zeros((2, SIZE, SIZE)),
-    }
-    bound = 2 * rate * best + 3 * share / rate
-    return [
-        Perturbed(kind, name, Mean.of(play.component_regrets(x, KEPT, noise)), bound, 0.0, None)
-        for name, noise in cases.items()
-    ]
-
-
 def _lemma() -> tuple[float, float]:
     """Lemma 12.1 on [-1, 1] with the printed index, against 0.5, 1, -1, -1, 1, 1, ...: the bound and the regret."""
     losses = np.concatenate([[0.5, 1.0], np.tile([-1.0, -1.0, 1.0, 1.0], 50)])[:200]
@@ -330,8 +309,6 @@ def _work(run: Run) -> Learners:
     games = [_perturbed(kind, draws, stream(run.seed, 1, k)) for k, kind in enumerate((FIRST, SECOND))]
     single, together = play.reused_advantage(REUSED, TURNS)
     ensembles = tuple(_ensemble(size, chains, sweeps, stream(run.seed, 2, size)) for size in sizes)
-    rounds, noises = run.choose((400, 100), (60, 8), (20, 3))
-    components = [_components(kind, rounds, noises, stream(run.seed, 3, k)) for k, kind in enumerate((FIRST, SECOND))]
     run.progress(1, 1)
     return Learners(
         tuple(row for row, _, _ in rows),
@@ -342,7 +319,6 @@ def _work(run: Run) -> Learners:
         single,
         together,
         ensembles,
-        tuple(one for found in components for one in found),
         _lemma(),
     )
 

@@ -15,8 +15,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.privacy import Budget, Chooser, Flip, Profile, largest_mu
 from cloakwork.privacy.laplace import largest_shift
 from cloakwork.privacy.private_choice import chosen
-from cloakwork.recovery import presence
-from papers.drawing import FAINT, INK, MARKERS, SERIES, log_x
+from papers.drawing import INK, MARKERS, SERIES, log_x
 from papers.errata import Erratum
 from papers.experiment import Experiment, Run, pick, stream
 from papers.lemmas import lemmas
@@ -31,9 +30,8 @@ LENGTHS = (1, 2, 5, 10, 20, 60, 200, 600)
 NOISES = tuple((claim, k) for claim in ((1.0, 1e-6), (8.0, 1e-5), (1.0, 0.1)) for k in (1, 2, 5, 20))
 SCORES, CHOICE = (12, 9, 9, 3, 1, 0), 0.5
 REPEATED, SMALL = 24, 1e-6
-DOOR, STAY = (40, 25, 70, 8, 50, 47), 0.98  # readings shut, open, shut, ...
 EACH = 0.0665
-SURVEYS, DRAWS, DOORS = (4000, 400, 20), (40_000, 6_000, 200), (400, 60, 4)
+SURVEYS, DRAWS = (4000, 400, 20), (40_000, 6_000, 200)
 PAIRS, FRAMES = (2000, 2000, 20), (100, 20, 2)
 GENEROUS = 1.05
 
@@ -116,16 +114,13 @@ class Sum:
 class Toolbox(Finding):
     """Part I of the thesis, and lemmas that the papers use."""
 
-    size: ClassVar[tuple[float, float]] = (11.5, 7.6)
+    size: ClassVar[tuple[float, float]] = (13.0, 4.2)
     surveys: tuple[Survey, ...]
     windows: tuple[Window, ...]
     lengths: tuple[Window, ...]
     noises: tuple[Noise, ...]
     choices: tuple[Choice, ...]
     sums: tuple[Sum, ...]
-    strip: tuple[tuple[int, float], ...]
-    raw: Mean
-    decoded: Mean
     found: tuple[Erratum, ...]
 
     def choice(self, mechanism: Chooser) -> Choice:
@@ -210,13 +205,12 @@ class Toolbox(Finding):
         ]
         measures += [Measure(f"shortfall, {one.mechanism}", one.shortfall) for one in self.choices]
         measures += [Measure(one.name, one.exact or one.concentrated) for one in self.sums]
-        measures += [Measure("bits right as reported", self.raw.value, self.raw.error, share=True)]
-        return (*measures, Measure("bits right, decoded", self.decoded.value, self.decoded.error, share=True))
+        return tuple(measures)
 
     def text(self) -> str:
         bits, last = self.windows[0], self.lengths[-1]
         return (
-            "Top left: a sensor reports one bit again and again, and all reports of a window together have the claim "
+            "Left: a sensor reports one bit again and again, and all reports of a window together have the claim "
             f"({CLAIM[0]:g}, {CLAIM[1]:g}). The more epsilon each report may have, the less noise it needs. Exact "
             f"composition allows {bits.exact:.4f} for each of {bits.readings} reports, Theorem 2.6 of the thesis "
             f"{bits.theorem:.4f}, adding up {bits.added:.4f}; for {last.readings} it is {last.exact:.4f}, "
@@ -224,7 +218,7 @@ class Toolbox(Finding):
         )
 
     def draw(self, figure: Figure) -> None:
-        (first, second), (third, fourth) = figure.subplots(2, 2)
+        first, second, third = figure.subplots(1, 3)
         x = [one.readings for one in self.lengths]
         for number, (name, label) in enumerate((("exact", "exact"), ("theorem", "Theorem 2.6"), ("added", "added up"))):
             up = [getattr(one, name) for one in self.lengths]
@@ -244,7 +238,6 @@ class Toolbox(Finding):
         second.grid()
         second.legend()
         self._draw_choices(third)
-        self._draw_door(fourth)
 
     def _draw_choices(self, axes: Any) -> None:
         for number, one in enumerate(self.choices):
@@ -254,15 +247,6 @@ class Toolbox(Finding):
         axes.set_xticks(range(len(SCORES)), [str(score) for score in SCORES])
         axes.set(title=f"A choice at epsilon {CHOICE:g}", xlabel="score of the candidate", ylabel="probability")
         axes.legend()
-
-    def _draw_door(self, axes: Any) -> None:
-        truth = np.repeat(np.arange(len(DOOR)) % 2, DOOR)
-        reports, likely = (np.array(column) for column in zip(*self.strip, strict=True))
-        axes.fill_between(range(len(truth)), truth, step="post", color="#dddddd", label="open")
-        axes.plot(reports, "|", color=FAINT, markersize=5, label="reports")
-        axes.plot(likely, color=SERIES[0], label="probability that it is open")
-        axes.set(title="A door at epsilon 1 a reading", xlabel="reading", ylim=(-0.08, 1.3))
-        axes.legend(ncols=3, loc="upper center", fontsize=9)
 
 
 def _survey(epsilon: float, surveys: int, rng: np.random.Generator) -> Survey:
@@ -360,24 +344,12 @@ def _sums() -> tuple[Sum, ...]:
     )
 
 
-def _door(doors: int, rng: np.random.Generator) -> tuple[tuple[tuple[int, float], ...], Mean, Mean]:
-    """Decode doors; the first is shown. Shares of readings that are right as reported, and as decoded."""
-    flip = Flip(epsilon=1.0, readings_per_window=1)
-    truth = np.repeat(np.arange(len(DOOR)) % 2, DOOR)
-    reports = flip.simulate(np.tile(truth, (doors, 1)), rng=rng)
-    likely = np.array([presence(one, flip, stay=STAY) for one in reports])
-    strip = tuple((int(bit), round(float(chance), 3)) for bit, chance in zip(reports[0], likely[0], strict=True))
-    raw, decoded = ((bits == truth).mean(axis=1) for bits in (reports, likely > 0.5))
-    return strip, Mean.of(raw), Mean.of(decoded)
-
-
 def _work(run: Run) -> Toolbox:
     seed, surveys, draws = run.seed, run.choose(*SURVEYS), run.choose(*DRAWS)
     parts = list(run.each(range(len(EPSILONS)), after=3))
     asked = tuple(_survey(EPSILONS[k], surveys, stream(seed, 0, k)) for k in parts)
     noises = tuple(_noise(*claim, k) for claim, k in NOISES)
     choices = tuple(_choice(one, draws, stream(seed, 1, k)) for k, one in enumerate(Chooser))
-    strip, raw, decoded = _door(run.choose(*DOORS), stream(seed, 2))
     tried = tuple(lemmas(run.choose(*PAIRS), run.choose(*FRAMES), stream(seed, 3)))
     run.progress(1, 1)
     return Toolbox(
@@ -387,9 +359,6 @@ def _work(run: Run) -> Toolbox:
         noises,
         choices,
         _sums(),
-        strip,
-        raw,
-        decoded,
         tried,
     )
 
