@@ -25,6 +25,7 @@ MODULES = (
     "stays",
     "tracking",
     "infrared",
+    "recorded_radio",
     "stale_maps",
     "recorded_counts",
     "recorded_motion",

@@ -1,7 +1,7 @@
 """Radio recordings as a physics: a smooth map of what each receiver hears, and how wrong the map is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -46,12 +46,13 @@ class RadioMap:
     """A physics fitted to a survey, in dB above `floor`.
 
     `foretold` (k, m) is what a map made without a surveyed point says about that point: the difference shows how wrong
-    the map itself is.
+    the map itself is. `square` is the surveyed point of each reading, where several were averaged.
     """
 
     physics: Matrix
     floor: float
     foretold: FloatArray
+    square: IntArray | None = None
 
     def cells_of(self, points: FloatArray) -> FloatArray:
         """Return the nearest cell of each point."""
@@ -178,9 +179,10 @@ def flat() -> tuple[RadioMap, Walk, Walk]:
     where = np.stack([numbers(receivers[axis]) for axis in "xyz"], axis=1)
     survey, later = (_walk(path, len(where)) for path in (FLAT, FLAT_LATER))
     heard = np.isfinite(survey.readings).all(axis=1)
-    at, seen, _ = pooled(survey.points[heard], survey.readings[heard], 0.2)
+    at, seen, square = pooled(survey.points[heard], survey.readings[heard], 0.2)
     trends = [distance_trend(each, 1.3) for each in where]
     fitted = radio_map(at, seen, cell=0.5, near=0.45, floor=-100.0, smooth=Smooth(0.8, 4.0, 3.0), trends=trends)
+    fitted = replace(fitted, square=square)
     above = [Walk(one.seconds, one.points, one.readings - fitted.floor) for one in (survey, later)]
     return fitted, above[0], above[1]
 

@@ -1,5 +1,6 @@
 """The check of a device: what it refuses to call ready, on both interpreters, and that nothing leaves."""
 
+import math
 import shutil
 import subprocess
 import sys
@@ -149,6 +150,25 @@ def test_a_running_mean_in_the_chip_does_not_pass_as_white_noise(length: int, sh
     chips = [filtered(length, 0.2, seed) for seed in range(100)]
     low = np.array([smallest_spectrum([read()[0] / STEP for _ in range(300)], 1 / STEP) for read in chips])
     assert (low >= passing).mean() <= 0.05
+
+
+def fading(share: float, seed: int) -> Read:
+    """A scatter of 0.2, of which this share carries over to the next reading, then rounded."""
+    rng = np.random.default_rng(seed)
+    last = [0.0]
+
+    def read() -> tuple[int, int]:
+        last[0] = share * last[0] + 0.2 * math.sqrt(1 - share**2) * rng.standard_normal()
+        return round((21.0 + last[0]) * STEP), STEP
+
+    return read
+
+
+def test_of_noise_that_fades_only_the_white_part_counts_and_the_report_says_so() -> None:
+    faded, white = (checked(fading(share, 3), 300) for share in (0.8, 0.0))
+    smallest = 0.2 * math.sqrt((1 - 0.8) / (1 + 0.8))  # the spectrum of the fading at the highest frequency
+    assert faded["noise_floor"]["low"] <= smallest
+    assert ["linked" in " ".join(report["remarks"]) for report in (faded, white)] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from cloakwork.sensor.device import MAX_STEPS
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.measuring import FAILING, INVALID, SLOW, attempt
 from cloakwork.sensor.ramp import FEWEST_STEPS, Ramp
-from cloakwork.sensor.rounded_noise import RoundedNoise, slope, smallest_spectrum
+from cloakwork.sensor.rounded_noise import LINK, RoundedNoise, slope, smallest_spectrum
 from cloakwork.sensor.store import Folder
 
 TYPE_CHECKING = False
@@ -268,15 +268,14 @@ def _judge_noise(report: "dict[str, Any]", numbers: "list[int]", gap: int, commo
     size = cell / common / (1 + abs(noise.carry))  # only the white part of noise that carries over hides a step
     sd, low, high = noise.sd * size, noise.low * size, noise.high * size
     white = smallest_spectrum([(number - numbers[0]) / common for number in numbers], gap / common)
-    if white < low:
-        low = white
-        if (
-            white < _FILTERED * sd and 2 * sd * common > gap
-        ):  # less noise shows in few readings, however they are linked
-            remarks.append(
-                "readings are linked as by a running mean in the chip, and only the smallest part of the spectrum of "
-                "their noise counts. Switch the filter off, or read more slowly than it averages"
-            )
+    filtered = white < min(low, _FILTERED * sd)
+    low = min(low, white)
+    # less noise shows in few readings, however they are linked
+    if (filtered or noise.carry > LINK) and 2 * sd * common > gap:
+        remarks.append(
+            "readings are linked, as by a running mean in the chip or by fading, and only the smallest part of the "
+            "spectrum of their noise counts. Switch a filter off, or read more slowly than it averages"
+        )
     report["noise_floor"] = {"estimate": sd, "low": low, "high": high, "carry": noise.carry}
     drift = report["drift"] = slope(numbers) * len(numbers) / common
     planned = report["planned_noise_floor"]

@@ -1,0 +1,354 @@
+"""Bluetooth in an office and a flat: maps from one date judged on another, and how far real moves shift readings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cloakwork._checks import FloatArray, IntArray
+from cloakwork.privacy import Cloak
+from cloakwork.recovery import Motion, PointSources, Tracker, recover
+from papers.drawing import INK, SERIES
+from papers.experiment import Experiment, Run, pick, stream
+from papers.recordings.radio import (
+    FLAT,
+    FLAT_LATER,
+    FLAT_RECEIVERS,
+    OFFICE,
+    OFFICE_RECEIVERS,
+    MapError,
+    RadioMap,
+    flat,
+    office,
+)
+from papers.result import Finding, Goal, Measure
+from papers.statistics import Mean
+
+DELTA, ALPHA = 1e-5, 0.1
+EPSILONS, QUICK_EPSILONS = (4.0, 2.0, 1.0), (2.0,)
+WINDOW = 10  # minutes in the office, whose mean is one frame
+ZONE = (5.2, 5.9)  # metres
+EVERY = 3  # readings of the flat: one a second
+STRETCH = 20  # seconds that count as one trial
+DISTANCES = {"office": (0.0, 0.35, 1.0, 2.0, 3.0, 5.0), "flat": (0.06, 0.14, 0.25, 0.4, 0.6)}
+MAP, REAL = "slope of the map", "measured shift"
+SINGLE, USUAL, FITTED, COUNTED = (
+    "single frames",
+    "tracker, usual motion",
+    "tracker, fitted motion",
+    "and lasting errors",
+)
+USUAL_MOTION = Motion(mean_present_s=1e6, mean_absent_s=100.0)
+ROBOT = Motion(mean_sit_s=5.0, mean_walk_s=20.0, speed=0.26, mean_present_s=1e6, mean_absent_s=100.0)
+
+
+@dataclass(frozen=True)
+class Found:
+    """How well the tag is found; means and standard errors are over points, or over stretches of the walk.
+
+    `right` is the share in the right zone or room, `held` that of 90 % areas that hold the truth. `sized` says which
+    shift the noise hides; a row without `method` is the best constant guess.
+    """
+
+    place: str
+    method: str
+    sized: str
+    epsilon: float | None
+    sigma: float
+    median: float
+    distance: Mean
+    right: Mean
+    held: Mean
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far readings of pairs of points at a distance differ: root mean square, and the most that the map allows."""
+
+    place: str
+    near: float
+    far: float
+    pairs: int
+    real: float
+    allowed: float
+
+
+@dataclass(frozen=True)
+class RecordedRadio(Finding):
+    """Bluetooth tags in an office and in a flat."""
+
+    size: ClassVar[tuple[float, float]] = (10.0, 4.6)
+    found: tuple[Found, ...]
+    shifts: tuple[Shift, ...]
+    lasting: tuple[float, ...]
+
+    def goals(self) -> tuple[Goal, ...]:
+        before, after = (pick(self.found, method=name, epsilon=None, place="flat") for name in (SINGLE, COUNTED))
+        text = "flat, no noise: following is nearer than single frames"
+        reached = f"{after.distance} m, single frames {before.distance} m"
+        return (Goal(text, reached, after.distance.value <= before.distance.value),)
+
+    def measures(self) -> tuple[Measure, ...]:
+        """All runs judge the same places: runs differ by the draws of the noise alone."""
+        far = [one for one in self.found if one.method == SINGLE and one.sized == MAP and one.epsilon in (None, 2.0)]
+        return (
+            *(Measure(f"{one.place}, {_claim(one)}", one.distance.value, slack=0.5 * bool(one.epsilon)) for one in far),
+            *(Measure(f"{one.place}, {one.near:g} m", one.real) for one in self.shifts),
+        )
+
+    def text(self) -> str:
+        room, steep = (pick(self.shifts, place=place, near=DISTANCES[place][0]) for place in DISTANCES)
+        rows = [one for one in self.found if one.method == SINGLE and one.sized == MAP and one.epsilon in (None, 2.0)]
+        shown = [_sentence(one, pick(self.found, place=one.place, method="")) for one in rows]
+        return (
+            f"{' '.join(shown)} Noise is sized for a move by {100 * ALPHA:g} cm by the slope of the map. That "
+            f"guarantee is false for radio: in the flat {100 * steep.near:.0f} to {100 * steep.far:.0f} cm shift the "
+            f"readings by {steep.real:.1f} dB, and the map allows {steep.allowed:.1f}; in the office, points of two "
+            f"dates within {room.far:g} m differ by {room.real:.1f} dB, and the map allows {room.allowed:.1f}."
+        )
+
+    def draw(self, figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        rows = [one for one in self.found if one.place == "flat" and one.method]
+        y: Any = np.arange(len(rows))
+        for k, (name, color) in enumerate((("right", SERIES[0]), ("held", SERIES[1]))):
+            means: list[Mean] = [getattr(one, name) for one in rows]
+            bars = [200 * one.error for one in means]
+            label = "right room" if name == "right" else "90 % area holds the truth"
+            x = [100 * one.value for one in means]
+            left.errorbar(x, y + 0.15 * k, xerr=bars, fmt="o", color=color, capsize=2, label=label)
+        names = [f"{one.method}, {_claim(one)}" for one in rows]
+        left.set(
+            yticks=y, yticklabels=names, xlim=(0, 100), xlabel="% (bars: 2 errors)", title="flat, one reading a second"
+        )
+        left.tick_params(axis="y", labelsize=7)
+        left.invert_yaxis()
+        left.axvline(90, color=INK, linestyle=":", linewidth=1)
+        left.grid()
+        left.legend(fontsize=7, loc="lower left")
+        for place, color in zip(DISTANCES, SERIES, strict=False):
+            mine = [one for one in self.shifts if one.place == place]
+            x = [(one.near + one.far) / 2 for one in mine]
+            right.plot(x, [one.real for one in mine], "o-", color=color, label=f"{place}: measured (root mean square)")
+            right.plot(x, [one.allowed for one in mine], "--", color=color, label=f"{place}: allowed by the map")
+        right.set(xscale="log", yscale="log", xlabel="distance of two points, m", ylabel="shift of all readings, dB")
+        right.set_title("what a move really shifts")
+        right.grid()
+        right.legend(fontsize=7)
+
+
+def _claim(one: Found) -> str:
+    if one.epsilon is None:
+        return "no noise"
+    return f"epsilon {one.epsilon:g}" + (", measured shift" if one.sized == REAL else "")
+
+
+def _sentence(one: Found, guess: Found) -> str:
+    where = "zone" if one.place == "office" else "room"
+    return (
+        f"{one.place.capitalize()}, {_claim(one)}: the right {where} in {100 * one.right.value:.0f} ± "
+        f"{100 * one.right.error:.0f} % (best constant {100 * guess.right.value:.0f} %), "
+        f"{one.distance.value:.1f} ± {one.distance.error:.1f} m off ({guess.distance.value:.1f} m)."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Frames to judge: where they were taken, which belong together as one trial, and the zone of a position."""
+
+    place: str
+    map: RadioMap
+    points: FloatArray
+    group: IntArray
+    error: MapError
+
+    def zones(self, points: FloatArray) -> IntArray:
+        if self.place == "office":
+            x, y = (
+                np.minimum(points[:, k] // side, most) for k, (side, most) in enumerate(zip(ZONE, (3, 2), strict=True))
+            )
+            return np.asarray(3 * x + y, dtype=np.int64)
+        x, y = points.T
+        low = np.where(x < 2.0, 0, np.where(x < 3.96, 1, 2))
+        return np.where(y < 2.1, low, np.where(x < 2.64, 3, np.where(x < 6.32, 4, 5)))
+
+    def judge(
+        self, method: str, sized: str, epsilon: float | None, sigma: float, cells: IntArray, held: FloatArray
+    ) -> Found:
+        """Judge cells named in some draws of the noise, (draws, frames)."""
+        at = self.map.physics.space.places[cells]
+        far = np.hypot(*np.moveaxis(at - self.points, -1, 0))
+        right = np.array([self.zones(each) for each in at]) == self.zones(self.points)
+        means = (self._over_trials(each.astype(np.float64).mean(axis=0)) for each in (far, right, held))
+        return Found(self.place, method, sized, epsilon, sigma, float(np.median(far)), *means)
+
+    def _over_trials(self, values: FloatArray) -> Mean:
+        return Mean.of(np.bincount(self.group, values) / np.bincount(self.group))
+
+    def guess(self) -> Found:
+        """The best constant: the middle of the points, and the zone where most frames are."""
+        centre = np.median(self.points, axis=0)
+        zones = self.zones(self.points)
+        most = np.bincount(zones).argmax()
+        far = np.hypot(*(self.points - centre).T)
+        right, none = (self._over_trials(each.astype(np.float64)) for each in (zones == most, zones < 0))
+        return Found(self.place, "", "", None, 0.0, float(np.median(far)), self._over_trials(far), right, none)
+
+    def single(self, frames: Sequence[FloatArray], noise: float) -> tuple[IntArray, FloatArray]:
+        """Find the tag in single frames: cells and whether the area holds the truth, (draws, frames)."""
+        sigma, cells, held = np.hypot(noise, self.error.white), [], []
+        estimator = PointSources(1.0, min_sources=1, max_sources=1)
+        true = self.map.cells_of(self.points).tolist()
+        for each in frames:
+            found = recover(each, self.map.physics, sigma=sigma, drift=self.error.error, estimator=estimator)
+            cells.append([sources[0].place for sources in found.sources])
+            held.append([k in sources[0].vicinity for k, sources in zip(true, found.sources, strict=True)])
+        return np.array(cells), np.array(held)
+
+    def tracked(
+        self, frames: Sequence[FloatArray], times: FloatArray, noise: float, motion: Motion, frames_alike: float
+    ) -> tuple[IntArray, FloatArray]:
+        """The same with a tracker; the error of the map counts as if so many frames shared it."""
+        error = np.sqrt(frames_alike * (self.error.white**2 + (self.error.error.factor**2).sum(axis=1)))
+        cells, held, true = [], [], self.map.cells_of(self.points).tolist()
+        for each in frames:
+            tracker = Tracker(self.map.physics, motion=motion, max_sources=1, sigma=np.hypot(noise, error))
+            now = [tracker.step(readings, float(time)) for readings, time in zip(each, times, strict=True)]
+            cells.append([one.sources[0].place if one.sources else int(np.argmax(one.map)) for one in now])
+            held.append([bool(one.sources) and k in one.sources[0].vicinity for k, one in zip(true, now, strict=True)])
+        return np.array(cells), np.array(held)
+
+
+def shifts_of(place: str, distance: FloatArray, square: FloatArray, slope: float) -> tuple[Shift, ...]:
+    """The shifts of pairs by distance; `slope` is the steepest of the map in dB per metre."""
+    bounds, found = DISTANCES[place], []
+    for near, far in pairwise(bounds):
+        among = (distance >= near) & (distance < far)
+        real = float(np.sqrt(max(float(square[among].mean()), 0.0)))
+        found.append(Shift(place, near, far, int(among.sum()), real, slope * float(distance[among].mean())))
+    return tuple(found)
+
+
+def _slope(scene: Scene) -> float:
+    matrix, space = scene.map.physics.matrix, scene.map.physics.space
+    steps = np.linalg.norm(matrix[:, space.pairs[:, 0]] - matrix[:, space.pairs[:, 1]], axis=0)
+    return float((steps / space.lengths).max())
+
+
+def office_scene() -> tuple[Scene, FloatArray, tuple[Shift, ...]]:
+    """The office on the later date: frames of ten minutes, (frames, minutes, m)."""
+    known = office()
+    count = known.readings.shape[1] // WINDOW
+    readings = known.readings[:, : count * WINDOW].reshape(-1, WINDOW, known.readings.shape[2])
+    misses = known.survey.mean(axis=1) - known.map.floor - known.map.foretold
+    group = np.repeat(np.arange(len(known.points)), count)
+    scene = Scene("office", known.map, np.repeat(known.points, count, axis=0), group, MapError.of(misses))
+    apart = np.hypot(*np.moveaxis(known.surveyed[:, None] - known.points[None], -1, 0))
+    means = known.survey.mean(axis=1) - known.map.floor
+    square = ((means[:, None] - known.readings.mean(axis=1)[None]) ** 2).sum(axis=-1)
+    return scene, readings, shifts_of("office", apart, square, _slope(scene))
+
+
+def flat_scene() -> tuple[Scene, FloatArray, FloatArray, tuple[Shift, ...], tuple[float, ...]]:
+    """The later walk through the flat, a reading a second, with its times, and how long errors of the map last."""
+    fitted, survey, later = flat()
+    heard = np.isfinite(survey.readings).all(axis=1)
+    seconds, at, seen = survey.seconds[heard], survey.points[heard], survey.readings[heard]
+    misses = seen - fitted.foretold[fitted.square]
+    times, points, readings = later.seconds[::EVERY], later.points[::EVERY], later.readings[::EVERY]
+    scene = Scene("flat", fitted, points, (times // STRETCH).astype(np.int64), MapError.of(misses))
+    return scene, readings, times, _flat_shifts(scene, seconds, at, seen), _lasting(seconds, misses)
+
+
+def _lasting(seconds: FloatArray, misses: FloatArray) -> tuple[float, ...]:
+    """How alike misses are that lie 1, 2, ... seconds apart: their correlation, to the last that is above 0.05."""
+    found = []
+    for apart in range(1, 20):
+        later = np.searchsorted(seconds, seconds + apart)
+        known = np.flatnonzero(later < len(seconds))
+        known = known[np.abs(seconds[later[known]] - seconds[known] - apart) < 0.4]
+        alike = float((misses[known] * misses[later[known]]).mean() / (misses**2).mean())
+        if alike < 0.05:
+            break
+        found.append(round(alike, 3))
+    return tuple(found)
+
+
+def _flat_shifts(scene: Scene, seconds: FloatArray, at: FloatArray, seen: FloatArray) -> tuple[Shift, ...]:
+    """Shifts between the points where the robot stood for four readings or more, less the noise of their means."""
+    moved = (np.hypot(*np.diff(at, axis=0).T) > 0.015) | (np.diff(seconds) > 1.5)
+    stop = np.concatenate([[0], np.cumsum(moved)])
+    kept = [rows for rows in np.split(np.arange(len(stop)), np.flatnonzero(moved) + 1) if len(rows) >= 4]
+    where = np.array([at[rows].mean(axis=0) for rows in kept])
+    means = np.array([seen[rows].mean(axis=0) for rows in kept])
+    noise = np.array([seen[rows].var(axis=0, ddof=1).sum() / len(rows) for rows in kept])
+    i, j = np.triu_indices(len(kept), 1)
+    apart = np.hypot(*(where[i] - where[j]).T)
+    near = apart < max(DISTANCES["flat"])
+    i, j = i[near], j[near]
+    square = ((means[i] - means[j]) ** 2).sum(axis=1) - noise[i] - noise[j]
+    return shifts_of("flat", apart[near], square, _slope(scene))
+
+
+def _noisy(cloak: Cloak, frames: FloatArray, draws: int, *key: int) -> list[FloatArray]:
+    flat_frames = frames.reshape(-1, frames.shape[-1])
+    return [cloak.simulate(flat_frames, rng=stream(*key, draw)).reshape(frames.shape) for draw in range(draws)]
+
+
+def _office(run: Run) -> tuple[list[Found], tuple[Shift, ...]]:
+    scene, readings, shifts = office_scene()
+    readings = readings[: run.choose(None, None, 6)]
+    scene = Scene(scene.place, scene.map, scene.points[: len(readings)], scene.group[: len(readings)], scene.error)
+    found = [scene.guess(), scene.judge(SINGLE, MAP, None, 0.0, *scene.single([readings.mean(axis=1)], 0.0))]
+    for k, epsilon in enumerate(run.choose(EPSILONS, QUICK_EPSILONS, QUICK_EPSILONS)):
+        cloak = Cloak(scene.map.physics, epsilon=epsilon, delta=DELTA, alpha=ALPHA, readings_per_window=WINDOW)
+        noisy = [each.mean(axis=1) for each in _noisy(cloak, readings, run.choose(2, 1, 1), run.seed, 1, k)]
+        cells = scene.single(noisy, cloak.sigma / np.sqrt(WINDOW))
+        found.append(scene.judge(SINGLE, MAP, epsilon, cloak.sigma, *cells))
+    return found, shifts
+
+
+def _flat(run: Run) -> tuple[list[Found], tuple[Shift, ...], tuple[float, ...]]:
+    scene, readings, times, shifts, lasting = flat_scene()
+    count = run.choose(None, None, 45)
+    readings, times = readings[:count], times[:count]
+    scene = Scene(scene.place, scene.map, scene.points[:count], scene.group[:count], scene.error)
+    honest = ALPHA * shifts[0].real / shifts[0].allowed
+    kinds: list[tuple[str, float | None]] = [(MAP, None)]
+    kinds += [(MAP, epsilon) for epsilon in run.choose(EPSILONS, QUICK_EPSILONS, QUICK_EPSILONS)]
+    kinds += [(REAL, epsilon) for epsilon in run.choose((2.0,), (), ())]
+    found = [scene.guess()]
+    for k, (sized, epsilon) in enumerate(run.each(kinds)):
+        frames, noise = [readings], 0.0
+        if epsilon is not None:
+            alpha = ALPHA if sized == MAP else honest
+            cloak = Cloak(scene.map.physics, epsilon=epsilon, delta=DELTA, alpha=alpha)
+            frames, noise = _noisy(cloak, readings, run.choose(2, 1, 1), run.seed, 2, k), float(cloak.sigma)
+        found.append(scene.judge(SINGLE, sized, epsilon, noise, *scene.single(frames, noise)))
+        if (sized, epsilon) not in ((MAP, None), (REAL, 2.0)):
+            continue
+        alike = 1 + 2 * sum(lasting)
+        trackers = ((USUAL, USUAL_MOTION, 1.0), (FITTED, ROBOT, 1.0), (COUNTED, ROBOT, alike))
+        for name, motion, shared in run.choose(trackers, trackers[2:], trackers[2:]):
+            followed = scene.tracked(frames, times, noise, motion, shared)
+            found.append(scene.judge(name, sized, epsilon, noise, *followed))
+    return found, shifts, lasting
+
+
+def _work(run: Run) -> RecordedRadio:
+    in_office, shifts = _office(run)
+    in_flat, more, lasting = _flat(run)
+    return RecordedRadio((*in_office, *in_flat), (*shifts, *more), lasting)
+
+
+EXPERIMENT = Experiment(
+    "recorded-radio",
+    "Bluetooth in an office and a flat: found from cloaked readings, and what a move really shifts",
+    RecordedRadio,
+    _work,
+    minutes=2.0,
+    data=(OFFICE, OFFICE_RECEIVERS, FLAT, FLAT_LATER, FLAT_RECEIVERS),
+)
