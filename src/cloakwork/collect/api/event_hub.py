@@ -221,13 +221,14 @@ class EventHub:
 
     def _news(self, site: str) -> list[ApiEvent]:
         """What the store has of a site that was not there at the last look; the oldest first."""
-        results = self._store.results.page(site, limit=BURST, newest_first=True).items[::-1]
-        by_time = {(result.time, result.solved): result for result in results}
         faults, reports = self._store.checks.faults(site), self._store.reports.latest(site)
         problems = self._store.problems.counts(site)[::-1]  # the store lists the most recent first
-        new = self._new
+        stamps, known = self._store.results.stamps(site, BURST), self._known.get((EventKind.RESULT, site), frozenset())
+        results = self._store.results.at(site, [time for time, solved in stamps if (time, solved) not in known])
+        new = self._new  # from here on nothing can fail, or news would be lost
+        new(EventKind.RESULT, site, stamps)
         return [
-            *(result_event(by_time[key]) for key in new(EventKind.RESULT, site, list(by_time))),
+            *map(result_event, results),
             *(
                 _event(EventKind.FAULT, site, {**asdict(fault), "text": fault_text(fault)}, fault.sensor, fault.raised)
                 for fault in new(EventKind.FAULT, site, faults)

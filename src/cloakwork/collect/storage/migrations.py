@@ -48,8 +48,8 @@ STEPS: tuple[str, ...] = (
     CREATE TABLE erasures (site {text} NOT NULL PRIMARY KEY, count {integer} NOT NULL) {keyed};
     CREATE TABLE results (
         site {text} NOT NULL, time {integer} NOT NULL, sensors {integer} NOT NULL, failed {integer} NOT NULL,
-        settled {integer} NOT NULL, labels {integer}, fit {real}, body {text} NOT NULL, map {bytes},
-        PRIMARY KEY (site, time)) {strict};
+        solved {integer} NOT NULL, settled {integer} NOT NULL, labels {integer}, fit {real}, body {text} NOT NULL,
+        map {bytes}, PRIMARY KEY (site, time)) {strict};
     CREATE TABLE reports (
         site {text} NOT NULL, sensor {text} NOT NULL, state {text} NOT NULL, used {integer} NOT NULL,
         allowed {integer} NOT NULL, received {integer} NOT NULL, PRIMARY KEY (site, sensor)) {keyed};

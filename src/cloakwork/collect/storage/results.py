@@ -14,18 +14,26 @@ from pydantic.dataclasses import dataclass
 
 from cloakwork._checks import FloatArray
 from cloakwork.collect.storage.database import Database, Row, Transaction
-from cloakwork.collect.storage.readings import check_limit, lock_frames, mark_frames, page_of, parse_cursor, period
+from cloakwork.collect.storage.readings import (
+    AT_TIMES,
+    check_limit,
+    lock_frames,
+    mark_frames,
+    page_of,
+    parse_cursor,
+    period,
+)
 from cloakwork.collect.storage.records import Page
 from cloakwork.recovery import DOUBTFUL
 
 FAILED = "failed"  # prefix of a failed result's status
 # a result of a time without readings is dropped; none takes the place of one that did not fail, is settled, or followed
 _SAVE = """
-    INSERT INTO results (site, time, sensors, failed, settled, labels, fit, body, map)
-    VALUES (:site, :time, :sensors, :failed, :settled, :labels, :fit, :body, :map)
+    INSERT INTO results (site, time, sensors, failed, solved, settled, labels, fit, body, map)
+    VALUES (:site, :time, :sensors, :failed, :solved, :settled, :labels, :fit, :body, :map)
     ON CONFLICT (site, time) DO UPDATE SET
-        sensors = excluded.sensors, failed = excluded.failed, settled = excluded.settled, labels = excluded.labels,
-        fit = excluded.fit, body = excluded.body, map = excluded.map
+        sensors = excluded.sensors, failed = excluded.failed, solved = excluded.solved, settled = excluded.settled,
+        labels = excluded.labels, fit = excluded.fit, body = excluded.body, map = excluded.map
     WHERE excluded.failed <= results.failed AND excluded.settled >= results.settled
         AND (results.labels IS NULL OR excluded.labels IS NOT NULL)
     RETURNING time"""
@@ -216,6 +224,16 @@ class ResultTable:
                 GROUP BY (time - :since) / :step) ORDER BY time"""
         return [_result(row) for row in self._database.rows(sql, site=site, since=since, until=until, step=step)]
 
+    def stamps(self, site: str, limit: int) -> list[tuple[int, int]]:
+        """Return `time` and `solved` of the newest results that did not fail, oldest first; reads nothing else."""
+        sql = "SELECT time, solved FROM results WHERE site = :site AND failed = 0 ORDER BY time DESC LIMIT :limit"
+        return [(time, solved) for time, solved in self._database.rows(sql, site=site, limit=limit)][::-1]
+
+    def at(self, site: str, times: Sequence[int]) -> list[Result]:
+        """Return the results of these times, oldest first, without their maps."""
+        sql = f"SELECT body FROM results WHERE site = :site AND {AT_TIMES} ORDER BY time"
+        return [_result(row) for row in self._database.rows(sql, site=site, rows=list(times))] if times else []
+
     def oldest(self, site: str) -> int | None:
         """Return the time of the oldest result that did not fail."""
         time: int | None
@@ -268,7 +286,10 @@ def _save(
 
 def _row(result: Result) -> dict[str, Any]:
     """The columns of a result; what is not a column of its own is in the body, exactly."""
-    own = {name: getattr(result, name) for name in ("site", "time", "sensors", "failed", "settled", "labels", "map")}
+    own = {
+        name: getattr(result, name)
+        for name in ("site", "time", "sensors", "failed", "solved", "settled", "labels", "map")
+    }
     body = json.dumps({name: value for name, value in vars(result).items() if name != "map"}, default=vars)
     return own | {"fit": None if math.isnan(result.fit) else result.fit, "body": body}
 
