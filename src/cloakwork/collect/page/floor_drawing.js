@@ -4,7 +4,7 @@ import { h, isDark, s, unit } from "./elements.js";
 import { FloorGrid } from "./floor_grid.js";
 import { number, roundDown } from "./formats.js";
 import { paint } from "./heat_layer.js";
-import { sensorDot, sourceMark, trailDots, truthMark } from "./map_symbols.js";
+import { sensorDot, sourceMarks, trailDots, truthMark } from "./map_symbols.js";
 
 const MARGIN = 10; // room for the thickness of walls
 const FOOT = 26; // room for the scale
@@ -114,7 +114,7 @@ export class FloorDrawing {
     this.above.replaceChildren(
       ...trailDots(trails, ({ at }) => this.px(at)),
       ...truth.map(({ at }) => truthMark(this.px(at))),
-      ...marks.map((mark) => sourceMark(this.px(mark.at), mark, numbers)),
+      ...sourceMarks(marks, ({ at }) => this.px(at), numbers),
     );
   }
 }

@@ -77,21 +77,21 @@ function share(rooms, total, space) {
   while (settled && left() > 0) pick(there, -1).people += 1;
 }
 
-/** The shortest range of numbers around one that is likelier than not: [low, high, probability]. */
+/** The shortest range of numbers around one that is likelier than not: [low, high]. */
 function likelyRange(counts, middle) {
   let [low, high, p] = [middle, middle, counts[middle] ?? 0];
   while (p < 0.5 && (low > 0 || high < counts.length - 1)) {
     if ((counts[high + 1] ?? -1) > (counts[low - 1] ?? -1)) p += counts[(high += 1)];
     else p += counts[(low -= 1)];
   }
-  return [low, high, p];
+  return [low, high];
 }
 
 /**
  * One moment as the page shows it: its `sentence`, how `sure` that is, the `rooms` with their state, the `marks` that
  * lie in a room that is occupied, and how many are there, `low` to `high`.
  */
-export function homeModel(result, space, { past = false, lag = 0 } = {}) {
+export function homeModel(result, space, { past = false } = {}) {
   const found = new Map((result.zones ?? []).map((zone) => [zone.id, zone]));
   const blank = { probability: null, occupied: null, expected: null, since: null };
   const zones = space.zones.map((zone) => ({ ...zone, ...blank, ...found.get(zone.id) }));
@@ -109,8 +109,10 @@ export function homeModel(result, space, { past = false, lag = 0 } = {}) {
   const apart = coverage(space).apart;
   const counted = rooms.reduce((sum, { people }) => (apart ? sum + people : Math.max(sum, people)), 0);
   const total = result.counts ? Math.max(likely, counted) : result.sources.length;
-  const [low, high, p] = result.counts ? likelyRange(result.counts, total) : [total, total, null];
-  const model = { space, past, lag, result, rooms, marks, total, counted, low: Math.max(low, counted), high, p };
+  const [least, high] = result.counts ? likelyRange(result.counts, total) : [total, total];
+  const low = Math.max(least, counted); // whoever is in a room for sure is there
+  const p = result.counts ? result.counts.slice(low, high + 1).reduce((sum, one) => sum + one, 0) : null;
+  const model = { space, past, result, rooms, marks, total, counted, low, high, p };
   for (const room of rooms) Object.assign(room, roomTexts(room, space));
   return { ...model, sentence: sentence(model), sure: sureness(model), short: shortText(model) };
 }
@@ -182,7 +184,7 @@ function whereabouts({ marks, total, space }) {
 }
 
 /** How sure the page is, and of what. */
-function sureness({ result, rooms, total, counted, p, low, high, space }) {
+function sureness({ result, rooms, total, counted, p, space }) {
   if (result.failed) return result.status;
   if (space.kind === "bits") {
     const least = Math.min(...rooms.map(({ probability: one }) => Math.max(one, 1 - one)));
@@ -194,7 +196,7 @@ function sureness({ result, rooms, total, counted, p, low, high, space }) {
     ? [nobody, floor ? "that nobody is here" : "that there is no source"]
     : total === 1 && !counted
       ? [1 - nobody, floor ? "that someone is here" : "that there is a source"]
-      : [low < high || p >= 0.5 ? p : (result.counts[total] ?? 0), "of the number"];
+      : [p, "of the number"];
   const how = ["almost certain", "very sure", "fairly sure", "unsure"][[0.95, 0.8, 0.6, 0].findIndex((least) => shown >= least)];
   const fit = { best_fit: ", no map fits the readings well", stopped: ", computing stopped early" }[result.status] ?? "";
   return `${how} ${what} (${percent(shown)})${fit}`;

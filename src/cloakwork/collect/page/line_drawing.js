@@ -2,7 +2,7 @@
 
 import { s, unit } from "./elements.js";
 import { number, roundDown } from "./formats.js";
-import { sensorDot, sourceMark, trailDots, truthMark } from "./map_symbols.js";
+import { sensorDot, sourceMarks, trailDots, truthMark } from "./map_symbols.js";
 
 const [SIDE, FOOT, HEAD, LEAST] = [26, 60, 24, 200];
 
@@ -41,7 +41,7 @@ export class LineDrawing {
       ...known.map((one) => sensorDot([this.x(this.at.get(one.id)), base + 15 * unit()], one)),
       ...trailDots(trails, ({ at }) => [this.x(at[0]), base]),
       ...truth.map(({ at }) => truthMark([this.x(at[0]), base])),
-      ...marks.map((mark) => sourceMark([this.x(mark.at[0]), base], mark, numbers)),
+      ...sourceMarks(marks, ({ at }) => [this.x(at[0]), base], numbers),
     );
   }
 

@@ -2,9 +2,15 @@
 
 import { s, unit } from "./elements.js";
 
-/** Where someone is: a disc, with the number of its track where numbers are shown. */
-export function sourceMark([x, y], mark, numbers) {
-  const u = unit();
+const CROWD = 20; // marks, from which on they are smaller
+
+/** Where people are: a disc for each, with the number of its track where numbers are shown. */
+export function sourceMarks(marks, px, numbers) {
+  const u = marks.length > CROWD ? 0.65 * unit() : unit();
+  return marks.map((mark) => sourceMark(px(mark), mark, numbers, u));
+}
+
+function sourceMark([x, y], mark, numbers, u) {
   const label = mark.label ?? "";
   const circle = s("circle", { cx: x, cy: y, r: (numbers ? 10 : 7) * u });
   const attributes = { class: "mark", "data-id": label, "data-at": mark.at.map((value) => value.toFixed(3)).join(" "), "data-room": mark.room?.id };

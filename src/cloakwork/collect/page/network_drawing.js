@@ -2,7 +2,7 @@
 
 import { isDark, s, unit } from "./elements.js";
 import { tint } from "./heat_layer.js";
-import { sensorDot, sourceMark, trailDots, truthMark } from "./map_symbols.js";
+import { sensorDot, sourceMarks, trailDots, truthMark } from "./map_symbols.js";
 
 export const MAX_NODES = 80;
 const [EDGE, SIZE] = [56, 11];
@@ -47,7 +47,7 @@ export class NetworkDrawing {
       ...dots.map(([one, [x, y]]) => sensorDot([x + size, y - size], one)),
       ...trailDots(trails, spot),
       ...truth.filter(spot).map((one) => truthMark(spot(one))),
-      ...marks.filter(spot).map((mark) => sourceMark(spot(mark), mark, numbers)),
+      ...sourceMarks(marks.filter(spot), spot, numbers),
     );
   }
 }
