@@ -190,6 +190,7 @@ def test_each_key_of_a_site_file_is_documented() -> None:
 def test_figures_of_the_example_flat_are_those_that_the_library_computes() -> None:
     texts = {name: " ".join((ROOT / "docs" / "science" / name).read_text("utf-8").split()) for name in FLAT_PAGES}
     cloak = parse_site(files("cloakwork.site").joinpath("example.toml").read_text("utf-8"), name="flat").cloak()
+    assert cloak.slow is not None
     share = float((cloak.slow.deviations(cloak.steps) / cloak.sigmas).max() ** 2)
     assert f"a reading has {1 + share:.2f} times the variance" in texts["stays.md"]
     assert f"the mean of ten minutes {1 + 10 * share:.2f} times" in texts["stays.md"]
