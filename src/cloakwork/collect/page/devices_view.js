@@ -26,7 +26,7 @@ export class DevicesView {
     const { health } = this.data;
     const now = api.now();
     const having = (level) => devices.filter((device) => device.level === level).length;
-    const parts = { alarm: "with an alarm", bad: "with a problem", wait: "waiting as planned", unknown: "not heard yet" };
+    const parts = { alarm: "with an alarm", bad: "with a problem", wait: "waiting as planned", unknown: "not heard" };
     const others = Object.entries(parts).filter(([level]) => having(level)).map(([level, text]) => `${having(level)} ${text}`);
     setText($("devices-summary"), `${[`${having("good")} of ${count(devices.length, "device")} working`, ...others].join(", ")}.`);
     const problems = health ? problemsOf(health, now) : [];

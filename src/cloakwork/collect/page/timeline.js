@@ -56,7 +56,7 @@ export class Timeline {
     const found = [];
     for (let time = midnight; time < this.to; time += step) {
       const share = (time - this.from) / length;
-      if (share >= 0 && share < 0.84) found.push(tick(share, step < TICKS_MS.at(-3) ? hour(time) : day(time)));
+      if (share >= 0 && share < 0.8) found.push(tick(share, step < TICKS_MS.at(-3) ? hour(time) : day(time)));
     }
     return [...found, tick(1, "now")];
   }
