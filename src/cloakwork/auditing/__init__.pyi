@@ -20,6 +20,8 @@ from .query_plan import Pair as Pair
 from .query_plan import QueryPlan as QueryPlan
 from .query_plan import binned as binned
 from .query_plan import unnoticed_mass as unnoticed_mass
+from .site_audit import SiteAudit as SiteAudit
+from .site_audit import audit_site as audit_site
 from .testers import KnownPair as KnownPair
 from .testers import KnownPure as KnownPure
 from .testers import RandomPrivacy as RandomPrivacy
