@@ -62,7 +62,7 @@ export class MomentView {
     if (!on("alone")) this.alone = null;
     this.draw();
     const same = () => data.open && data.shown === shown;
-    await Promise.all([
+    const loads = [
       on("alone") && this.alone?.time !== shown.time && data.attempt(async () => {
         const alone = await api.getAlone(data.name, shown.time);
         if (same()) this.alone = alone;
@@ -75,8 +75,9 @@ export class MomentView {
         const truth = await api.getTruth(data.name, shown.time);
         if (same()) this.truth = truth?.sources ?? [];
       }),
-    ].filter(Boolean));
-    if (same()) this.draw();
+    ].filter(Boolean);
+    await Promise.all(loads);
+    if (loads.length && same()) this.draw();
   }
 
   /** Draws everything from one model; `stale` if the newest result is not of now. */
