@@ -188,7 +188,7 @@ FORECAST = {"zone": "room", "room": 0.98, "usual_room": 0.6, "useless": False, "
     ("forecast", "poor", "facts"),
     [
         (None, False, ["not simulated"]),
-        (FORECAST, False, ["98 times in 100 after 10 min", "always guessing: 60"]),
+        (FORECAST, False, ["98 times in 100 after 10 min", "always guessing: 6 times in 10"]),
         (
             FORECAST | {"room": 0.5, "useless": True, "remedy": "epsilon = 2"},
             True,

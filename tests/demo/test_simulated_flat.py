@@ -1,15 +1,19 @@
 """The simulated flat."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from cloakwork.demo import SimulatedFlat, load_flat
+from cloakwork.demo import SimulatedFlat, load_flat, load_forecast
 from cloakwork.physics import sources
 from cloakwork.site import parse_site
 from papers.walks import Movement
 from scripts.plain_flat import plain_flat
 from tests.demo.small import SMALL
 
+README = Path(__file__).parents[2] / "README.md"
 BEGAN = 1_700_000_000_000
 STEPS = Movement((((1.125, 1.125),), ((2.125, 1.125), (8.125, 7.125))), "two steps", frame_ms=1000)
 
@@ -66,3 +70,10 @@ def test_nothing_is_simulated_elsewhere_before_or_ahead() -> None:
     assert world.truth("yard", BEGAN) is None
     assert world.truth("flat", BEGAN - 1) is None
     assert world.truth("flat", clock.now + 1) is None
+
+
+def test_the_demonstration_forecasts_what_the_readme_says() -> None:
+    known = load_forecast()
+    row = re.search(r"\| 4 \(the demo\) \|.*/ (\d+) % \|.*/ (\d+) % \|", README.read_text(encoding="utf-8"))
+    assert row is not None
+    assert [f"{100 * value:.0f}" for value in (known.room, known.count)] == list(row.groups())

@@ -13,12 +13,14 @@ import typer
 
 from cloakwork.cli.arguments import INIT, reads
 from cloakwork.cli.output import bar, counted, err, note, program, say, stop_signal
+from cloakwork.cli.planned_noise import earlier_forecast
 from cloakwork.demo import (
     Demonstration,
     DemoProgress,
     Household,
     Staff,
     load_flat,
+    load_forecast,
     load_office,
     residents_of,
     sensors_of,
@@ -27,7 +29,7 @@ from cloakwork.demo import (
 )
 from cloakwork.errors import InputError
 from cloakwork.physics import Rooms
-from cloakwork.site import Site, load_site
+from cloakwork.site import Site, load_site, plan_beside
 
 LOOK_S = 1.0
 LATE_MS = 180_000  # of simulated time: seconds here
@@ -63,7 +65,9 @@ def demo(
         if once or not sys.stdout.isatty() or os.environ.get("CI") == "true":
             _draw(site, people, out)
         else:
-            _live(Demonstration((site, people), begins_s=people.begins_s, port=usual_port()), browser=browser)
+            known = load_forecast() if path is None else earlier_forecast(plan_beside(path))
+            shown = Demonstration((site, people), begins_s=people.begins_s, port=usual_port(), forecast=known)
+            _live(shown, browser=browser)
     except KeyboardInterrupt:
         note(STOPPED)
 
@@ -120,8 +124,8 @@ def _live(demonstration: Demonstration, *, browser: bool) -> None:
         note(f"that address works once, within ten minutes; later, sign in at {show.service.url}/ with {show.secret}")
         note(
             f"time runs {show.clock.speed:g} times faster there: a reading a minute is one in "
-            f"{60 / show.clock.speed:g} s here. People live {show.floors[0][1].origin}. Tick "
-            "`Simulated truth` on the page to compare the map with it. Ctrl-C stops the demo and removes its data"
+            f"{60 / show.clock.speed:g} s here. People live {show.floors[0][1].origin}. To "
+            "compare, tick `Simulated truth` in History, under Advanced. Ctrl-C stops the demo and removes its data"
         )
         stopping = stop_signal()
         with err.status(_status_line(show.progress())) as line:

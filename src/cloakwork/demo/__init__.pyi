@@ -2,6 +2,7 @@ from .demonstration import Demonstration as Demonstration
 from .demonstration import DemoProgress as DemoProgress
 from .demonstration import SimulatedFlat as SimulatedFlat
 from .demonstration import load_flat as load_flat
+from .demonstration import load_forecast as load_forecast
 from .demonstration import load_office as load_office
 from .demonstration import residents_of as residents_of
 from .demonstration import sensors_of as sensors_of

@@ -1,12 +1,13 @@
 """Starts and stops the whole demonstration: rooms, people, devices, broker, collector and page."""
 
+import json
 import os
 import socket
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property, lru_cache
 from importlib.resources import files
@@ -32,7 +33,7 @@ from cloakwork.demo.fleet import Fleet, SimulatedClock
 from cloakwork.demo.household import WAKING_S, Position, Residents
 from cloakwork.errors import InputError
 from cloakwork.physics import Rooms, follow
-from cloakwork.site import Site, freeze, parse_site
+from cloakwork.site import Forecast, Site, freeze, parse_site
 
 USUAL_PORT = 8080
 USUAL_COUNT = 4  # people of a site that states no number
@@ -132,6 +133,11 @@ def load_flat() -> Site:
     return parse_site(text, name="example.toml")
 
 
+def load_forecast() -> Forecast:
+    """How well people in that flat are followed: the figures of `python -m benchmarks.run default_flat`."""
+    return Forecast(**json.loads(files("cloakwork.demo").joinpath("forecast.json").read_text(encoding="utf-8")))
+
+
 def load_office() -> tuple[Site, ...]:
     """The floors of an office: twelve rooms on both sides of a corridor, for up to 24 people each."""
     text = files("cloakwork.demo").joinpath("office.toml").read_text(encoding="utf-8")
@@ -169,17 +175,24 @@ class Demonstration:
         How many times faster than real time it runs.
     port
         Port of the page on this machine; 0 takes any free one.
+    forecast
+        How well people at the first site are followed, for its page.
     """
 
     def __init__(
-        self, *floors: tuple[Site, Inhabitants], begins_s: int = WAKING_S, speed: float = SPEED, port: int = 0
+        self,
+        *floors: tuple[Site, Inhabitants],
+        begins_s: int = WAKING_S,
+        speed: float = SPEED,
+        port: int = 0,
+        forecast: Forecast | None = None,
     ) -> None:
         self.site, _ = floors[0]
         self.floors = floors
         self._morning, period = this_morning(begins_s), self.site.period_ms
         first = -(-self._morning // period) * period
         self.clock = SimulatedClock(first - min(CONNECTING_MS, period // 2), speed=speed)
-        self._port = port
+        self._port, self._forecast = port, forecast
         self._stack = ExitStack()
         self._service: Service | None = None
 
@@ -252,7 +265,9 @@ class Demonstration:
     def _start(self) -> None:
         _allow_files()
         folder = Path(self._stack.enter_context(_temporary()))
-        watched = {site.name: CollectedSite(site, freeze(site, site.cloak())) for site, _ in self.floors}
+        plans = {site: freeze(site, site.cloak()) for site, _ in self.floors}
+        plans[self.site] = replace(plans[self.site], forecast=self._forecast)
+        watched = {site.name: CollectedSite(site, plan) for site, plan in plans.items()}
         self.watched = watched[self.site.name]
         broker = EmbeddedBroker()
         broker.start()

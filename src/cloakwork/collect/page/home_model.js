@@ -225,9 +225,10 @@ export function countText(result, kind) {
 export function forecastText({ forecast, lag, period_ms: period }) {
   if (!forecast) return { poor: false, text: "how often this set-up is right was not simulated" };
   const { zone, room, usual_room: usual, useless, remedy } = forecast;
-  const hundred = (value) => `${Math.floor(100 * value + 1e-9)} times in 100`;
+  const share = (value) => value >= 0.95 && value < 0.995 ? [Math.round(100 * value), 100] : [Math.round(10 * value), 10];
+  const times = (value) => share(value).join(" times in ");
   const after = lag ? ` after ${duration(lag * period)}` : "";
-  if (!useless) return { poor: false, text: `in simulations the ${zone} is right ${hundred(room)}${after} (always guessing: ${Math.floor(100 * usual + 1e-9)})` };
+  if (!useless) return { poor: false, text: `in simulations the ${zone} is right ${times(room)}${after} (always guessing: ${times(usual)})` };
   const help = remedy ? ` ${capital(remedy)} would help.` : "";
-  return { poor: true, text: `In simulations this set-up is no better than guessing: it names the right ${zone} ${hundred(room)}, always guessing ${Math.floor(100 * usual + 1e-9)}.${help}` };
+  return { poor: true, text: `In simulations this set-up is no better than guessing: it names the right ${zone} ${times(room)}, always guessing ${times(usual)}.${help}` };
 }
