@@ -58,7 +58,7 @@ SMALLER: dict[str, dict[str, object]] = {
         "papers.experiments.estimators.COUNTS": (1, 2),
     },
     "graph-table": {"papers.experiments.graph_table.QUICK_MATRICES": 300},
-    "infrared": {"papers.experiments.infrared.QUICK": infrared.Sizes(0, 15, 120, 1, 1)},
+    "infrared": {"papers.experiments.infrared.QUICK": infrared.Sizes(0, 15, 120, 6, 1)},
     "many-sources": {
         "papers.experiments.many_sources.QUICK_FRAMES": 700,
         "papers.experiments.many_sources.QUICK_OURS": {1: 60, 2: 40, 4: 2},

@@ -246,7 +246,7 @@ def test_a_file_without_readings_is_refused(content: str | bytes, message: str, 
 def test_a_missing_file_or_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReadingError, match="No such file or directory"):
         list(ReadingsFile(tmp_path / "none.csv", IDS))
-    with pytest.raises(ReadingError, match="Is a directory"):
+    with pytest.raises(ReadingError, match="a folder"):
         list(ReadingsFile(tmp_path, IDS))
 
 
