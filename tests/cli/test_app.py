@@ -59,24 +59,6 @@ def test_init_does_not_overwrite(run: Run, tmp_path: Path) -> None:
     assert path.read_text() == "precious"
 
 
-def test_plan_in_words_has_the_same_values(run: Run, site: Path) -> None:
-    values, done = (
-        json.loads(run("plan", "--no-simulation", site, "--json").out),
-        run("plan", "--no-simulation", site, "--details"),
-    )
-    assert done.code == 0
-    for name, digits in (
-        ("Standard deviation of the noise", 4),
-        ("Shift of the readings by a hidden move, at most", 4),
-    ):
-        shown = re.search(rf"{name} +([0-9.]+)", done.out)
-        exact = min(values["sigma"]) if "noise" in name else values["sensitivity"]
-        assert shown is not None
-        assert exact <= float(shown.group(1)) <= exact * (1 + 10.0 ** (1 - digits))
-    for heading in ("What is hidden", "What is not hidden", "What drives the noise"):
-        assert heading in done.out
-
-
 def test_the_installed_script_keeps_its_streams_apart(site: Path) -> None:
     """Nothing but JSON on standard output, no colour codes in pipes and files, notes on standard error."""
     out = site.with_name("found.csv")
@@ -122,16 +104,6 @@ def refused(done: Outcome, says: str) -> None:
     assert done.err.count("\n") == 1
     assert "Traceback" not in done.err
     assert done.out == ""
-
-
-@pytest.mark.parametrize("command", [["plan"], ["recover", "-"], ["simulate", "-", "--out", "x.csv"]])
-def test_a_missing_site_is_refused(
-    command: list[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    arguments = [command[0], "none.toml", *(["readings.csv"] if command[0] == "recover" else []), *command[2:]]
-    refused(run(*arguments), r"none\.toml: No such file or directory")
-    assert not (tmp_path / "x.csv").exists()
 
 
 def test_help_is_grouped_has_at_most_ten_options_before_the_rare_ones_and_shows_no_types() -> None:
@@ -244,14 +216,6 @@ def test_bad_sources_are_refused(extra: list[str], says: str, run: Run, site: Pa
     out = site.with_name("out.csv")
     refused(run("simulate", site, "--out", out, *extra), says)
     assert not out.exists()
-
-
-@pytest.mark.parametrize("extra", [["--frames", "0"], ["--seed", "-1"], ["--frames", "many"], ["--colour"]])
-def test_bad_options_are_refused(extra: list[str], run: Run, site: Path) -> None:
-    done = run("simulate", site, "--out", site.with_name("out.csv"), *extra)
-    assert done.code == 2
-    assert "Traceback" not in done.err
-    assert extra[0] in done.err
 
 
 @pytest.mark.parametrize(

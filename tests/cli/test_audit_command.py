@@ -3,19 +3,14 @@
 import re
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE
 
 import numpy as np
 import pytest
 
-from cloakwork.cli.output import Show
-from cloakwork.readings import FORMS
 from tests.cli.conftest import Run
 from tests.forking import cloakwork
-from tests.tables import in_form
 from tests.waiting import PATIENCE
 
 PROGRAM = """
@@ -57,13 +52,6 @@ def test_an_honest_program_ends_with_0_and_a_cheating_one_with_3(run: Run, progr
     cheat = run("audit", "command", f"{program} 50", *words, "--html", page)
     assert (cheat.code, "The claim does not hold." in cheat.out) == (3, True)
     assert "The claim does not hold" in page.read_text(encoding="utf-8")
-
-
-def test_json_is_one_object_and_the_exit_code_stays(run: Run, program: str) -> None:
-    done = run("audit", "command", f"{program} 20", "--epsilon", 0.1, "--json", "--seed", 1)
-    assert done.code == 3
-    assert done.values["verdict"] == "violation"
-    assert done.values["made"].endswith("UTC")
 
 
 def test_dependent_reports_end_with_4(run: Run, tmp_path: Path) -> None:
@@ -180,31 +168,6 @@ def test_two_recordings_are_compared_as_far_as_the_shorter_goes(run: Run, tmp_pa
     assert run("audit", "readings", *recordings(tmp_path, shift=200), *words).code == 3
     few = run("audit", "readings", *recordings(tmp_path, shift=0, lengths=(299, 400)), *words)
     assert (few.code, "at least 300 in each" in few.err) == (2, True)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_recordings_are_read_in_every_form(form: str, run: Run, tmp_path: Path) -> None:
-    for shift, code in ((0, 0), (200, 3)):
-        paths = [in_form(path, form) for path in recordings(tmp_path, shift=shift)]
-        done = run("audit", "readings", *paths, "--epsilon", 1, "--delta", 0.127)
-        assert (done.code, "3,000 reports" in done.out or shift > 0) == (code, True), done.err
-
-
-def test_a_bar_shows_how_much_of_the_recordings_is_read(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown: dict[str, list[float]] = {}
-
-    @contextmanager
-    def bar(title: str, total: float = 1) -> Iterator[Show]:
-        shares = shown.setdefault(title, [])
-        yield lambda done, of=None: shares.append(done / (of or total))
-
-    monkeypatch.setattr("cloakwork.cli.audit.bar", bar)
-    assert run("audit", "readings", *recordings(tmp_path, shift=0), "--epsilon", 1).code == 0
-    assert list(shown) == ["reading", "auditing"]
-    assert (shown["reading"][-1], sorted(shown["reading"])) == (1, shown["reading"])
-    assert len(set(shown["reading"])) > 1
 
 
 def test_noise_that_was_used_for_both_recordings_is_no_violation_but_bad_input(run: Run, tmp_path: Path) -> None:

@@ -52,12 +52,6 @@ def test_new_keys_are_not_written_over_anything(site: Path, keys: Path, run: Run
     assert (keys.read_bytes(), site.read_bytes()) == before
 
 
-def test_a_list_without_devices_says_so(keys: Path, run: Run) -> None:
-    assert "no device has been provisioned" in run("keys", "list", keys).out
-    found = json.loads(run("keys", "list", keys, "--json").out)
-    assert found == {"site": "corridor", "devices": []}
-
-
 def test_a_list_says_how_each_device_stands(keys: Path, run: Run) -> None:
     for kind in ("reading", "bench", "reading"):
         open_generation(keys, "s1", PLAN, kind, NOW)
@@ -130,13 +124,3 @@ def test_keys_that_others_can_get_at_are_refused_everywhere(command: list[str], 
     assert done.code == 2
     assert f"chmod 600 {keys}" in done.err
     assert done.err.count("\n") == 1
-
-
-def test_a_damaged_file_is_refused_without_a_word_of_it(keys: Path, run: Run) -> None:
-    open_generation(keys, "s1", PLAN, "reading", NOW)
-    secret = secrets(keys)[0]
-    keys.write_text(keys.read_text().replace(secret, secret[:-1]))
-    done = run("keys", "list", keys)
-    assert done.code == 2
-    assert "hexadecimal" in done.err
-    assert secret[:8] not in done.err

@@ -91,23 +91,6 @@ def test_bad_rows_and_unknown_sensors_are_named_and_left_out(succeed: Run, case:
     assert left_out["unknown sensor"] == 1
 
 
-def test_rows_that_end_anywhere_are_read(succeed: Run, case: Case) -> None:
-    """The last frame is cut off in the middle of a row, as a log still being written is."""
-    text = case.readings.read_text()
-    case.readings.write_text(text[: text.rindex("s15")])
-    values = succeed("recover", case.site, case.readings, "--json").values
-    assert (values["frames"], values["incomplete_frames"]) == (3, 1)
-    assert sum(values["rows_left_out"].values()) == 1
-
-
-def test_json_is_all_there_is_on_standard_output(succeed: Run, case: Case) -> None:
-    case.rewrite(lambda rows: ["0,attic,0,5", *rows])
-    done = succeed("recover", case.site, case.readings, "--json", "--plot", case.site.with_name("map.png"))
-    assert done.values["frames"] == 3
-    assert "row 2: unknown sensor 'attic'" in done.err
-    assert "wrote the picture" in done.err
-
-
 def test_the_file_of_sources_has_what_was_found(succeed: Run, case: Case) -> None:
     out = case.site.with_name("found.csv")
     last = succeed("recover", case.site, case.readings, "--out", out, "--json").values["last_sources"]
@@ -145,13 +128,6 @@ def test_readings_of_nothing_give_a_row_without_a_source(succeed: Run, case: Cas
     assert (row["place"], float(row["weight"]), row["probability"]) == ("", 0.0, "")
 
 
-@pytest.mark.parametrize("name", ["map.png", "map.svg", "map.pdf"])
-def test_the_map_is_drawn(name: str, succeed: Run, case: Case) -> None:
-    picture = case.site.with_name(name)
-    succeed("recover", case.site, case.readings, "--plot", picture)
-    assert picture.stat().st_size > 3_000
-
-
 GRAPH = """name = "net"
 sensors = 5
 [physics]
@@ -179,22 +155,6 @@ def test_a_network_names_its_nodes(succeed: Run, tmp_path: Path) -> None:
     assert [source["at"] for source in done.values["last_sources"]][:1] == ["c"]
     assert next(csv.DictReader(out.read_text().splitlines()))["place"] == "c"
     assert (tmp_path / "net.png").stat().st_size > 3_000
-
-
-def test_two_sites_in_one_process_do_not_mix(succeed: Run, tmp_path: Path) -> None:
-    """The same sensors in the opposite order: the first site's model would find the mirror image."""
-    for order in (range(1, 13), range(12, 0, -1)):
-        tables = "".join(f'[[sensor]]\nid = "x{k}"\nat = {position / 12}\n' for k, position in enumerate(order))
-        site, readings = tmp_path / "site.toml", tmp_path / "r.csv"
-        site.write_text(SITE + tables)
-        succeed("simulate", site, "--out", readings, "--source", "0.2", "--seed", 3)
-        near(succeed("recover", site, readings, "--json").values, [0.2])
-
-
-def test_it_says_which_estimator_it_used_and_why(succeed: Run, case: Case) -> None:
-    assert "followed through 3 frames, each judged from all of them" in succeed("recover", case.site, case.readings).out
-    said = succeed("recover", case.site, case.readings, "--alone").out
-    assert "recovered with PointSources: each of up to" in said
 
 
 def test_a_sensor_that_nothing_explains_is_named(succeed: Run, case: Case) -> None:
@@ -242,12 +202,6 @@ def test_the_plan_of_a_changed_site_is_refused(option: bool, run: Run, case: Cas
     assert "is the plan of corridor" in done.err
     plan.write_text(plan.read_text().replace("4", "5", 1))
     assert run(*words).code == 2
-
-
-def test_a_plan_that_is_not_there_is_refused(run: Run, case: Case) -> None:
-    done = run("recover", case.site, case.readings, "--plan", case.site.with_name("none.json"))
-    assert done.code == 2
-    assert "none.json: No such file or directory. Write the plan with: cloakwork plan SITE --out" in done.err
 
 
 def test_a_result_is_not_written_over_the_plan(run: Run, case: Case) -> None:

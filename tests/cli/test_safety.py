@@ -79,12 +79,6 @@ def test_readings_that_do_not_suit_the_site_are_warned_about(site: Path, run: Ru
     assert "warning: " in done.err
 
 
-def test_names_are_shown_as_they_are(site: Path, run: Run) -> None:
-    done = run("simulate", site, "--source", "0.3:-1", "--out", site.parent / "x.csv")
-    assert done.code == 2
-    assert "--source 0.3:-1: give a finite weight" in done.err
-
-
 def test_a_plan_that_cannot_work_says_so(site: Path, run: Run) -> None:
     site.write_text(SITE.replace("alpha = 0.01", "alpha = 50.0"))
     done = run("plan", "--no-simulation", site)

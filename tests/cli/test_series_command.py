@@ -11,11 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from cloakwork.readings import FORMS
 from cloakwork.series.picture import NOT_PRIVATE
 from tests.cli.conftest import Run
 from tests.cli.series_files import CLEAR, HOUR, PERIOD, Z95, close, floats, iso, read, values_in, write
-from tests.tables import in_form
 
 
 def test_events_are_counted_filtered_and_published(succeed: Run, visits: Path, seconds: NDArray[np.int64]) -> None:
@@ -66,16 +64,6 @@ def test_parquet_goes_in_and_out(succeed: Run, here: Path, seconds: NDArray[np.i
     assert table.column("time")[1].as_py() == datetime(2026, 10, 5, 1, tzinfo=UTC)
     off = table.column("window-1").to_numpy() - np.bincount(seconds // HOUR, minlength=48)
     assert (np.abs(off) <= 6 / Z95 * table.column("window-1.within").to_numpy()).all()
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_events_are_read_in_every_form(form: str, succeed: Run, visits: Path, seconds: NDArray[np.int64]) -> None:
-    words = ("--filter", "window:1", "--series-by", "door", "--names", "north,south")
-    done = succeed("series", in_form(visits, form), *PERIOD, *CLEAR, *words)
-    published = read(Path("published.csv"))
-    north = seconds[np.array(read(visits)["door"]) == "north"]
-    assert close(published, "north.window-1", np.bincount(north // HOUR, minlength=48))
-    assert "left out" not in done.err
 
 
 def test_values_are_clipped_and_added_up(succeed: Run, visits: Path, seconds: NDArray[np.int64]) -> None:
@@ -171,15 +159,6 @@ def test_a_column_that_looks_like_counts_is_reported_with_the_options_to_use_it(
     assert "--value count" in done.err
     assert ("--counts count" in done.err) == (not person)
     assert "--counts" not in done.out
-
-
-def test_the_summary_is_one_object(succeed: Run, visits: Path) -> None:
-    done = succeed("series", visits, *PERIOD, "--filter", "window:1", "--filter", "decay:0.5", "--json")
-    values = done.values
-    assert {"source", "from", "to", "every_seconds", "bins", "series", "level", "hides"} <= set(values)
-    assert [cost["name"] for cost in values["filters"]] == ["window-1", "decay-0.5"]
-    assert values["explanation"]["hidden"][0] == values["hides"]
-    assert values["expected_mse"] > 0
 
 
 def test_a_person_may_count_once_within_a_time_for_less_noise(run: Run, succeed: Run, visits: Path) -> None:

@@ -100,12 +100,6 @@ def test_a_true_reading_appears_nowhere(succeed: Run, site: Path) -> None:
     assert (np.stack(exact) == 0).mean() < 0.02
 
 
-def test_no_source_is_a_simulation_too(succeed: Run, site: Path) -> None:
-    out = site.with_name("r.csv")
-    succeed("simulate", site, "--out", out, "--seed", 1)
-    assert len(out.read_text().splitlines()) == 8
-
-
 PATHS = """name = "net"
 sensors = 2
 [physics]

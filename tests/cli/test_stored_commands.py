@@ -15,7 +15,7 @@ from cloakwork.cli.output import err
 from cloakwork.cli.time_arguments import shown
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.storage import Reading, RecoveredSource, RecoveredTrack, Role, open_store
+from cloakwork.collect.storage import Reading, RecoveredSource, RecoveredTrack, open_store
 from cloakwork.collect.storage.readings import ReadingTable
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import READING_COLUMNS, ReadingScale, iso_ms
@@ -352,10 +352,3 @@ def test_a_token_for_a_site_that_the_store_has_nothing_of_is_made_with_a_word(su
     assert wrong.out.startswith("cw_")
     assert "no data of coridor yet, only of corridor" in " ".join(wrong.err.split())
     assert "nothing of" not in succeed(*new, "corridor").err
-
-
-def test_a_list_without_tokens_says_how_to_make_one(succeed: Run, case: Case) -> None:
-    assert "cloakwork token new --role operator" in succeed("token", "list", "--store", case.store).out
-    with open_store(case.store) as store:
-        store.tokens.create(Role.OPERATOR)
-    assert len(json.loads(succeed("token", "list", "--json", "--store", case.store).out)["tokens"]) == 1

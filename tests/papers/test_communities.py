@@ -14,7 +14,6 @@ from papers.networks import (
     attempt,
     best_rules,
     cloak_of,
-    named_networks,
 )
 from papers.statistics import share_error
 
@@ -27,13 +26,6 @@ def two_cliques() -> Network:
 
 
 class TestNetworks:
-    def test_named_networks_are_the_known_ones(self) -> None:
-        sizes = {network.name: len(network.communities) for network in named_networks()}
-        assert sizes == {"karate club": 34, "Florentine families": 15, "Southern women": 32, "Les Miserables": 77}
-        club = named_networks()[0]
-        assert np.bincount(club.communities).tolist() == [17, 17]
-        assert club.communities[0] != club.communities[33]
-
     def test_the_posterior_is_the_best_rule(self) -> None:
         """Against the likelihood of every node by hand; it is made of 400 draws, so shares are off by 0.025 or so."""
         network, sources = two_cliques(), np.arange(10).repeat(20)

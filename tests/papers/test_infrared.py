@@ -12,9 +12,7 @@ from papers.bodies import (
     MARGIN,
     ROWS,
     WITHIN,
-    Method,
     blocks,
-    bumps,
     fit,
     heights,
     limits,
@@ -22,7 +20,7 @@ from papers.bodies import (
     shares,
     shifted,
 )
-from papers.experiments.infrared import QUICK_EPSILONS, REACH, STANDARD, Sizes, real_pictures
+from papers.experiments.infrared import STANDARD, Sizes
 from papers.recordings import Infrared
 
 SMALL = Sizes(made_up=0, shown=1, pursuit=6, slidings=2, real=1)
@@ -36,19 +34,6 @@ def picture(people: FloatArray, height: float) -> FloatArray:
     return np.asarray(40 + height * np.exp(-np.array(away) / (2 * 2.5**2)).sum(axis=0))
 
 
-def test_who_does_not_look_finds_people_who_sit_still_but_not_when_pictures_are_slid() -> None:
-    rng = np.random.default_rng(1)
-    people = AT + rng.normal(0, 0.3, (12, 2, 2))
-    frames = np.array([picture(one, 150.0) for one in people]) + rng.normal(0, 20, (12, ROWS, COLUMNS))
-    real = real_pictures(Infrared(frames, tuple(people)), SMALL, QUICK_EPSILONS, 1)
-    assert (real.people, real.pictures, real.labels, real.stronger) == (2, 4, 8, 0)
-    assert real.unmoved.within(REACH).value == 1.0
-    moved_away = next(one for one in real.scores if one.method is Method.CONSTANT)
-    assert moved_away.within(REACH).value < 0.5
-    clear = next(one for one in real.scores if one.method is Method.CLEAR)
-    assert clear.within(REACH).value == 1.0
-
-
 def test_a_known_body_is_found_again() -> None:
     readings = blocks(np.array([picture(AT, 100.0), picture(AT[::-1] + 2, 200.0)]))
     body = fit(readings, [AT, AT[::-1] + 2])
@@ -58,14 +43,6 @@ def test_a_known_body_is_found_again() -> None:
     assert body.floor == pytest.approx(40, abs=1)
     assert body.misfit < 1
     assert heights(readings[0], AT, body.width)[:2] == pytest.approx([100, 100], rel=0.08)
-
-
-def test_the_camera_sees_a_body_of_the_greatest_height_as_a_unit_source() -> None:
-    camera = STANDARD.camera
-    assert (camera.sensors, camera.places) == (192, 768)
-    place = camera.space.index((5.5, 7.5))
-    wanted = STANDARD.height * bumps(np.array([[5.5, 7.5]]), STANDARD.width)[:, 0]
-    assert camera.matrix[:, place] == pytest.approx(wanted)
 
 
 def test_no_step_from_pixel_to_pixel_moves_the_readings_by_more_than_the_claim_covers() -> None:

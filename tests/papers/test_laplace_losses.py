@@ -71,17 +71,6 @@ def test_many_numbers_agree_with_dp_accounting(n: int, claim: tuple[float, float
     assert ends[1] <= found <= ends[0] * 1.02 + 1e-12
 
 
-def test_a_change_at_two_places_is_told_no_better_than_the_worse_of_both_alone(rng: np.random.Generator) -> None:
-    """Delta is quasi-convex in the shift, so that columns are all that need be looked at."""
-    for _ in range(100):
-        n = int(rng.integers(1, 6))
-        first, second = rng.normal(size=(2, n)) * 2
-        share = rng.uniform()
-        mixed = laplace_delta(np.abs(share * first + (1 - share) * second), 0.7, cost=1e-4)
-        alone = max(laplace_delta(np.abs(one), 0.7, cost=1e-4) for one in (first, second))
-        assert mixed <= alone * (1 + 1e-3) + 1e-12
-
-
 def test_losses_that_never_exceed_epsilon_have_delta_zero() -> None:
     assert laplace_delta(np.array([0.5, 0.5]), 1.0 + 1e-9) == 0.0
     assert laplace_delta(np.array([0.5, 0.5]), 0.999) > 0

@@ -10,7 +10,6 @@ from cloakwork.series import Experts, Learner
 from papers.perturbations import (
     in_random_frames,
     laplace_ensemble,
-    noises,
     orthogonal_ensemble,
     reused_advantage,
 )
@@ -28,17 +27,6 @@ def test_gumbel_noise_is_hedge() -> None:
             return float(math.exp(-z - math.exp(-z)) * beaten)
 
         assert integrate.quad(wins, -10, 40, epsabs=1e-12)[0] == pytest.approx(share, abs=1e-9)
-
-
-@pytest.mark.parametrize("noise", noises(10), ids=lambda one: one.name)
-def test_a_hazard_rate_is_the_largest_slope_of_the_log_survival(noise: object) -> None:
-    """-d log P(Z > z) / dz, from quantiles at equal steps of the logarithm."""
-    logs = np.concatenate([-np.geomspace(1e-6, 0.1, 4000), -np.linspace(0.11, 15.0, 4000)])
-    z = noise.quantile(-np.expm1(logs))  # type: ignore[attr-defined]
-    slopes = np.diff(logs) / np.diff(z)
-    steepest = float(np.abs(slopes).max())
-    hazard = noise.hazard  # type: ignore[attr-defined]
-    assert steepest > 4 if math.isinf(hazard) else steepest == pytest.approx(hazard, rel=0.01)
 
 
 def test_plays_with_reused_noise_reveal_a_changed_loss() -> None:

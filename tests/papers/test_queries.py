@@ -10,15 +10,6 @@ from cloakwork._checks import FloatArray
 from cloakwork.auditing import KnownPair
 from cloakwork.auditing.query_plan import largest_ratio
 from cloakwork.auditing.testers import _identity
-from papers.complexity import (
-    DELTA,
-    EPSILON,
-    MAX_REPORTS,
-    Cell,
-    Setting,
-    audit_pair,
-    mistakes,
-)
 from papers.queries import (
     Contest,
     Sampler,
@@ -28,7 +19,6 @@ from papers.queries import (
     lonely,
     pure_contest,
     seldom,
-    unknown_contest,
 )
 
 
@@ -75,34 +65,3 @@ def test_statistics_with_full_information_are_those_of_the_testers() -> None:
     tried = [rng.multinomial(500, p, size=1)[0] for p in (pure.zero, pure.one)]
     wanted = max(largest_ratio(x / 500, q) for x, q in zip(tried, (pure.zero, pure.one), strict=True))
     assert sampled(pure_contest(pure, 0.5).private[0], 500.0, 4) == pytest.approx(wanted)
-
-
-def test_far_pairs_of_every_contest_are_far_and_hard_pairs_bind() -> None:
-    rng = np.random.default_rng(1)
-    contest = unknown_contest(64, 1.0, 0.05, 0.1)
-    high = [float(np.quantile(sample(2000.0, 400, rng), 2 / 3)) for sample in contest.private]
-    low = [float(np.quantile(sample(2000.0, 400, rng), 1 / 3)) for sample in contest.far]
-    assert high[0] > high[1]  # the brink is estimated too high, by what chance adds to each outcome on it
-    assert low[0] < low[1]
-    assert high[0] > 0.1
-    assert low[0] == pytest.approx(0.15, abs=0.02)
-
-
-def test_an_audit_finds_the_far_pair_and_not_the_private_one() -> None:
-    setting = Setting(Cell.UNKNOWN, 16, 0.4)
-    reports, found = audit_pair(setting.far, DELTA, 2, (1, 2))
-    assert found == 1.0
-    assert reports < 20_000
-    assert audit_pair(setting.stated, DELTA, 1, (1, 3)) == (MAX_REPORTS, 0.0)
-    assert setting.far.delta(EPSILON) == pytest.approx(DELTA + 0.4)
-    assert not setting.far.is_private(EPSILON, DELTA)
-    assert setting.stated.is_private(EPSILON, DELTA)
-
-
-def test_printed_testers_fail_where_the_mended_ones_do_not() -> None:
-    rng = np.random.default_rng(1)
-    found = mistakes(30, rng)
-    assert found.one_way_delta == pytest.approx(0.21)
-    assert (found.one_way_printed, found.one_way_here) == (1.0, 0.0)
-    assert found.honest_printed == 0.0
-    assert found.honest_here > 0.8

@@ -11,9 +11,8 @@ from papers.statistics import Slope, judge_lower, judge_upper
 from papers.sweeps import (
     floor_of,
     limit_of,
-    try_point,
 )
-from papers.trials import Method, Setting
+from papers.trials import Setting
 
 
 def test_limits_are_those_of_the_measures() -> None:
@@ -25,13 +24,6 @@ def test_limits_are_those_of_the_measures() -> None:
     places = [cramer_rao(line, [i / 12], 0.1).expected_emd for i in range(1, 13)]
     assert limit_of(anywhere, 0.1, none) == pytest.approx(np.mean(places), rel=1e-9)
     assert floor_of(anywhere, 0.1) == le_cam(HeatLine(n=12, m=8, T=0.1, placement="anywhere"), 0.1)
-
-
-def test_no_method_is_below_the_floor() -> None:
-    point = try_point(0.1, Setting(m=20, sigma=0.1), dict.fromkeys(Method, 60), (1,))
-    assert point.floor is not None
-    for one in point.scores:
-        assert one.emd.value + 4 * one.emd.error > point.floor
 
 
 @pytest.mark.parametrize(

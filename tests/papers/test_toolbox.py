@@ -6,18 +6,14 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution
 
 from papers import Agreement
 from papers.experiments.toolbox import (
     CHOICE,
     SCORES,
     Toolbox,
-    _noise,
-    advanced,
     exponential,
     permute_and_flip,
-    window,
 )
 from tests.papers.kit import probed
 
@@ -34,25 +30,6 @@ def test_permute_and_flip_has_the_probabilities_of_all_orders() -> None:
     np.testing.assert_allclose(permute_and_flip(scores), found, atol=1e-12)
     np.testing.assert_allclose(permute_and_flip(np.stack([scores, scores[::-1]]))[1], found[::-1], atol=1e-12)
     assert exponential(scores).sum() == pytest.approx(1.0)
-
-
-def test_exact_composition_of_bits_is_that_of_an_independent_library() -> None:
-    found = window(60, 2.0, 1e-5)
-    loss = privacy_loss_distribution.from_randomized_response(
-        2 / (1 + math.exp(found.exact)), 2, value_discretization_interval=1e-5
-    ).self_compose(60)
-    assert loss.get_delta_for_epsilon(2.0) == pytest.approx(1e-5, rel=0.01)
-    assert advanced(found.theorem, 60, 1e-5) == pytest.approx(2.0)
-    assert [round(each, 4) for each in (found.added, found.theorem, found.exact)] == [0.0333, 0.0497, 0.0665]
-
-
-def test_laplace_noise_for_two_readings_is_that_of_an_independent_library() -> None:
-    found = _noise(8.0, 1e-5, 2)
-    loss = privacy_loss_distribution.from_laplace_mechanism(
-        found.laplace / math.sqrt(2), value_discretization_interval=1e-3
-    ).self_compose(2)
-    assert loss.get_delta_for_epsilon(8.0) <= 1.02e-5
-    assert found.ratio == pytest.approx(5.76, abs=0.01)
 
 
 def test_verdicts_follow_the_numbers() -> None:

@@ -1,15 +1,12 @@
 """Trials on the line: truths, noise, methods and distances."""
 
-import math
-
 import numpy as np
 import pytest
-from scipy import stats
 
 from cloakwork.accuracy import emd, l1, l2
 from cloakwork.physics import Space
 from papers.statistics import Mean
-from papers.trials import Band, Distances, Setting
+from papers.trials import Distances
 
 
 def test_distances_are_those_of_the_measures() -> None:
@@ -30,24 +27,6 @@ def test_an_empty_map_counts_as_the_uniform_one() -> None:
     expected = [np.abs(places - place).sum() / n**2 for place in places]
     assert found.emd == pytest.approx(expected)
     assert found.l1 == pytest.approx(np.full(n, 2 * (1 - 1 / n)))
-
-
-@pytest.mark.parametrize("count", [1, 2, 7])
-def test_random_sources_are_distinct_and_everywhere(count: int) -> None:
-    truth = Setting(n=10, count=count).truth(4000, np.random.default_rng(1))
-    assert (truth.sum(axis=1) == count).all()
-    assert set(np.unique(truth)) == {0.0, 1.0}
-    share = count / 10
-    spread = math.sqrt(share * (1 - share) / 4000)
-    assert np.abs(truth.mean(axis=0) - share).max() < 5 * spread
-
-
-def test_the_band_holds_95_of_100_means_of_ten() -> None:
-    values = np.random.default_rng(1).exponential(size=200_000)
-    band = Band.of(values)
-    assert band is not None
-    # the sum of ten has a gamma distribution
-    assert [10 * band.low, 10 * band.high] == pytest.approx(stats.gamma(10).ppf([0.025, 0.975]).tolist(), rel=0.02)
 
 
 @pytest.mark.parametrize(("over", "under"), [(300, 300), (600, 200), (200, 600)])

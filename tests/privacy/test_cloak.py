@@ -91,13 +91,6 @@ def test_sigma_includes_one_percent_for_resolution(line: HeatLine) -> None:
     assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
 
 
-def test_a_coarse_resolution_has_the_stated_cost(line: HeatLine) -> None:
-    step = 0.3 * sensitivity(line, alpha=0.01) / np.sqrt(50)
-    cloak = Cloak(line, epsilon=1.0, delta=1e-6, alpha=0.01, hardware=Hardware(step=step))
-    assert cloak.resolution_cost == pytest.approx(0.30, rel=1e-3)
-    assert cloak.sigma / cloak.step == pytest.approx(129, abs=1)
-
-
 def test_sensor_scope_needs_less_noise_than_network_scope(line: HeatLine) -> None:
     whole = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     single = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, scope="sensor")

@@ -100,13 +100,6 @@ def test_shares_are_unbiased_and_their_limits_hold() -> None:
     assert held >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 2000)
 
 
-def test_few_reports_that_are_all_alike_tell_almost_nothing() -> None:
-    flip = cw.Flip(epsilon=2.0, delta=1e-5, readings_per_window=60)
-    found = flip.shares(np.ones(12, dtype=int))
-    assert found.errors == pytest.approx(math.sqrt(flip.truth * flip.other / 12) / (flip.truth - flip.other))
-    assert found.limits.tolist() == [[0.0, 1.0], [0.0, 1.0]]
-
-
 def test_a_window_is_never_overspent() -> None:
     flip = cw.Flip(epsilon=1.0, readings_per_window=3)
     flip.release([[0, 1], [1, 1]])

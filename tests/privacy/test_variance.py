@@ -19,7 +19,6 @@ from cloakwork.physics import (
     Matrix,
     Metric,
     Physics,
-    Pulse,
     Rooms,
     Space,
     Steady,
@@ -89,14 +88,6 @@ def test_a_place_that_no_sensor_sees_is_as_unknown_as_before() -> None:
     assert place_variances(line, 0.1, known_within=math.inf)[-1] == math.inf
 
 
-def test_in_a_corridor_only_the_open_direction_counts() -> None:
-    corridor = FloorPlan(Rooms.from_text("......", cell=0.5), [(0.2, 0.2), (1.7, 0.2)], Pulse(0.7))
-    straight = Matrix(
-        corridor.matrix, Space(corridor.space.places[:, :1], corridor.space.pairs, corridor.space.lengths, Metric.PATH)
-    )
-    assert mean_variance(corridor, 0.1) == pytest.approx(mean_variance(straight, 0.1), rel=1e-9)
-
-
 def test_without_coordinates_moves_to_neighbours_count() -> None:
     graph = Graph(nx.path_graph(4), tau=0.5, sensors=[0, 3])
     M, reach = graph.matrix, extent(graph.space)
@@ -159,16 +150,6 @@ def test_derivatives_agree_with_differences(name: str, drift: Drift | None, rng:
         after, before = moves.curve(weights + step), moves.curve(weights - step)
         assert (after.value - before.value) / 2e-5 == pytest.approx(curve.gradient[k], rel=1e-6)
         assert (after.gradient - before.gradient) / 2e-5 == pytest.approx(curve.hessian[k], rel=1e-5, abs=1e-9)
-
-
-def test_a_sample_of_the_places_represents_them_all() -> None:
-    moves = LocationError.of(HeatLine(n=1000, m=4, T=0.05))
-    few = moves.thinned(400)
-    weights = np.full(4, 50.0)
-    assert 50 <= len(few.slopes) <= 100
-    assert few.shares.sum() == pytest.approx(1.0)
-    assert few.mean(weights) == pytest.approx(moves.mean(weights), rel=0.02)
-    assert moves.thinned(4000) is moves
 
 
 @pytest.mark.parametrize(
