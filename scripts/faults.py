@@ -73,7 +73,7 @@ FAULTS: dict[tuple[str, str], list[tuple[str, str]]] = {
     ],
     ("series/counts.py", "series/test_tally.py"): [
         ("left -= counting[k]", "left -= counting[k] - 1"),
-        ("abs(places[k] - used[j]) < apart", "abs(places[k] - used[j]) < apart - 1"),
+        ("abs(places[k] - used[j]) < separation", "abs(places[k] - used[j]) < separation - 1"),
     ],
     ("series/stream.py", "series/test_stream.py"): [("            if self._open:\n", "            if False:\n")],
     ("series/release_noise.py", "series/test_release.py"): [

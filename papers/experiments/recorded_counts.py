@@ -23,7 +23,7 @@ HOURS = 360
 DELTA = 1e-6
 EPSILONS = (1.0, 2.0, 4.0)
 EACH_HOUR, TOTAL, VISITORS = "each hour", "running total", "running total, a person of 10 visits, 12 hours apart"
-VISITS = Contribution(10, per_bin=1, apart=12)
+VISITS = Contribution(10, per_bin=1, separation=12)
 MOST = 20  # people: more count as so many
 BY_DAY, BY_NIGHT = (0.1, 0.3, 0.5, 0.8), (0.0, 0.2)  # levels of ventilation
 

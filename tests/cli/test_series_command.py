@@ -163,7 +163,7 @@ def test_a_column_that_looks_like_counts_is_reported_with_the_options_to_use_it(
 
 def test_a_person_may_count_once_within_a_time_for_less_noise(run: Run, succeed: Run, visits: Path) -> None:
     words = ("series", visits, *PERIOD, "--filter", "running-sum", "--person", "card", "--most-per-person", 4, "--json")
-    anywhere, apart = (succeed(*words, *more).values for more in ((), ("--apart", "12h")))
+    anywhere, apart = (succeed(*words, *more).values for more in ((), ("--separation", "12h")))
     assert apart["expected_mse"] < 0.6 * anywhere["expected_mse"]
     assert "once in any 12 bins" in apart["hides"]
-    assert "--apart 90m" in run(*words, "--apart", "90m").err
+    assert "--separation 90m" in run(*words, "--separation", "90m").err

@@ -62,7 +62,7 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     ((*COUNTS, "--filter", "sum"), "--filter sum"),
     ((*COUNTS, "--filter", "decay:1"), "--filter decay:1"),
     ((*COUNTS, "--filter", "visits.csv"), "--filter visits.csv"),
-    (("visits.csv", "--apart", "12h"), "--person"),
+    (("visits.csv", "--separation", "12h"), "--person"),
     (("visits.csv", *PERSON, "1e30"), "--most-per-person 1e+30"),
     (("visits.csv", *VALUE, "1e300"), "--most-per-event 1e+300"),
     (("visits.csv", *VALUE, 50, "--step", "1e-15"), "--step 1e-15"),

@@ -49,7 +49,7 @@ def test_no_unit_moves_the_release_further_than_the_guarantee_allows(name: str, 
 
 
 def test_dp_accounting_agrees_and_a_fifth_less_noise_would_break_the_guarantee() -> None:
-    made = SeriesCloak(RunningSum(), 24, **CLAIM, contribution=Contribution(3, per_bin=1, apart=8))
+    made = SeriesCloak(RunningSum(), 24, **CLAIM, contribution=Contribution(3, per_bin=1, separation=8))
     moves = released_matrix(made.strategy, 24).astype(float)
     worst = max(
         float(np.linalg.norm(moves[:, list(k)].sum(axis=1))) for k in itertools.combinations(range(0, 24, 8), 3)

@@ -37,19 +37,19 @@ def test_several_filters_share_one_release(filters: list[str]) -> None:
 
 
 @pytest.mark.parametrize("circular", [False, True])
-@pytest.mark.parametrize("apart", [1, 4, 7])
+@pytest.mark.parametrize("separation", [1, 4, 7])
 @pytest.mark.parametrize("name", TEN)
-def test_the_sensitivity_covers_every_pattern_of_visits(name: str, apart: int, circular: bool) -> None:
-    """All visits of one person, more or less, at least `apart` bins from each other, by brute force.
+def test_the_sensitivity_covers_every_pattern_of_visits(name: str, separation: int, circular: bool) -> None:
+    """All visits of one person, more or less, at least `separation` bins from each other, by brute force.
 
     On a circle the first and the last bin are neighbours, and visits in both may count.
     """
-    n, most = 16, Contribution(3, per_bin=1, apart=apart)
+    n, most = 16, Contribution(3, per_bin=1, separation=separation)
     strategy = factor([TEN[name]], n, contribution=most, circular=circular)
     matrix = released_matrix(strategy, n).astype(float)
     worst = 0.0
     for visits in itertools.chain.from_iterable(itertools.combinations(range(n), k) for k in (1, 2, 3)):
-        if all(b - a >= apart for a, b in itertools.pairwise(visits)):
+        if all(b - a >= separation for a, b in itertools.pairwise(visits)):
             for signs in itertools.product([1, -1], repeat=len(visits) - 1):
                 worst = max(worst, float(np.linalg.norm(matrix[:, visits] @ np.array([1, *signs]))))
     norm = float(np.linalg.norm(strategy.weights.astype(float)))
@@ -59,7 +59,7 @@ def test_the_sensitivity_covers_every_pattern_of_visits(name: str, apart: int, c
 
 def test_a_person_who_comes_back_for_ever_is_counted_in_full() -> None:
     """Entries of the release beyond the bins that a strategy was made for must count as well."""
-    most = Contribution(1000, per_bin=1, apart=24)
+    most = Contribution(1000, per_bin=1, separation=24)
     strategy = causal_strategy([WindowSum(24)], 4096, band=1024)
     weights = strategy.weights.astype(float)
     released = np.zeros(24 * 1000 + len(weights))

@@ -161,7 +161,7 @@ VISITS = st.lists(TIMES, max_size=20)
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(EVENTS, VISITS, st.integers(1, 4), st.integers(1, 3), st.data())
 def test_visits_of_one_person_that_count_are_apart(
-    others: list[tuple[int, int, int, float]], own: list[int], most: int, apart: int, data: st.DataObject
+    others: list[tuple[int, int, int, float]], own: list[int], most: int, separation: int, data: st.DataObject
 ) -> None:
     """In all series together, and whatever the others do."""
     mixed = [(time, person, series) for time, person, series, _ in others]
@@ -170,13 +170,13 @@ def test_visits_of_one_person_that_count_are_apart(
     found = []
     for rows in (mixed, [row for row in mixed if row[1] != 9]):
         times, persons, series = (np.array([row[k] for row in rows], dtype=np.int64) for k in range(3))
-        options: dict[str, Any] = {"persons": persons, "most_per_person": most, "apart": apart}
+        options: dict[str, Any] = {"persons": persons, "most_per_person": most, "separation": separation}
         found.append(tally(times, BINS, **options, series=series, names=TWO))
     change = (in_steps(found[0]) - in_steps(found[1])).sum(axis=0)
-    assert found[0].contribution == Contribution(most, per_bin=1, apart=apart)
+    assert found[0].contribution == Contribution(most, per_bin=1, separation=separation)
     assert ((change == 0) | (change == 1)).all()
     assert change.sum() <= most
-    assert (np.diff(np.flatnonzero(change)) >= apart).all()
+    assert (np.diff(np.flatnonzero(change)) >= separation).all()
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ def test_visits_of_one_person_that_count_are_apart(
         ({"values": [1.0], "most_per_event": 1.0, "step": 1e-15}, CalibrationError, "most_per_event=.* step="),
         ({"values": [1.0], "most_per_event": 1e-290}, CalibrationError, "1e-30 to 1e"),
         ({"persons": ["a"], "most_per_person": 1e19}, InputError, "1,099,511,627,776"),
-        ({"apart": 2}, InputError, "apart=2 without persons"),
-        ({"persons": ["a"], "most_per_person": 1, "apart": 0}, InputError, "apart=0"),
+        ({"separation": 2}, InputError, "separation=2 without persons"),
+        ({"persons": ["a"], "most_per_person": 1, "separation": 0}, InputError, "separation=0"),
         ({"series": [0, 1]}, InputError, "series has shape"),
     ],
 )

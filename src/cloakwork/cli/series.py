@@ -32,7 +32,7 @@ _GOES_WITH = {  # options that need another one
     "most_per_event": "value",
     "step": "value",
     "most_per_person": "person",
-    "apart": "person",
+    "separation": "person",
     "contribution": "counts",
     "names": "series_by",
     "compare": "plot",
@@ -125,7 +125,7 @@ def series(
             rich_help_panel=ROWS, metavar="K", help="With --person: how many events (or how much value) of one count."
         ),
     ] = None,
-    apart: Annotated[
+    separation: Annotated[
         str | None,
         typer.Option(
             rich_help_panel=ROWS,
@@ -209,7 +209,7 @@ def series(
                     step=step,
                     person=person,
                     most_per_person=most_per_person,
-                    apart=None if apart is None else _bins_apart(apart, width),
+                    separation=None if separation is None else _whole_bins(separation, width),
                     series_by=series_by,
                     names=listed,
                     progress=progress,
@@ -268,11 +268,11 @@ def _given(context: typer.Context) -> set[str]:
     return given
 
 
-def _bins_apart(apart: str, width: int) -> int:
+def _whole_bins(separation: str, width: int) -> int:
     """The number of bins between two visits of a person that count."""
-    span = parse_span("--apart", apart)
+    span = parse_span("--separation", separation)
     if span % width:
-        raise InputError(f"--apart {apart}: give a whole number of bins of {span_text(width)}.")
+        raise InputError(f"--separation {separation}: give a whole number of bins of {span_text(width)}.")
     return span // width
 
 

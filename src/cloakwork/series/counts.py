@@ -122,7 +122,7 @@ def tally(
     step: float | None = None,
     persons: ArrayLike | TextColumn | None = None,
     most_per_person: float | None = None,
-    apart: int | None = None,
+    separation: int | None = None,
     series: ArrayLike | None = None,
     names: Sequence[str] = (),
 ) -> Counts:
@@ -140,9 +140,9 @@ def tally(
     persons, most_per_person
         The person of each event, all whole numbers or all texts, and how many events of one person count, over all
         times and series, or how much of their value. A pseudo-random order of each person's times decides which.
-    apart
-        With `persons`: a person counts at most once in any `apart` consecutive bins, which needs less noise. Of a
-        pattern that repeats, such as daily visits, half the cycle loses hardly any events.
+    separation
+        With `persons`: a person counts at most once in any `separation` consecutive bins, which needs less noise. Half
+        the natural cycle, such as 12 hours of daily visits, loses hardly any events.
     series, names
         The series of each event as its place in `names`, which are public. Other events are dropped.
 
@@ -166,7 +166,7 @@ def tally(
     named = (which >= 0) & (which < max(len(names), 1))
     kept = (places >= 0) & named
     fine, per_event, contribution = _limits(
-        values is not None, most_per_event, step, persons is not None, most_per_person, apart
+        values is not None, most_per_event, step, persons is not None, most_per_person, separation
     )
     amounts = np.ones(len(when), dtype=np.int64)
     raw = amounts.astype(np.float64)
@@ -216,14 +216,14 @@ def _limits(
     step: float | None,
     with_persons: bool,
     most_per_person: float | None,
-    apart: int | None,
+    separation: int | None,
 ) -> tuple[float, int, Contribution]:
     """Return the step, the most that one event adds in steps, and the contribution."""
     for name, value, used, needed in (
         ("most_per_event", most_per_event, with_values, "values"),
         ("step", step, with_values, "values"),
         ("most_per_person", most_per_person, with_persons, "persons"),
-        ("apart", apart, with_persons, "persons"),
+        ("separation", separation, with_persons, "persons"),
     ):
         if value is not None and not used:
             raise InputError(f"{name}={value!r} without {needed}: give them, or leave it out.", parameter=name)
@@ -239,9 +239,9 @@ def _limits(
     total = _in_steps("most_per_person", positive("most_per_person", most_per_person), fine)
     if not with_values and total != most_per_person:
         raise InputError(f"most_per_person={most_per_person!r}: give a whole number.", parameter="most_per_person")
-    if apart is None:
+    if separation is None:
         return fine, per_event, Contribution(total)
-    return fine, per_event, Contribution(total, per_bin=min(per_event, total), apart=apart)
+    return fine, per_event, Contribution(total, per_bin=min(per_event, total), separation=separation)
 
 
 def _in_range(most: float | None) -> float:
@@ -274,7 +274,7 @@ def _hides(contribution: Contribution, step: float, with_values: bool, with_pers
         return f"This hides each event{worth}: whether it happened or not. Someone with many events is hidden less."
     amount = f"a value of {most}" if with_values else "1 event" if most == "1" else f"{most} events"
     together = f", in all {names} series together" if names > 1 else ""
-    spread = f", once in any {contribution.apart} bins" if contribution.per_bin else ""
+    spread = f", once in any {contribution.separation} bins" if contribution.per_bin else ""
     return f"This hides everything that one person did{together}: at most {amount} of each person{spread}."
 
 
@@ -322,13 +322,14 @@ def _within_limits(persons: Any, times: IntArray, places: IntArray, offered: Int
         ranks = ranks ^ (ranks >> np.uint64(31))
     order = np.lexsort((ranks, people))  # stable: of events at the same time the first comes first
     counting = np.zeros_like(offered)
-    counting[order] = _take(people[order], places[order], offered[order], most.total, most.apart if most.per_bin else 0)
+    separation = most.separation if most.per_bin else 0
+    counting[order] = _take(people[order], places[order], offered[order], most.total, separation)
     return counting
 
 
 @compiled
-def _take(people: IntArray, places: IntArray, offered: IntArray, most: int, apart: int) -> IntArray:
-    """Return what counts of each event, in this order: up to `most` a person, at bins at least `apart` from another."""
+def _take(people: IntArray, places: IntArray, offered: IntArray, most: int, separation: int) -> IntArray:
+    """Return what counts of each event, in this order: up to `most` a person, in bins that are far enough apart."""
     counting = np.zeros_like(offered)
     used = np.zeros_like(places)
     kept, left = 0, most
@@ -336,9 +337,9 @@ def _take(people: IntArray, places: IntArray, offered: IntArray, most: int, apar
         if k > 0 and people[k] != people[k - 1]:
             kept, left = 0, most
         near = False
-        if apart > 0:
+        if separation > 0:
             for j in range(kept):
-                near = near or abs(places[k] - used[j]) < apart
+                near = near or abs(places[k] - used[j]) < separation
         if not near and offered[k] > 0 and left > 0:
             counting[k] = min(offered[k], left)
             left -= counting[k]

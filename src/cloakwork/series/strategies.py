@@ -40,22 +40,23 @@ class Contribution:
     """How much one protected event or person may change, in steps of the values.
 
     `total` bounds the sum over all bins and series. With `per_bin`, no bin changes by more than that, and bins that
-    change are at least `apart` bins from each other, in whatever series they are.
+    change are at least `separation` bins from each other, in whatever series they are.
 
     >>> from cloakwork.series import RunningSum, SeriesCloak
-    >>> visits = (Contribution(3), Contribution(3, per_bin=1, apart=12))  # without and with half a day between visits
-    >>> cloaks = [SeriesCloak(RunningSum(), 72, epsilon=1.0, delta=1e-6, contribution=each) for each in visits]
+    >>> half_a_day_apart = Contribution(3, per_bin=1, separation=12)
+    >>> most = (Contribution(3), half_a_day_apart)
+    >>> cloaks = [SeriesCloak(RunningSum(), 72, epsilon=1.0, delta=1e-6, contribution=each) for each in most]
     >>> round((cloaks[1].expected_mse / cloaks[0].expected_mse) ** 0.5, 2)
     0.69
     """
 
     total: int
     per_bin: int | None = None
-    apart: int = 1
+    separation: int = 1
 
     def __post_init__(self) -> None:
         count("total", self.total)
-        count("apart", self.apart)
+        count("separation", self.separation)
         if self.per_bin is not None:
             count("per_bin", self.per_bin)
 
@@ -147,8 +148,8 @@ class Strategy:
         if self.gains is not None or contribution.per_bin is None or contribution.per_bin >= contribution.total:
             return anywhere
         bins = -(-contribution.total // contribution.per_bin)
-        between = np.arange(min(bins, -(-self.n // contribution.apart)))  # an endless stream has more bins than n
-        pairs = self._products[contribution.apart * between] * (bins - between) * np.where(between > 0, 2.0, 1.0)
+        between = np.arange(min(bins, -(-self.n // contribution.separation)))  # an endless stream has more bins than n
+        pairs = self._products[contribution.separation * between] * (bins - between) * np.where(between > 0, 2.0, 1.0)
         return min(anywhere, contribution.per_bin * math.sqrt(float(pairs.sum())) * (1 + 1e-9))
 
     @cached_property
@@ -188,8 +189,8 @@ def factor(
     if mechanism != "square-root":
         drafts.append(fourier_strategy(cut, n, circular=circular))
     if mechanism == "square-root" or (mechanism == "least" and back_only and n <= _LONG):
-        # a root of `apart` coefficients makes the moves of one person orthogonal, so shorter roots than n may be better
-        shorter = set() if unit.per_bin is None else {(unit.apart << k) // 4 for k in range(n.bit_length() + 2)}
+        # a root of `separation` coefficients makes the moves of one person orthogonal, so shorter roots may be better
+        shorter = set() if unit.per_bin is None else {(unit.separation << k) // 4 for k in range(n.bit_length() + 2)}
         drafts += [causal_strategy(cut, n, band=band) for band in sorted({n, *(b for b in shorter if 0 < b < n)})]
         if unit.per_bin is None and n <= _LONGEST_LEVEL and np.isfinite(drafts[-1].variances).all():
             drafts += _levelled(drafts[-1], cut)
