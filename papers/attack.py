@@ -14,7 +14,7 @@ from cloakwork.privacy import Cloak, Design, Scope, largest_mu
 from papers import bodies
 from papers.calibration import Calibration, calibrated
 from papers.experiment import stream
-from papers.experiments.infrared import SHOWN, STANDARD
+from papers.experiments.recorded_warmth import SHOWN, STANDARD
 from papers.networks import named_networks
 from papers.statistics import share_error
 from papers.trials import Setting as LineSetting
@@ -57,8 +57,8 @@ def _cloak(setting: Setting, calibration: Calibration, frames: int) -> Cloak:
 def _claim(setting: Setting) -> Cloak:
     """The cloak of a setting, for one frame.
 
-    The designed flat has three rooms of 10 m x 8 m, the camera is that of `infrared` with its simulated bodies. In the
-    karate club a rumour is seen at every member, and its source is hidden within one tie.
+    The designed flat has three rooms of 10 m x 8 m, the camera is that of `recorded-warmth` with its simulated bodies.
+    In the karate club a rumour is seen at every member, and its source is hidden within one tie.
     """
     if setting is Setting.LINE:
         return LineSetting().cloak()

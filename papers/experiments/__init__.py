@@ -24,11 +24,11 @@ MODULES = (
     "attacker",
     "stays",
     "tracking",
-    "infrared",
     "recorded_radio",
     "stale_maps",
     "recorded_counts",
     "recorded_motion",
+    "recorded_warmth",
     "estimators",
     "errata",
 )

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from cloakwork._checks import FloatArray
 from papers import Experiment, Finding, Goal, Result, Run, find, read_result
 from papers.experiment import Size, stream
-from papers.experiments import graphons, infrared
+from papers.experiments import graphons, recorded_warmth
 from papers.experiments.estimators import draws_of
 from papers.panels import Way
 from papers.runner import run_all
@@ -58,7 +58,7 @@ SMALLER: dict[str, dict[str, object]] = {
         "papers.experiments.estimators.COUNTS": (1, 2),
     },
     "graph-table": {"papers.experiments.graph_table.QUICK_MATRICES": 300},
-    "infrared": {"papers.experiments.infrared.QUICK": infrared.Sizes(0, 15, 120, 6, 1)},
+    "recorded-warmth": {"papers.experiments.recorded_warmth.QUICK": recorded_warmth.Sizes(0, 15, 120, 6, 1)},
     "many-sources": {
         "papers.experiments.many_sources.QUICK_FRAMES": 700,
         "papers.experiments.many_sources.QUICK_OURS": {1: 60, 2: 40, 4: 2},

@@ -20,7 +20,7 @@ from papers.bodies import (
     shares,
     shifted,
 )
-from papers.experiments.infrared import STANDARD, Sizes
+from papers.experiments.recorded_warmth import STANDARD, Sizes
 from papers.recordings import Infrared
 
 SMALL = Sizes(made_up=0, shown=1, pursuit=6, slidings=2, real=1)

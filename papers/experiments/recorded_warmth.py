@@ -269,7 +269,7 @@ def _work(run: Run) -> Cloaked:
 
 
 EXPERIMENT = Experiment(
-    "infrared",
+    "recorded-warmth",
     "Cloaked infrared pictures, simulated and real: how many people are found, and how closely",
     Cloaked,
     _work,
