@@ -17,11 +17,6 @@ def test_entries_are_the_heat_kernel() -> None:
         assert line.matrix[row] == pytest.approx(expected, rel=1e-14)
 
 
-def test_sensors_on_the_places_make_a_symmetric_matrix() -> None:
-    matrix = HeatLine(n=20, m=20, T=0.03).matrix
-    assert np.array_equal(matrix, matrix.T)
-
-
 def test_two_short_times_are_one_long_time() -> None:
     """In the continuum g_S * g_T = g_(S+T); a sum over a fine grid far from the ends is the integral."""
     n, length = 400, 10.0
@@ -54,11 +49,6 @@ def test_largest_difference_of_neighbours_is_the_slope_on_the_grid() -> None:
     assert slope.value == pytest.approx(100 * norms.max(), rel=1e-11)
     assert slope.value >= 100 * norms.max()
     assert slope.pair == (int(norms.argmax()), int(norms.argmax()) + 1)
-
-
-@pytest.mark.parametrize(("n", "m", "T", "rank"), [(100, 50, 0.05, 11), (500, 100, 0.05, 12), (1000, 500, 0.01, 20)])
-def test_numerical_rank_is_small(n: int, m: int, T: float, rank: int) -> None:
-    assert HeatLine(n=n, m=m, T=T).range().rank == rank
 
 
 def test_the_unit_of_length_does_not_matter() -> None:

@@ -23,11 +23,6 @@ def test_place_i_j_has_index_i_ny_plus_j() -> None:
     assert plane.space.metric is Metric.PLANE
 
 
-def test_sensors_on_the_places_make_a_symmetric_matrix() -> None:
-    matrix = HeatPlane(n=(5, 4), m=(5, 4), T=0.03).matrix
-    assert np.array_equal(matrix, matrix.T)
-
-
 def test_neighbours_alone_would_understate_a_diagonal_move() -> None:
     plane = HeatPlane(n=(40, 40), m=[(1.0, 1.0)], T=5.0)
     assert plane.moves().steepest().value > 1.35 * plane.steps().norms().max()

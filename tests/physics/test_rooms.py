@@ -69,11 +69,6 @@ def test_a_wall_through_the_middle_of_cells_still_parts_the_floor(x: float) -> N
         Rooms.from_walls((2.5, 1.0), cell=0.5, walls=[((x, 0), (x, 1))])
 
 
-@pytest.mark.parametrize("same", ["..#\n...", "\n..#\n...\n\n", "..#  \n...", "..#\r\n...", "\r\n..#\r\n...\r\n"])
-def test_line_endings_and_blanks_at_the_end_do_not_matter(same: str) -> None:
-    assert Rooms.from_text(same, cell=1.0).grid.tolist() == [[0, 1, 2], [3, 4, -1]]
-
-
 @pytest.mark.parametrize(
     ("drawing", "attribute"),
     [

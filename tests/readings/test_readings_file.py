@@ -175,26 +175,6 @@ def test_a_value_that_cannot_be_used_is_never_repeated(tmp_path: Path) -> None:
     assert "123456" not in " ".join(file.problems.shown)
 
 
-def test_bytes_that_are_no_text_cost_their_row_only(tmp_path: Path) -> None:
-    file, (frame,) = read(tmp_path, HEADER.encode() + b"0,a,0,1\n0,\xff\xfe,0,1\n0,c,0,3\n")
-    assert frame.present.tolist() == [True, False, True]
-    assert file.problems.total == 1
-
-
-@pytest.mark.parametrize("row", ['0,"b,0,2', '"0,b,0,2', '0,b,0,"2'])
-def test_a_stray_quote_costs_its_row_only(row: str, tmp_path: Path) -> None:
-    file, frames = read(tmp_path, f"{HEADER}0,a,0,1\n{row}\n0,c,0,3\n1,a,1,1\n")
-    assert [frame.time for frame in frames] == [0, 1]
-    assert frames[0].present.tolist() == [True, False, True]
-    assert file.problems.shown[0].startswith("row 3:")
-
-
-def test_a_very_long_row_costs_its_row_only(tmp_path: Path) -> None:
-    file, (frame,) = read(tmp_path, f"{HEADER}0,a,0,1\n0,b,0,{'9' * 200_000}\n0,c,0,3\n")
-    assert frame.present.tolist() == [True, False, True]
-    assert file.problems.shown[0].startswith("row 3:")
-
-
 @pytest.mark.parametrize(
     "content", [HEADER.replace("\n", "\r\n") + "0,a,0,1\r\n1,b,1,2\r\n", HEADER + "\n0,a,0,1\n\n\n1,b,1,2"]
 )
@@ -202,11 +182,6 @@ def test_line_endings_and_blank_lines_do_not_matter(content: str, tmp_path: Path
     file, frames = read(tmp_path, content)
     assert [frame.time for frame in frames] == [0, 1]
     assert (file.rows, file.problems.total) == (2, 0)
-
-
-def test_blank_lines_count_as_rows_of_the_file(tmp_path: Path) -> None:
-    file, _ = read(tmp_path, HEADER + "0,a,0,1\n\n\n0,z,0,1\n")
-    assert file.problems.shown == ["row 5: unknown sensor 'z'"]
 
 
 def test_rows_of_frames_under_way_may_come_in_any_order(tmp_path: Path) -> None:
@@ -276,12 +251,6 @@ def test_the_file_is_not_held_in_memory(tmp_path: Path) -> None:
 
 def all_rows(file: ReadingsFile) -> list[tuple[int, ...]]:
     return [row for rows in file.readings() for row in zip(*(column.tolist() for column in rows), strict=True)]
-
-
-def test_an_empty_time_is_no_time_in_the_first_row_either(tmp_path: Path) -> None:
-    file, frames = read(tmp_path, HEADER + ",a,0,1\n1000,a,1,2\n")
-    assert [frame.time for frame in frames] == [1000]
-    assert file.problems.shown == ["row 2: time is neither ISO 8601 nor Unix milliseconds, from 1970 on"]
 
 
 def test_rows_come_as_they_stand_in_the_file(tmp_path: Path) -> None:

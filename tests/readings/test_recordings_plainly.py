@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from cloakwork.errors import InputError
@@ -206,28 +205,6 @@ def test_recordings_are_read_as_plainly_as_possible_however_many_rows_are_taken_
     assert read_well > 30
 
 
-def test_numbers_have_the_type_of_their_form(tmp_path: Path) -> None:
-    def kinds(first: str, second: str, form: ReportForm | None = None) -> list[np.dtype[Any]]:
-        texts = ("v\n" + first.replace(" ", "\n"), "v\n" + second.replace(" ", "\n"))
-        return [array.dtype for array in read(tmp_path, Case(texts, ",", 1000, form)).reports]
-
-    assert kinds("1 2 3", "4 5 6") == [np.int64, np.int64]
-    assert kinds("1 2 3", "4 5 6", ReportForm.NUMBERS) == [np.float64, np.float64]
-    assert kinds("1 2 3", "4 5 6.5") == [np.float64, np.float64]
-    assert kinds("1 2 3 9223372036854775808", "4 5 6") == [object, np.int64]
-    assert kinds("1 2 3 ERR", "4 5 6.5") == [object, np.float64]
-
-
-def test_a_line_that_does_not_fit_is_named_after_lines_that_do(tmp_path: Path) -> None:
-    for text, form, where in (
-        ("v\n1\n2\n3\n4\n5\n6.5\n", ReportForm.WHOLE, "report 6 of "),
-        ("v\n1\n2\n3\n4\n5\n6 7\n", None, "report 6 of "),
-        ("v\n1 2\n3 4\n5\n6\n7\n8\n", None, "report 3 of "),
-    ):
-        with pytest.raises(InputError, match=where):
-            read(tmp_path, Case((text, "v\n1\n"), ",", 1000, form))
-
-
 def test_rows_after_the_last_report_that_is_wanted_are_not_judged(tmp_path: Path) -> None:
     for end in ("3,4\n", '"' + "9" * 200_000 + "\n"):
         read_twice = read(tmp_path, Case((f"v\n1\n2\n{end}", f"v\n\n1\n{end}"), ",", 2, None))
@@ -244,14 +221,6 @@ def test_a_broken_line_is_refused_after_errors_in_rows_before_it_and_before_thos
         with pytest.raises(InputError) as problem:
             read(tmp_path, Case((text, "v\n1\n"), ",", 1000, None))
         assert problem.value.values["row"] == row
-
-
-def test_rows_are_counted_on_after_a_blank_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for block in (1, 512):
-        monkeypatch.setattr(row_batches, "_BLOCK", block)
-        with pytest.raises(InputError, match="decimal comma") as problem:
-            read(tmp_path, Case(('"a;b";c\n1;2\n0,5;2\n', "v\n1\n"), ";", 1000, None), columns=["a;b"])
-        assert problem.value.values["row"] == 3
 
 
 def test_progress_is_told_by_bytes_of_both_files(tmp_path: Path) -> None:

@@ -11,37 +11,11 @@ from cloakwork.errors import InputError
 from cloakwork.readings import ReportForm, ReportReader, printable
 
 
-def test_whole_numbers_stay_exact_however_large() -> None:
-    reader = ReportReader()
-    assert reader.read(["1", "-7", " 3 "]).tolist() == [1, -7, 3]
-    assert reader.form is ReportForm.WHOLE
-    assert reader.read([str(2**70 + 1), "5"]).tolist() == [2**70 + 1, 5]
-
-
-def test_numbers_words_and_rows_are_told_apart_by_the_first_lines() -> None:
-    decided = {}
-    for lines in (("1", "2.5"), ("1", "ERR"), ("on", "off"), ("1 2", "3,4"), ("0.5; 1", "2 3")):
-        reader = ReportReader()
-        reader.decide(lines)
-        decided[lines] = (reader.form, reader.width)
-    assert list(decided.values()) == [
-        (ReportForm.NUMBERS, 1),
-        (ReportForm.WHOLE, 1),
-        (ReportForm.WORDS, 1),
-        (ReportForm.WHOLE, 2),
-        (ReportForm.NUMBERS, 2),
-    ]
-
-
 def test_special_values_are_numbers() -> None:
     found = ReportReader().read(["1.5", "nan", "inf", "-inf", "-0.0"])
     assert math.isnan(found[1])
     assert found[2:].tolist() == [math.inf, -math.inf, -0.0]
     assert np.signbit(found[4])
-
-
-def test_words_among_numbers_are_outcomes_that_do_not_stop_the_numbers() -> None:
-    assert ReportReader().read(["fault", "2.5", "", "sensor fault 7"]).tolist() == ["fault", 2.5, "", "sensor fault 7"]
 
 
 def test_numbers_stay_exact_beside_a_word_unless_floats_are_asked_for() -> None:
@@ -51,45 +25,6 @@ def test_numbers_stay_exact_beside_a_word_unless_floats_are_asked_for() -> None:
     assert asked.read([str(large), "ERR"]).tolist() == [float(large), "ERR"]
     assert asked.read(["9" * 400, "-" + "9" * 400, "low"]).tolist() == [math.inf, -math.inf, "low"]
     assert asked.words == ["ERR", "low"]
-
-
-def test_a_word_may_stand_for_a_whole_row() -> None:
-    found = ReportReader().read(["1.5 2.5", "OFFLINE", "3 4", "OK 5"])
-    assert found.tolist() == [[1.5, 2.5], ["OFFLINE", "OFFLINE"], [3.0, 4.0], ["OK", 5.0]]
-
-
-def test_a_word_beside_each_number_does_not_hide_the_numbers() -> None:
-    assert ReportReader().read(["OK 1.5", "OK 2.5"])[:, 1].tolist() == [1.5, 2.5]
-
-
-@pytest.mark.parametrize(
-    ("later", "kept", "form"),
-    [
-        ("2.5", 2.5, ReportForm.NUMBERS),
-        ("-inf", -math.inf, ReportForm.NUMBERS),
-        ("ERR", "ERR", ReportForm.WHOLE),
-        ("", "", ReportForm.WHOLE),
-    ],
-)
-def test_whole_numbers_that_nobody_asked_for_do_not_stop_at_something_else(
-    later: str, kept: object, form: ReportForm
-) -> None:
-    reader = ReportReader()
-    assert reader.read(["1", "2"]).dtype == np.int64
-    assert reader.read(["3", later, "4"]).tolist() == [3, kept, 4]
-    assert reader.form is form
-
-
-def test_rows_of_whole_numbers_become_rows_of_numbers() -> None:
-    reader = ReportReader()
-    reader.read(["1 2"])
-    assert reader.read(["3 4", "OFFLINE", "5 6.5"]).tolist() == [[3.0, 4.0], ["OFFLINE", "OFFLINE"], [5.0, 6.5]]
-
-
-@pytest.mark.parametrize("text", ["1_000", "1_0.5", "\u0663"])
-def test_what_only_python_takes_for_a_number_is_a_word(text: str) -> None:
-    assert ReportReader().read(["3", text]).tolist() == [3, text]
-    assert ReportReader().read(["3.5", text]).tolist() == [3.5, text]
 
 
 @pytest.mark.parametrize(

@@ -141,14 +141,6 @@ def test_small_and_degenerate_problems_agree_with_clarabel(
         assert found.gap <= 1e-7
 
 
-def test_zero_readings_give_an_empty_map_with_its_status(line: HeatLine) -> None:
-    found = recover(np.zeros(50), line, sigma=0.1)
-    assert found.status is Status.EMPTY
-    assert not found.map.any()
-    assert found.sources == ()
-    assert found.gap == 0
-
-
 def test_a_batch_is_its_frames_one_by_one(line: HeatLine, rng: np.random.Generator) -> None:
     y = line.apply(sources(line, [0.24, 0.76])) + 0.1 * rng.standard_normal((300, 50))
     calls: list[tuple[int, int]] = []

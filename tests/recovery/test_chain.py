@@ -46,10 +46,6 @@ def test_what_a_source_of_unknown_strength_explains_is_an_integral(c: float, g: 
     assert call_gain(c, g, low, high) == pytest.approx(top + math.log(area / (high - low)), rel=1e-9)
 
 
-def test_a_known_strength_needs_no_integral() -> None:
-    assert call_gain(3.0, 2.0, 0.5, 0.5) == pytest.approx(0.5 * 3 - 0.25)
-
-
 @pytest.mark.parametrize(("c", "g", "low", "high"), CASES)
 def test_strengths_follow_the_cut_normal_law(c: float, g: float, low: float, high: float) -> None:
     drawn = np.empty(20_000)
@@ -124,16 +120,6 @@ def test_the_chain_samples_the_posterior(name: str) -> None:
     np.testing.assert_allclose(weighed / len(draws.counts), strength, atol=0.02)
 
 
-@pytest.mark.parametrize("name", PRIORS)
-def test_misfits_of_draws_are_their_own(name: str) -> None:
-    lattice, data = small()
-    draws = sampled(lattice, data, PRIORS[name], 50)
-    for row in range(50):
-        k = draws.counts[row]
-        rest = data - draws.strength[row, :k] @ lattice.fine[draws.at[row, :k]]
-        assert draws.misfit[row] == pytest.approx(float(rest @ rest), rel=1e-6)
-
-
 def test_settled_draws_spread_over_the_candidates_between_places_as_the_likelihood_says() -> None:
     lattice = Lattice(Problem.with_noise(HeatLine(n=20, m=10, T=0.05), 0.6), 1.0)
     rng = np.random.default_rng(0)
@@ -149,15 +135,6 @@ def test_settled_draws_spread_over_the_candidates_between_places_as_the_likeliho
     exact /= exact.sum()
     seen = np.bincount(draws.at[:, 0], minlength=len(exact)) / len(draws.counts)
     assert np.abs(seen - exact).sum() / 2 < 0.03
-
-
-@pytest.mark.parametrize("walls", [[], [((1, 0), (1, 1))]])
-def test_nearby_is_mutual_and_holds_oneself(walls: list[tuple[tuple[float, float], tuple[float, float]]]) -> None:
-    rooms = Rooms.from_walls((3, 2), cell=0.5, walls=walls, doors=[])
-    plan = FloorPlan(rooms, [(0.25, 0.25), (2.25, 1.25)], Steady(1.0))
-    near = Lattice(Problem.with_noise(plan, 0.05), 1.0).near.toarray()
-    assert (near == near.T).all()
-    assert near.diagonal().all()
 
 
 @pytest.mark.parametrize("g", [1e-300, 1e-34, 1e-32, 1e-28, 1e-12, 1e-7])

@@ -7,7 +7,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import PointSources, recover
-from cloakwork.recovery.goodness_of_fit import Fit, Misfit, joint_p_value
+from cloakwork.recovery.goodness_of_fit import Misfit
 
 LINE = HeatLine(n=100, m=50, T=0.05)
 CLOAK = Cloak(LINE, epsilon=1.0, delta=0.1, alpha=0.01)
@@ -77,9 +77,3 @@ def test_p_values_are_uniform_for_noise() -> None:
     values = np.array([Misfit(rest, rest, 40, rng.chisquare(10), 10).p_value for rest in rests])
     for level in (0.01, 0.1):
         assert (values < level).mean() <= 1.1 * level + 0.005
-
-
-def test_frames_together_weigh_what_each_has() -> None:
-    assert joint_p_value([]) == 1.0
-    assert joint_p_value([Fit(0.4, 10.0, 11)] * 3) == pytest.approx(joint_p_value([Fit(0.4, 30.0, 33)]))
-    assert joint_p_value([Fit(0.02, 22.0, 11)] * 20) < 1e-10

@@ -149,12 +149,6 @@ def test_an_unknown_time_weighs_all_times_alike() -> None:
             cw.find_origin(graph, answers, flip, times=times)
 
 
-def test_the_gain_of_a_graph_does_not_matter() -> None:
-    flip, answers = cw.Flip(epsilon=1.0, readings_per_window=1), np.arange(9) // 3 % 2
-    one, other = (cw.find_origin(cw.Graph(nx.path_graph(9), 1.0, gain=gain), answers, flip) for gain in (1.0, 50.0))
-    np.testing.assert_allclose(one.probability, other.probability, rtol=1e-4)
-
-
 def test_a_community_is_found_among_many() -> None:
     chances = np.where(np.eye(22) > 0, 0.1, 0.0001).tolist()
     blocks = nx.stochastic_block_model([100] * 22, chances, seed=3, sparse=True)

@@ -83,16 +83,6 @@ def test_sources_are_grouped_by_vicinity_heaviest_first(line: HeatLine) -> None:
     assert found[0].radius < found[1].radius
 
 
-@pytest.mark.parametrize(("at", "least"), [([0.5], 0.85), ([0.24, 0.76], 0.8)])
-def test_a_vicinity_mostly_holds_its_source(line: HeatLine, at: list[float], least: float) -> None:
-    cloak = Cloak(line, epsilon=1, delta=0.1, alpha=0.01)
-    readings = np.tile(line.apply(sources(line, at)), (200, 1))
-    found = recover(cloak.simulate(readings, rng=np.random.default_rng(4)), cloak)
-    places = [line.space.index(position) for position in at]
-    held = [any(place in s.vicinity for s in frame) for frame in found.sources for place in places]
-    assert np.mean(held) > least
-
-
 def test_sources_on_a_plane_have_coordinates_and_on_a_graph_names() -> None:
     plane = HeatPlane(n=(10, 10), m=(6, 6), T=0.01)
     found = recover(plane.apply(sources(plane, [(0.3, 0.7)])), plane, sigma=0.01)

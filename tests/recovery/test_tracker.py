@@ -146,17 +146,6 @@ def test_filtered_and_settled_laws_are_the_exact_ones(most: int, rng: np.random.
         close([moments[t : t + 1] for moments in settled], intensity[t : t + 1], counts[t : t + 1])
 
 
-def test_the_law_of_one_source_is_exact_in_every_run(rng: np.random.Generator) -> None:
-    """Places are not more likely because a chain happens to be there, which would make vicinities too small."""
-    readings = noisy([[0], [0], [0], [3], [3]], rng)
-    intensity, counts = exact(readings, 1.5, 1, smoothed=False)
-    tracker = cw.Tracker(small(), sigma=1.5, motion=MOTION, max_sources=1, chains=2)
-    for frame, time, places, numbers in zip(readings, TIMES, intensity, counts, strict=True):
-        now = tracker.step(frame, time)
-        assert now.intensity == pytest.approx(places, abs=1e-4)
-        assert now.counts == pytest.approx(numbers, abs=1e-4)
-
-
 def close(drawn: list[list[tuple[FloatArray, FloatArray]]], intensity: FloatArray, counts: FloatArray) -> None:
     """Compare the mean over seeds with exact intensities and counts, moment by moment."""
     for t in range(len(intensity)):
@@ -198,15 +187,6 @@ def test_a_missing_sensor_says_nothing(rng: np.random.Generator) -> None:
     assert np.mean([moment.counts[1] for moment in silent]) == pytest.approx(
         MOTION.mean_present_s / (MOTION.mean_present_s + MOTION.mean_absent_s), abs=0.01
     )
-
-
-def test_a_gap_of_a_week_forgets_where_sources_were() -> None:
-    line = cw.HeatLine(n=50, m=25, T=0.05)
-    tracker = cw.Tracker(line, sigma=0.3, motion=cw.Motion(speed=0.01), max_sources=2)
-    for time, at in ((0.0, 0.2), (3.0, 0.2), (7 * 86400.0, 0.8)):
-        now = tracker.step(line.apply(cw.sources(line, [at])), time)
-    assert [source.at for source in now.sources] == pytest.approx([0.8], abs=0.03)
-    assert now.fit.p_value > 0.01
 
 
 def test_what_the_model_excludes_shows_in_the_fit() -> None:
@@ -295,17 +275,6 @@ def test_a_settled_track_has_the_label_of_the_live_one() -> None:
     assert [moment.time for moment in settled] == [moment.time for moment in live[:-3]]
     for now, later in zip(live, settled, strict=False):
         assert labels(now) == labels(later)
-
-
-def test_a_late_frame_is_settled_too(rng: np.random.Generator) -> None:
-    readings = small().matrix[:, [1] * 5].T + rng.standard_normal((5, SENSORS))
-    tracker = cw.Tracker(small(), sigma=1.0, motion=MOTION, max_sources=1, lag=2)
-    times = []
-    for k in (0, 2, 3, 4, 1):
-        now = tracker.step(readings[k], TIMES[k])
-        assert now.time == max(TIMES[k], TIMES[4] if k == 1 else 0)
-        times.append([moment.time for moment in now.final])
-    assert times == [[], [], [TIMES[0]], [TIMES[2]], [TIMES[1]]]
 
 
 def test_the_probability_of_anyone_at_some_places_is_that_of_the_count(rng: np.random.Generator) -> None:
