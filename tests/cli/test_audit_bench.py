@@ -1,6 +1,5 @@
 """`cloakwork audit mqtt`: a real device over a real broker, in two set-ups."""
 
-import json
 import math
 import re
 import shlex
@@ -21,7 +20,6 @@ from cloakwork.cli.audit_mqtt import DeviceResult, advice
 from cloakwork.device import Agent, FileReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy import noise_table
 from cloakwork.site import Plan, load_plan
 from tests.auditing.conftest import CLAIM
 from tests.broker import Broker, running_broker
@@ -52,17 +50,6 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         yield running
 
 
-def tamper(folder: Path, scale: float) -> None:
-    """Give a device a table of noise that is smaller than the plan's."""
-    told = json.loads((folder / "device.json").read_text(encoding="utf-8"))
-    plan = load_plan(folder.parent.parent / "hall.plan.json")
-    table = noise_table(plan.sensor(told["sensor"]).ratio * scale)
-    levels = [[level.factor, len(level.cuts) // 16] for level in table.levels]
-    told["noise"] = {"digest": table.digest, "levels": levels}
-    (folder / "device.json").write_text(json.dumps(told), encoding="utf-8")
-    (folder / "noise.tab").write_bytes(table.cuts)
-
-
 @contextmanager
 def at_work(folder: Path, value: Path, broker: Broker) -> Iterator[None]:
     stopping = threading.Event()
@@ -76,10 +63,8 @@ def at_work(folder: Path, value: Path, broker: Broker) -> Iterator[None]:
         thread.join(PATIENCE)
 
 
-def audit_bench(run: Run, site: Path, broker: Broker, *, scale: float, reports: int = 400) -> Outcome:
+def audit_bench(run: Run, site: Path, broker: Broker) -> Outcome:
     folder = Path(run("provision", site, "--id", "s2", "--bench", "--json").values["devices"][0]["folder"])
-    if scale != 1:
-        tamper(folder, scale)
     sigma = load_plan(site.parent / "hall.plan.json").sensor("s2").sigma
     value, other = site.parent / "value", site.parent / "other"
     value.write_text("20.0\n", encoding="utf-8")
@@ -89,13 +74,13 @@ def audit_bench(run: Run, site: Path, broker: Broker, *, scale: float, reports: 
     with at_work(folder, value, broker):
         return run(
             *("audit", "mqtt", site, "--id", "s2", "--broker", f"mqtt://localhost:{broker.port}"),
-            *("--shift", f"{2 * sigma:.6f}", "--reports", reports, "--between", change),
+            *("--shift", f"{2 * sigma:.6f}", "--reports", 300, "--between", change),
             *("--html", site.parent / "page.html", "--confidence", 0.999, "--json", "--patience", 20),
         )
 
 
 def test_an_honest_device_on_the_bench_shows_no_violation(run: Run, site: Path, broker: Broker) -> None:
-    done = audit_bench(run, site, broker, scale=1.0, reports=300)
+    done = audit_bench(run, site, broker)
     assert done.code == 0, done.said
     assert done.values["reports_used"] == 300
     # a busy machine makes readings late, and the device sends constants instead, which differ by less
@@ -118,15 +103,10 @@ def audit_bench_again(run: Run, site: Path, broker: Broker) -> Outcome:
     return run("audit", "mqtt", site, "--id", "s2", *where)
 
 
-def test_a_device_with_a_quarter_of_the_noise_is_found_out(run: Run, site: Path, broker: Broker) -> None:
-    done = audit_bench(run, site, broker, scale=0.25)  # found even where a busy machine makes a third of readings late
-    assert done.code == 3, done.said
-    assert "noise is missing" in " ".join(done.values["found"])
-    assert done.values["subject"]["doubt"] == ""
-
-
-def audit_recorded(run: Run, site: Path, monkeypatch: pytest.MonkeyPatch, *, wrong_by: float) -> Outcome:
-    """Audit recorded readings of an honest device; its set-ups differ `wrong_by` times as much as stated."""
+def audit_recorded(
+    run: Run, site: Path, monkeypatch: pytest.MonkeyPatch, *, wrong_by: float = 1.0, noise: float = 1.0
+) -> Outcome:
+    """Audit recorded readings whose set-ups differ `wrong_by` times as much as stated, with part of the noise."""
 
     def recorded(
         plan: Plan, _: object, claim: DeviceClaim, __: object, ___: object, options: AuditOptions
@@ -134,7 +114,7 @@ def audit_recorded(run: Run, site: Path, monkeypatch: pytest.MonkeyPatch, *, wro
         rng = np.random.default_rng(3)
         sigma, step = plan.sensor("s2").sigma, plan.sensor("s2").step
         first, second = (
-            np.rint(rng.normal(20 + shift, sigma, options.reports) / step).astype(np.int64)
+            np.rint(rng.normal(20 + shift, noise * sigma, options.reports) / step).astype(np.int64)
             for shift in (0.0, 2 * sigma * wrong_by)
         )
         parts = {0: iter(first), 1: iter(second)}
@@ -147,6 +127,15 @@ def audit_recorded(run: Run, site: Path, monkeypatch: pytest.MonkeyPatch, *, wro
         *("audit", "mqtt", site, "--id", "s2", "--broker", "mqtt://localhost:1", "--between", "true", "--json"),
         *("--shift", f"{shift:.6f}", "--reports", 400, "--confidence", 0.999),
     )
+
+
+def test_a_device_with_a_quarter_of_the_noise_is_found_out(
+    run: Run, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = audit_recorded(run, site, monkeypatch, noise=0.25)
+    assert done.code == 3, done.said
+    assert "noise is missing" in " ".join(done.values["found"])
+    assert done.values["subject"]["doubt"] == ""
 
 
 def test_set_ups_further_apart_than_stated_are_distinguished_from_missing_noise(
@@ -235,17 +224,24 @@ def test_nobody_there_to_change_the_set_up_is_said_and_the_audit_goes_on_later(
 
     monkeypatch.setattr("builtins.input", nobody)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    where = ["--id", "s2", "--broker", f"mqtt://localhost:{broker.port}", "--reports", 300]
-    first, second = (site.parent / "audits" / "s2" / f"setup-{k}.csv" for k in (0, 1))
+    where = ["--id", "s2", "--broker", f"mqtt://localhost:{broker.port}", "--reports", 300, "--resume"]
+    planned = load_plan(site.parent / "hall.plan.json").sensor("s2")
+    kept = site.parent / "audits" / "s2"
+    kept.mkdir(parents=True)
+    first, second = (kept / f"setup-{k}.csv" for k in (0, 1))
+
+    def write_most(file: Path, seed: int) -> None:
+        drawn = np.random.default_rng(seed).normal(20, planned.sigma, 291) / planned.step
+        rows = [f"0,s2,{number},{value:.0f}" for number, value in enumerate(drawn)]
+        file.write_text("\n".join(["time,sensor,seq,steps", *rows, ""]), encoding="utf-8")
+
+    write_most(first, 1)
     with at_work(folder, site.parent / "value", broker):
         done = run("audit", "mqtt", site, *where)
         assert (done.code, asked, "--between" in done.err) == (2, [1], True), done.err
         assert len(first.read_text(encoding="utf-8").splitlines()) == 301
-        values = np.loadtxt(first, delimiter=",", skiprows=1, usecols=3)
-        drawn = np.random.default_rng(1).normal(values.mean(), values.std(), 291).round()
-        rows = [f"0,s2,{number},{value:.0f}" for number, value in enumerate(drawn)]
-        second.write_text("\n".join(["time,sensor,seq,steps", *rows, ""]), encoding="utf-8")
-        done = run("audit", "mqtt", site, *where, "--between", "false", "--resume", "--json")
+        write_most(second, 2)
+        done = run("audit", "mqtt", site, *where, "--between", "false", "--json")
     assert "going on after 300 and 291 recorded readings: the device must be in set-up 1" in done.err
     assert len(first.read_text(encoding="utf-8").splitlines()) == 301, "set-up 0 is over, and not changed again"
     assert len(second.read_text(encoding="utf-8").splitlines()) >= 301
