@@ -31,6 +31,27 @@ def test_a_table_too_wide_for_a_terminal_continues_below_and_nothing_is_cut(monk
     assert max(map(len, lines)) <= 80
 
 
+def test_work_that_takes_a_while_is_named_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "FIRST_S", 0.001)
+    monkeypatch.setattr(output, "AGAIN_S", 0.001)
+
+    def work() -> None:
+        said = ""
+        with output.working("following people", 8, stopped="nothing written") as show:
+            while "following people ...\n" not in said:
+                said += capsys.readouterr().err
+            show(2)
+            while "following people ... 25 %\n" not in said:
+                said += capsys.readouterr().err
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert capsys.readouterr().err.endswith("nothing written\n")
+
+
 def test_hints_name_the_program_as_it_can_be_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own = tmp_path / "bin" / "cloakwork"
     own.parent.mkdir()

@@ -74,7 +74,7 @@ def test_the_answer_has_at_most_18_lines_and_no_figure_without_a_label(
     labels = [line.split("  ")[0] for line in lines if line and not line.startswith(" ")]
     warnings = ["WARNING"] * (2 * (site == ROOMS))
     assert labels[1:] == ["Guarantee", "Not hidden", "Accuracy", *labels[4:5], *warnings, "Next"]
-    assert labels[4].startswith("An observer who keeps everything")
+    assert labels[4].startswith("Someone keeps readings for")
 
 
 @pytest.fixture

@@ -35,9 +35,9 @@ def test_without_a_terminal_it_draws_what_everyone_sees(tmp_path: Path) -> None:
     for part in (
         "readings of 80 sensors",
         "right room",
-        "What this means",
+        "adds noise to its own reading",
         "Not hidden",
-        "An observer who keeps everything",
+        "Someone keeps readings for",
     ):
         assert part in said
     for part in ("planning the noise of 80 sensors", "drew ", "cloakwork plan site.toml"):

@@ -20,16 +20,7 @@ from cloakwork.auditing import (
 )
 from cloakwork.auditing import audit as run_audit
 from cloakwork.cli.arguments import RARE, Authority, Json, PasswordFile, PlanFile, SiteFile, reads
-from cloakwork.cli.output import (
-    as_json,
-    bar,
-    counted,
-    is_special,
-    note,
-    refuse_unwritable,
-    say,
-    written,
-)
+from cloakwork.cli.output import as_json, counted, is_special, note, refuse_unwritable, say, working, written
 from cloakwork.errors import InputError
 from cloakwork.readings import ReportForm, ReportReader, printable, read_recordings
 
@@ -115,7 +106,7 @@ def readings(
     """
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
     refuse_page(options, first, second)
-    with bar("reading") as progress:
+    with working("reading") as progress:
         recorded = read_recordings(
             (first, second),
             columns=columns or [],
@@ -209,7 +200,7 @@ def mqtt(
 def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, options: AuditOptions, reports: int) -> Audit:
     """Audit with a progress bar; an interrupted audit reports how far it came."""
     seen = 0
-    with bar("auditing", reports) as show:
+    with working("auditing", reports) as show:
 
         def progress(done: int, _: int) -> None:
             nonlocal seen

@@ -26,7 +26,7 @@ from cloakwork.auditing import (
     device_claim,
 )
 from cloakwork.cli.audit import CONFIDENCE, AuditOptions, audited, finish, refuse_page
-from cloakwork.cli.output import bar, busy, counted, err, note, refuse_unwritable
+from cloakwork.cli.output import counted, err, note, refuse_unwritable, working
 from cloakwork.cli.planned_noise import CHECKING
 from cloakwork.errors import BrokerError, InputError
 from cloakwork.mqtt import parse_broker
@@ -75,7 +75,7 @@ def run_mqtt(path: Path, device: DeviceOptions, options: AuditOptions) -> None:
     site = load_any_site(path)
     file = device.plan or plan_beside(path)
     plan = load_any_plan(file)
-    with busy(CHECKING):
+    with working(CHECKING):
         plan.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
     claim = device_claim(site, plan, device.sensor, shift=device.shift, epsilon=device.epsilon)
     if options.reports < FEWEST_REPORTS:
@@ -114,7 +114,7 @@ def _record(
         note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
         changed = files[1].exists()  # an audit that goes on, with set-up 1
         recording = partial(Recording, listener, settle=settle)
-        with recording(files[0]) as zero, bar("set-up 0", options.reports) as show:
+        with recording(files[0]) as zero, working("set-up 0", options.reports) as show:
             if not changed:
                 zero.take(max(0, options.reports - len(zero.values)), show)
             first = np.array(zero.values[: options.reports], dtype=np.int64)

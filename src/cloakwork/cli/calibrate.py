@@ -11,7 +11,7 @@ import typer
 
 from cloakwork._checks import percent, rounded_up
 from cloakwork.cli.arguments import Json, SiteFile, reads
-from cloakwork.cli.output import as_json, busy, check_picture, note, out, program, refuse_input, say, written
+from cloakwork.cli.output import as_json, check_picture, note, out, program, refuse_input, say, working, written
 from cloakwork.cli.report import table
 from cloakwork.errors import InputError
 from cloakwork.fitting import Fitted, MeasuredShifts, WalkFit, fit_walk, measured_shifts, read_walk, rounded
@@ -38,11 +38,11 @@ def calibrate(
         raise InputError("give either --write, which changes the site file, or --out with another file.")
     site, inputs = load_site(path), (path, walk, readings)
     fit = _fitted(site, walk, readings, plot, inputs)
-    with busy("covering the confidence region"):
+    with working("covering the confidence region"):
         changes = _walk_changes(fit)
     text = path.read_text(encoding="utf-8")
     new = _new_text(site, text, changes)
-    with busy("comparing the shifts between spots"):
+    with working("comparing the shifts between spots"):
         shifts = _shifts(fit, parse_site(new, folder=site.folder))
     _say_kept(site, changes)
     if json:
@@ -65,7 +65,7 @@ def _fitted(site: Site, walk: Path, readings: Path, plot: Path | None, inputs: t
     if plot is not None:
         check_picture(plot)
         refuse_input(plot, *inputs)
-    with busy("fitting the model to the walk"):
+    with working("fitting the model to the walk"):
         fit = fit_walk(site, read_walk(site, walk, readings))
     if plot is not None:
         from cloakwork.cli.draw import draw_walk  # noqa: PLC0415 - Matplotlib is slow to load

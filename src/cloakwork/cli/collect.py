@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import DEFAULT_STORE, INIT, RARE, Authority, PasswordFile, StoreUrl, reads
-from cloakwork.cli.output import busy, counted, err, note, stop_signal
+from cloakwork.cli.output import counted, err, note, stop_signal, working
 from cloakwork.cli.time_arguments import parse_days
 from cloakwork.collect import (
     EmbeddedBroker,
@@ -70,7 +70,7 @@ def collect(
     address = ListenAddress(host, port, proxied)
     _require_private(address, private_network)
     keep_days = parse_days("--keep", keep)
-    with busy("reading the site files"):
+    with working("reading the site files"):
         watched = load_collected_sites(sites)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("cloakwork").setLevel(logging.INFO)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import INIT, reads
-from cloakwork.cli.output import bar, counted, err, note, program, say, stop_signal
+from cloakwork.cli.output import counted, err, note, program, say, stop_signal, working
 from cloakwork.cli.planned_noise import earlier_forecast
 from cloakwork.demo import (
     Demonstration,
@@ -91,7 +91,7 @@ def _draw(site: Site, people: Household, out: Path) -> None:
         f"planning the noise of {counted(site.physics.sensors, 'sensor')}, and following people through "
         f"{FRAMES} simulated readings ..."
     )
-    with bar("following", FRAMES) as progress:
+    with working("following", FRAMES) as progress:
         morning = Morning(site, people, this_morning(people.begins_s), progress=progress)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "demo.png"

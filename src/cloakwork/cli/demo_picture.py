@@ -13,7 +13,6 @@ from matplotlib.patches import Rectangle
 
 from cloakwork._checks import FloatArray, duration
 from cloakwork.cli.draw import floor, save, tracks_on
-from cloakwork.cli.output import say
 from cloakwork.cli.plan_report import answer, over_time
 from cloakwork.cli.recover_report import RecoverySummary
 from cloakwork.cli.report import show, table
@@ -101,13 +100,17 @@ def explain(morning: Morning) -> None:
     """Print what the sensors add, what that hides, and what an observer learns over time."""
     site, cloak, unit = morning.site, morning.cloak, morning.site.unit
     guarantee = Guarantee.of(cloak, spans=spans_of(site), sensor_names=site.sensor_ids)
-    say(
-        f"{sensors_of(site)} What this means: each of {morning.flat.sensors} sensors adds noise to its own reading "
-        f"before sending it, from {cloak.sigmas.min():.2f} {unit} for the most useful sensors up to "
-        f"{cloak.sigmas.max():.0f} for those that would reveal too much; one person warms the sensor above by "
-        f"{morning.flat.matrix.max():.2f}."
+    show(
+        sensors_of(site),
+        f"Each of the {morning.flat.sensors} sensors adds noise to its own reading before it sends it: "
+        f"from {cloak.sigmas.min():.2f} {unit} for the most useful sensors up to {cloak.sigmas.max():.0f} {unit} for "
+        "those that would reveal too much.",
+        f"One person warms the sensor above by {morning.flat.matrix.max():.2f} {unit}.",
+        "",
+        *answer(site, cloak, guarantee),
+        "",
+        over_time(site, guarantee),
     )
-    show("", *answer(site, cloak, guarantee), "", over_time(site, guarantee))
 
 
 def draw_morning(path: Path, morning: Morning) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until
-from cloakwork.cli.output import bar, counted, form_of, note, noting_interrupt, written
+from cloakwork.cli.output import counted, form_of, note, working, written
 from cloakwork.cli.time_arguments import parse_moment
 from cloakwork.collect import Result, Store, open_store, plan_of, stored_span
 from cloakwork.readings import READING_COLUMNS, Row, table_writer
@@ -56,8 +56,7 @@ def export(
         about = {"site": site, "plans": [vars(period.scale) for period in opened.plans.periods(site)]}
         found, rows = (_results if results else _readings)(opened, site, *period), 0
         with (
-            bar("exporting", last - first + 1) as progress,
-            noting_interrupt("stopped, nothing written"),
+            working("exporting", last - first + 1, stopped="stopped, nothing written") as progress,
             written(out, mode=0o600) as file,
             table_writer(file, form_of(out), RESULTS if results else READING_COLUMNS, about) as write,
         ):

@@ -7,19 +7,21 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from signal import SIGINT, SIGTERM, signal
-from threading import Event
+from threading import Event, Thread
 from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from cloakwork.errors import InputError
+
+FIRST_S, AGAIN_S = 1.5, 10.0  # of silence without a terminal, after which work is named, and named again
 
 
 class _Console(Console):
@@ -61,16 +63,6 @@ def stop_signal() -> Event:
     for number in (SIGTERM, SIGINT):
         signal(number, lambda *_: stopping.set())
     return stopping
-
-
-@contextmanager
-def noting_interrupt(text: str) -> Iterator[None]:
-    """Print a note if the work is interrupted: how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        note(text)
-        raise
 
 
 def _wrapped(text: str, console: Console) -> str:
@@ -197,11 +189,6 @@ def _plain(value: object) -> object:
     return convert()
 
 
-def busy(title: str) -> AbstractContextManager[object]:
-    """A spinner on standard error for work of unknown length (none without a terminal)."""
-    return err.status(f"{title} ...") if err.is_terminal else nullcontext()
-
-
 class Show(Protocol):
     """Shows the amount done, of `total` if that is given."""
 
@@ -209,11 +196,48 @@ class Show(Protocol):
 
 
 @contextmanager
-def bar(title: str, total: float = 1) -> Iterator[Show]:
-    """A progress bar on standard error (none without a terminal); call it with the amount done."""
-    with progress_bars() as progress:
-        task = progress.add_task(title, total=max(total, 1))
-        yield lambda done, total=None: progress.update(task, completed=done, total=total)
+def working(title: str, total: float = 1, *, stopped: str = "") -> Iterator[Show]:
+    """Show on standard error that work goes on, and how much is done once that is reported.
+
+    On a terminal this is a bar, which vanishes at the end; elsewhere a line now and then if the work takes a while. If
+    it is interrupted, `stopped` says what has become of it.
+    """
+    try:
+        if err.is_terminal:
+            with progress_bars() as bars:
+                task = bars.add_task(title, total=None)
+                yield lambda done, of=None: bars.update(task, completed=done, total=of or max(total, 1))
+        else:
+            with _lines(title, total) as show:
+                yield show
+    except KeyboardInterrupt:
+        if stopped:
+            note(stopped)
+        raise
+
+
+@contextmanager
+def _lines(title: str, total: float) -> Iterator[Show]:
+    """Name work that takes a while, and name it again now and then."""
+    ended, share = Event(), ""
+
+    def show(done: float, of: float | None = None) -> None:
+        nonlocal share
+        share = f" {100 * done / (of or max(total, 1)):.0f} %"
+
+    def tell() -> None:
+        wait = FIRST_S
+        while not ended.wait(wait):
+            note(f"{title} ...{share}")
+            wait = AGAIN_S
+
+    thread = Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield show
+    finally:
+        ended.set()
+        thread.join()
 
 
 def progress_bars() -> Progress:

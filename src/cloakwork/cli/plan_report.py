@@ -10,7 +10,7 @@ import numpy as np
 
 from cloakwork._checks import duration, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits
-from cloakwork.cli.output import bar, busy, check_picture, counted, refuse_unwritable
+from cloakwork.cli.output import check_picture, counted, refuse_unwritable, working
 from cloakwork.cli.planned_noise import earlier_forecast, planning, refuse_impossible, write_plan
 from cloakwork.cli.report import Labelled, Row, Table, length, render, section
 from cloakwork.errors import InputError
@@ -37,7 +37,7 @@ from cloakwork.site import (
 
 SHOWN_SPANS = 4  # a window, an hour, eight hours, a day; --details shows all
 IN_READINGS = {"sigma", "sensitivity"}  # figures of a guarantee in the unit of the readings
-KEEPS = "An observer who keeps everything"
+KEEPS = "Someone keeps readings for"
 CAVEAT = (
     "An epsilon above 10 hides little. The right cell and the error are what the best method reaches with all sensors "
     "against a lone source that stays where it is; someone who knows its habits does better."
@@ -66,14 +66,14 @@ def plan_site(
     site: Site, path: Path, out: Path | None, *, picture: Path | None, simulate: bool, details: bool, json: bool
 ) -> None:
     """Plan a site of readings."""
-    with busy(planning(site)):
+    with working(planning(site)):
         cloak = site.cloak()
         frozen = freeze(site, cloak)
     if simulate:
-        with bar("simulating people") as show:
+        with working("simulating people") as show:
             known = earlier_forecast(out or plan_beside(path))
             frozen = replace(frozen, forecast=forecast(site, cloak, known=known, progress=show))
-    with busy("computing what an observer learns"):
+    with working("computing what an observer learns"):
         report = PlanReport.of(site, cloak, frozen, path, details=details, written=out is not None)
     if out is not None:
         write_plan(frozen, out, path, *site.files.values())
@@ -267,9 +267,9 @@ def answer(site: Site, cloak: Cloak, guarantee: Guarantee) -> Iterator[Labelled]
     """What is promised to whom, and what is not hidden."""
     alone = cloak.scope is Scope.SENSOR
     move, window = length(cloak.alpha, site.length_unit), _every(site.spec.privacy.window)
-    sees = "one sensor" if alone else "all sensors"
-    claim = f"a move of up to {move} in any {window}: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}, if one"
-    yield Labelled("Guarantee", f"{claim} sees {sees}")
+    seen = "one sensor" if alone else "all sensors"
+    claim = f"a move of up to {move} in any {window} is hidden from anyone who sees {seen}"
+    yield Labelled("Guarantee", f"{claim}: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}")
     guess = guarantee["best_test_accuracy"].text
     yield Labelled("", f'the best guess at "did it move?" is right in at most {guess} of cases (coin: 50 %)')
     stay = site.spec.privacy.stay
@@ -279,8 +279,8 @@ def answer(site: Site, cloak: Cloak, guarantee: Guarantee) -> Iterator[Labelled]
     if stay is not None and cloak.stay is not None:
         guess = guarantee["stay_best_test_accuracy"].text
         stays = f"where someone stays for more than {duration(stay.length)}"
-        claim = f"epsilon {stay.epsilon:g}, delta {stay.delta:g}; best guess {guess}"
-        yield Labelled("", f"a seat within {move}, over {duration(stay.length)}: {claim}")
+        claim = f"epsilon {stay.epsilon:g}, delta {stay.delta:g}; right in at most {guess}"
+        yield Labelled("", f"a seat, within {move}, over {duration(stay.length)}: {claim}")
     yield Labelled("Not hidden", f"{others}{what}; {stays}")
 
 
@@ -297,7 +297,7 @@ def over_time(site: Site, guarantee: Guarantee, *, details: bool = False) -> Tab
         yield f"{span.readings:,}" if details else ""
         yield length(std, site.length_unit, lower=True) if details and std is not None else ""
 
-    heads = (KEEPS, "epsilon", "of all sensors", "of a stay", "right cell", "mean error", "readings", "std")
+    heads = (KEEPS, "epsilon", "epsilon, all sensors", "epsilon, stay", "right cell", "mean error", "readings", "std")
     return Table.of(heads, map(tuple, map(cells, guarantee.over_time[: None if details else SHOWN_SPANS])))
 
 
@@ -345,9 +345,8 @@ class BitsReport:
         yield f"{self.site.name}: {sensors}, a report every {every}; {zones}"
         yield ""
         what = f"whether one person is there, when, and in which zone, in any {window}"
-        yield Labelled(
-            "Guarantee", f"{what}: epsilon {claim.epsilon:g}, delta {claim.delta:g}, if one sees all sensors"
-        )
+        seen = f"is hidden from anyone who sees all sensors: epsilon {claim.epsilon:g}, delta {claim.delta:g}"
+        yield Labelled("Guarantee", f"{what}, {seen}")
         yield Labelled("Not hidden", "the habits of someone who comes again and again (below)")
         yield Labelled("Accuracy", f"{rounded_down(100 * (1 - self.frozen.other), 4)} % of reports are true")
         yield ""

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cloakwork.cli.output import busy, counted, note, refuse_input
+from cloakwork.cli.output import counted, note, refuse_input, working
 from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import Family
 from cloakwork.privacy import Cloak, Design
@@ -54,10 +54,10 @@ def planned_noise(site: Site, site_file: Path, plan_file: Path | None) -> Planne
     beside = plan_beside(site_file)
     file = plan_file or (beside if beside.is_file() else None)
     if file is None:
-        with busy(planning(site)):
+        with working(planning(site)):
             return PlannedNoise(site.cloak(), None, None)
     plan = load_plan(file)
-    with busy(CHECKING):
+    with working(CHECKING):
         cloak = plan.cloak(site, file=file)
     note(f"using the noise of plan {file} ({plan.digest[:SHOWN]})")
     return PlannedNoise(cloak, plan, file)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import KEYS, RARE, Authority, BrokerUrl, Json, PasswordFile, PlanFile, SiteFile, reads
-from cloakwork.cli.output import as_json, bar, busy, note, say
+from cloakwork.cli.output import as_json, note, say, working
 from cloakwork.cli.planned_noise import CHECKING, refuse_impossible
 from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
 from cloakwork.device import provision as provision_device
@@ -64,7 +64,7 @@ def provision(
             f"cloakwork plan {shlex.quote(str(path))} --out {shlex.quote(str(file))}"
         )
     frozen = load_any_plan(file)
-    with busy(CHECKING):
+    with working(CHECKING):
         frozen.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
     if every == bool(sensors):
         raise InputError(f"give{' either' if every else ''} --id SENSOR, which may be repeated, or --all.")
@@ -87,7 +87,7 @@ def provision(
         for sensor in folders
     }
     made = []
-    with bar("provisioning", len(folders)) as progress:
+    with working("provisioning", len(folders)) as progress:
         for sensor, folder in folders.items():  # before the first is written
             check_device(frozen, sensor, folder)
         for sensor, folder in folders.items():

@@ -12,17 +12,7 @@ import typer
 
 from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, existing_store, reads
-from cloakwork.cli.output import (
-    bar,
-    check_picture,
-    counted,
-    form_of,
-    is_folder,
-    note,
-    noting_interrupt,
-    refuse_input,
-    written,
-)
+from cloakwork.cli.output import Show, check_picture, counted, form_of, is_folder, note, refuse_input, working, written
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.cli.recover_report import RecoverySummary, report, report_parts
 from cloakwork.cli.time_arguments import parse_moment
@@ -97,8 +87,8 @@ def recover(
             frames = _stored(from_store, site, noise, (since, until), stack)
         if in_parts and out is not None:
             parts = stretch_parts(frames, site, noise.cloak, alone=alone)
-            stack.enter_context(noting_interrupt(f"stopped. Finished parts are in {out}: {AGAIN} to resume"))
-            with bar("recovering") as progress:
+            stopped = f"stopped. Finished parts are in {out}: {AGAIN} to resume"
+            with working("recovering", stopped=stopped) as progress:
                 done = run_parts(recover_part, parts, out, scheduler=scheduler, progress=progress)
             report_parts(done, frames, site, out, plan=noise.digest, json=json)
             if done.failed:
@@ -108,8 +98,8 @@ def recover(
         if plot is not None:
             refuse_input(plot, *inputs)
         summary = RecoverySummary(site)
-        rows = _rows(_recovered(frames, site, noise.cloak, summary, alone=alone), summary)
-        with noting_interrupt(STOPPED):
+        with working("recovering", stopped=STOPPED) as progress:
+            rows = _rows(_recovered(frames, site, noise.cloak, summary, progress, alone=alone), summary)
             if out is None:
                 deque(rows, maxlen=0)
             else:
@@ -166,7 +156,7 @@ def _stored(
 
 
 def _recovered(
-    frames: FrameSource, site: Site, cloak: Cloak, summary: RecoverySummary, *, alone: bool
+    frames: FrameSource, site: Site, cloak: Cloak, summary: RecoverySummary, progress: Show, *, alone: bool
 ) -> Iterator[FrameRecovery]:
     """Follow sources if there are several frames: through all together, or with a lag if they are too many."""
     source = iter(frames)
@@ -174,18 +164,16 @@ def _recovered(
     live = site.samples_locally  # no moment is judged from later frames
     if 1 < len(first) <= MAX_SMOOTHED and not live:
         summary.followed = True
-        with bar("following") as progress:
-            yield from smoothed_frames(first, site, cloak, progress)
+        yield from smoothed_frames(first, site, cloak, progress)
         return
-    with bar("recovering") as progress:
-        if len(first) > 1:
-            summary.followed, summary.lag = True, 0 if live else LAG
-            yield from settled_frames(_counted(chain(first, source), frames, progress), site, cloak, lag=LAG)
-            return
-        recoverer = FrameRecoverer(site, cloak)
-        rest = _counted(chain(first, source), frames, progress)
-        while batch := list(islice(rest, BATCH)):
-            yield from recoverer.recover(batch)
+    rest = _counted(chain(first, source), frames, progress)
+    if len(first) > 1:
+        summary.followed, summary.lag = True, 0 if live else LAG
+        yield from settled_frames(rest, site, cloak, lag=LAG)
+        return
+    recoverer = FrameRecoverer(site, cloak)
+    while batch := list(islice(rest, BATCH)):
+        yield from recoverer.recover(batch)
 
 
 def _counted(source: Iterable[Frame], frames: FrameSource, progress: Callable[[float], None]) -> Iterator[Frame]:

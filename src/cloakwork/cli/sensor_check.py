@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from cloakwork.cli.output import as_json, bar, busy, note, say
+from cloakwork.cli.output import as_json, note, say, working
 from cloakwork.errors import InputError
 from cloakwork.sensor.check import (
     AGAIN,
@@ -79,14 +79,14 @@ def _read_and_judge(config: dict[str, Any], measured: Any, count: int) -> dict[s
     taken = _take(measured.read, count, config["schedule"]["late_ms"])
     if isinstance(measured, MeasureFile) and measured.pixels is not None and not taken.hanging:
         taken.take_pixels(measured.pixels)
-    with busy("estimating the sensor's noise floor"):
+    with working("estimating the sensor's noise floor"):
         return judge(config, taken)
 
 
 def _take(read: Callable[[], Any], count: int, late_ms: int) -> Readings:
     """Read in a thread, since a program of the user may never return."""
     taken = ProgramReadings()
-    with bar("reading", count) as show:
+    with working("reading", count) as show:
         worker = Thread(target=taken.take, args=(read, count, late_ms, show), daemon=True)
         worker.start()
         begun = -1

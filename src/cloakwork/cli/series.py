@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from cloakwork.cli.arguments import RARE, Json, options_in, reads
-from cloakwork.cli.output import as_json, bar, busy, note, note_secretly, part_of, refuse_input, refuse_unwritable, say
+from cloakwork.cli.output import as_json, note, note_secretly, part_of, refuse_input, refuse_unwritable, say, working
 from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
 from cloakwork.series import (
@@ -187,7 +187,7 @@ def series(
             series=max(len(listed), 1),
         )
         size = source.stat().st_size if source.is_file() else bins.end - bins.start
-        with bar("reading", size) as progress:
+        with working("reading", size) as progress:
             if counts is not None:
                 counted = read_counts(
                     source,
@@ -220,7 +220,7 @@ def series(
             _say_fullest(counted, chosen, epsilon, json=json)
             return
         old = [path for path in (out, plot) if path is not None and path.is_file()]
-        with busy("publishing"):
+        with working("publishing"):
             published = counted.cloak(made, epsilon=epsilon, delta=delta).release(counted.values)
             _write(counted, published, out, plot, compare=compare)
     except InputError as problem:

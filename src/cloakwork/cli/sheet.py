@@ -13,7 +13,7 @@ import typer
 
 from cloakwork._checks import rounded_up
 from cloakwork.cli.arguments import PlanFile, SiteFile
-from cloakwork.cli.output import busy, note, written
+from cloakwork.cli.output import note, working, written
 from cloakwork.errors import InputError
 from cloakwork.privacy import Cloak, Exposure, Guarantee, Scope
 from cloakwork.site import BitSite, FrozenPlan, Plan, Site, clock_ms, load_any_plan, load_any_site, plan_beside
@@ -43,7 +43,7 @@ def sheet(
             f"{path} has no plan beside it. A sheet describes a frozen plan: write that first.", path=str(path)
         )
     frozen = load_any_plan(file)
-    with busy("computing what the plan hides"):
+    with working("computing what the plan hides"):
         frozen.check(site, file=file)
         if isinstance(site, BitSite):
             sections = _bit_sections(site, frozen, TEXTS[language])

@@ -9,7 +9,7 @@ import typer
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.arguments import PlanFile, SiteFile
-from cloakwork.cli.output import bar, counted, form_of, note, written
+from cloakwork.cli.output import counted, form_of, note, working, written
 from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
@@ -61,7 +61,7 @@ def simulate(
     ids = site.sensor_ids
     scale = _scale(site, cloak, noise.id)
     with (
-        bar("simulating", frames) as progress,
+        working("simulating", frames) as progress,
         written(out, *inputs) as file,
         table_writer(file, form_of(out), READING_COLUMNS, {"site": site.name, "simulated": True}) as write,
     ):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cloakwork.cli.output import as_json, bar, counted, say
+from cloakwork.cli.output import as_json, counted, say, working
 from cloakwork.cli.report import table
 from cloakwork.errors import InputError
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
@@ -28,7 +28,7 @@ def sweep(
 ) -> None:
     """Compare settings, and print the result."""
     needs, settings = [Need.parse(text) for text in need], dict(map(_setting, tried))
-    with bar("simulating people") as progress:
+    with working("simulating people") as progress:
         found = tradeoff(site, **settings, frames=frames or FRAMES, workers=os.cpu_count() or 1, progress=progress)
     best = found.recommend(*needs)
     if json:

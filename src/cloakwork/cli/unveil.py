@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import KEYS, PlanFile, SiteFile, reads
-from cloakwork.cli.output import bar, counted, form_of, left_out, note, noting_interrupt, written
+from cloakwork.cli.output import counted, form_of, left_out, note, working, written
 from cloakwork.errors import InputError
 from cloakwork.keys import PRIVATE, Unveiling, load_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, table_writer
@@ -34,7 +34,7 @@ def unveil(
     found = _plan(site, loaded.name, chosen)
     scale = ReadingScale.of(found, loaded.unit)
     scale = replace(scale, sigmas=dict.fromkeys(scale.sigmas, 0.0))
-    with bar("unveiling") as progress, noting_interrupt("stopped, nothing written"):
+    with working("unveiling", stopped="stopped, nothing written") as progress:
         unveiling = Unveiling(readings, found, load_keys(keys, exported=True), progress=progress)
         with (
             written(out, site, readings, keys, chosen, mode=PRIVATE) as file,

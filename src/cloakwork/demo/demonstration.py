@@ -157,8 +157,8 @@ def sensors_of(site: Site) -> str:
     """Say how the sensors of a demonstration read."""
     steps, noise = (0.0 if values is None else float(values.max()) for values in (site.resolutions, site.noise_floors))
     return (
-        f"The sensors read in steps of {steps:g} {site.unit}, with a noise floor of {noise:g} {site.unit} and a lag of "
-        f"{site.physics.lag / 60:g} minutes behind people."
+        f"The sensors read in steps of {steps:g} {site.unit}. They have a noise floor of {noise:g} {site.unit}, and "
+        f"follow people with a lag of {site.physics.lag / 60:g} minutes."
     )
 
 
