@@ -33,6 +33,7 @@ from benchmarks import (
     remembering,
     series,
     series_errors,
+    series_people,
     start,
     timing,
     tracking,
@@ -80,6 +81,7 @@ ALL = {
     "distances": distances.run,
     "series": series.run,
     "series-errors": series_errors.run,
+    "series-people": series_people.run,
 }
 
 

@@ -130,7 +130,7 @@ def series(
         typer.Option(
             rich_help_panel=ROWS,
             metavar="SPAN",
-            help="With --person: a person counts once within this time, for less noise.",
+            help="With --person: a person counts once within this time, for less noise; take half the natural cycle.",
         ),
     ] = None,
     counts: Annotated[

@@ -5,6 +5,7 @@ exact arithmetic, an exact sensitivity, and noise that is independent from entry
 release alone, so floating point in them does not affect privacy.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ _SMALLEST_SIZE = 1e-9  # of the largest magnitude; smaller ones are raised to it
 _GAIN, _LONGEST_LEVEL = 1 << 10, 1 << 12  # of the first value; values of a series whose columns are made equally long
 _LEVEL_ENOUGH = 0.99  # of the mean squared norm of columns: the error falls by about what is missing
 _BLOCK = 64  # columns at a time
+_RISES = (0.25, 0.5, 0.75, 1.0)  # logarithms of what the last coefficient of a root that is cut off is multiplied by
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Contribution:
     >>> most = (Contribution(3), half_a_day_apart)
     >>> cloaks = [SeriesCloak(RunningSum(), 72, epsilon=1.0, delta=1e-6, contribution=each) for each in most]
     >>> round((cloaks[1].expected_mse / cloaks[0].expected_mse) ** 0.5, 2)
-    0.69
+    0.68
     """
 
     total: int
@@ -141,16 +143,18 @@ class Strategy:
         A change of one unit moves the release by a shifted w. Changes of `total` units are mixtures of `total` such
         moves in one place: total ||w||_2. If a person changes k bins, each by at most p and at least b apart, then
         the squared length is at most p^2 (k R_0 + 2 sum over d < k of (k - d) R_{d b}), where R_m is the largest inner
-        product of two shifts of w that are m or more apart (compare Choquette-Choo, McMahan, Rush and Thakurta).
+        product of two shifts of w that are m or more apart (compare Choquette-Choo, McMahan, Rush and Thakurta). With
+        gains no column is longer than the first, and those b apart are orthogonal if w has at most b coefficients.
         """
         first = 1 if self.gains is None else int(self.gains[0])
         anywhere = contribution.total * first * norm_above(self.weights) * (1 + 1e-12)
-        if self.gains is not None or contribution.per_bin is None or contribution.per_bin >= contribution.total:
+        together = self.gains is not None and len(self.weights) > contribution.separation  # visits are not orthogonal
+        if together or contribution.per_bin is None or contribution.per_bin >= contribution.total:
             return anywhere
         bins = -(-contribution.total // contribution.per_bin)
         between = np.arange(min(bins, -(-self.n // contribution.separation)))  # an endless stream has more bins than n
         pairs = self._products[contribution.separation * between] * (bins - between) * np.where(between > 0, 2.0, 1.0)
-        return min(anywhere, contribution.per_bin * math.sqrt(float(pairs.sum())) * (1 + 1e-9))
+        return min(anywhere, contribution.per_bin * first * math.sqrt(float(pairs.sum())) * (1 + 1e-9))
 
     @cached_property
     def _products(self) -> FloatArray:
@@ -189,22 +193,33 @@ def factor(
     if mechanism != "square-root":
         drafts.append(fourier_strategy(cut, n, circular=circular))
     if mechanism == "square-root" or (mechanism == "least" and back_only and n <= _LONG):
-        # a root of `separation` coefficients makes the moves of one person orthogonal, so shorter roots may be better
-        shorter = set() if unit.per_bin is None else {(unit.separation << k) // 4 for k in range(n.bit_length() + 2)}
-        drafts += [causal_strategy(cut, n, band=band) for band in sorted({n, *(b for b in shorter if 0 < b < n)})]
-        if unit.per_bin is None and n <= _LONGEST_LEVEL and np.isfinite(drafts[-1].variances).all():
-            drafts += _levelled(drafts[-1], cut)
-    costs = [error(draft, unit) for draft in drafts]
-    best = int(np.argmin(costs))
-    if not np.isfinite(costs[best]):
+        drafts += _causal_drafts(cut, n, unit)
+    best = min(drafts, key=lambda draft: error(draft, unit))
+    if not np.isfinite(error(best, unit)):
         raise InputError('the taps of this filter are out of bounds for "square-root": use "fourier".')
-    return drafts[best]
+    return best
 
 
 def error(strategy: Strategy, contribution: Contribution) -> float:
     """Return the mean squared error of all outputs with noise as large as the sensitivity; infinite if undefined."""
     variance = float(strategy.variances.mean())
     return variance * strategy.sensitivity(contribution) ** 2 if np.isfinite(variance) else math.inf
+
+
+def _causal_drafts(filters: Sequence[Filter], n: int, unit: Contribution) -> list[Strategy]:
+    """Return good strategies for filters that look back only.
+
+    A root of `separation` coefficients makes the moves of one person orthogonal, so shorter roots may be better. What
+    is cut off makes late coefficients worth more.
+    """
+    shorter = set() if unit.per_bin is None else {(unit.separation << k) // 4 for k in range(n.bit_length() + 2)}
+    drafts = [causal_strategy(filters, n, band=band) for band in sorted({n, *(b for b in shorter if 0 < b < n)})]
+    if unit.per_bin is not None:
+        bands = {min(unit.separation, n), len(min(drafts, key=lambda draft: error(draft, unit)).weights)}
+        more = itertools.product(bands, _RISES)
+        drafts += [causal_strategy(filters, n, band=band, damping=math.exp(rise / band)) for band, rise in more]
+    best = min(drafts, key=lambda draft: error(draft, unit))
+    return [best, *_levelled(best, filters)]
 
 
 def fourier_strategy(filters: Sequence[Filter], n: int, *, circular: bool) -> Strategy:
@@ -251,7 +266,7 @@ def causal_strategy(filters: Sequence[Filter], n: int, *, band: int, damping: fl
     """Return a strategy for filters that look back only: a causal square root.
 
     `band` keeps only this number of coefficients of the root, so a value is remembered that long. `damping` multiplies
-    coefficient k by damping^k, which moves zeros away from the unit circle.
+    coefficient k by damping^k; below 1 that moves zeros away from the unit circle.
 
     Notes
     -----
@@ -298,7 +313,8 @@ def _levelled(plain: Strategy, filters: Sequence[Filter]) -> list[Strategy]:
     squares = np.zeros(plain.n)
     squares[: len(plain.weights)] = plain.weights.astype(np.float64) ** 2
     norms = np.sqrt(np.cumsum(squares))[::-1]
-    if (norms**2).mean() > _LEVEL_ENOUGH * norms[0] ** 2:
+    level = (norms**2).mean() > _LEVEL_ENOUGH * norms[0] ** 2
+    if level or plain.n > _LONGEST_LEVEL or not np.isfinite(plain.variances).all():
         return []
     gains = np.floor(_GAIN * norms[0] / norms).astype(np.int64)
     kernels = np.zeros((len(filters), plain.n))
