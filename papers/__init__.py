@@ -2,7 +2,6 @@
 
 from papers.experiment import Experiment, Run
 from papers.experiments import EXPERIMENTS, find
-from papers.gallery import Mixture
 from papers.result import Agreement, Claim, Finding, Goal, Measure, Result, Table
 from papers.store import read_result
 
@@ -14,7 +13,6 @@ __all__ = [
     "Finding",
     "Goal",
     "Measure",
-    "Mixture",
     "Result",
     "Run",
     "Table",

@@ -15,7 +15,6 @@ from cloakwork.recovery import BasisPursuit, Bregman, Estimator, PointSources, r
 from papers.calibration import Calibration, PapersPursuit
 from papers.drawing import SERIES, Dots, draw_dots, legend_below, log_x, sources_text
 from papers.experiment import Experiment, Run, pick, stream
-from papers.gallery import Mixture
 from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
 from papers.trials import Distances, Setting, Strengths, uniform_errors
@@ -34,7 +33,6 @@ class Method(StrEnum):
     PAPERS = "papers' noise, basis pursuit"
     PURSUIT = "basis pursuit"
     BREGMAN = "Bregman iteration"
-    MIXTURE = "Gaussian mixture, EM"
     POSTERIOR = "posterior (ours)"
     TOLD = "Bayes limit (number known)"
 
@@ -44,7 +42,6 @@ class Method(StrEnum):
             Method.PAPERS: PapersPursuit,
             Method.PURSUIT: BasisPursuit,
             Method.BREGMAN: Bregman,
-            Method.MIXTURE: lambda: Mixture(strengths.prior, most=MOST),
             Method.POSTERIOR: lambda: PointSources(strengths.prior, max_sources=MOST),
             Method.TOLD: lambda: PointSources(strengths.prior, max_sources=count, min_sources=count),
         }
@@ -59,14 +56,16 @@ FAST = (Method.PAPERS, Method.PURSUIT, Method.BREGMAN)
 Draws = Mapping[tuple[Strengths, Method], int]
 
 
-def draws_of(fast: int, slow: tuple[int, int], posterior: tuple[int, int]) -> Draws:
-    """How many random sets of sources each method gets, by strengths: known and unknown."""
-    own = dict.fromkeys((Method.POSTERIOR, Method.TOLD), posterior) | dict.fromkeys(FAST, (fast, fast))
-    return {(kind, one): own.get(one, slow)[number] for number, kind in enumerate(Strengths) for one in Method}
+def draws_of(fast: int, *posterior: int) -> Draws:
+    """How many random sets of sources each method gets, of the posterior by strengths: known and unknown."""
+    return {
+        (kind, one): fast if one in FAST else draws
+        for kind, draws in zip(Strengths, posterior, strict=True)
+        for one in Method
+    }
 
 
-FULL, QUICK = draws_of(2000, (150, 150), (800, 150)), draws_of(1000, (110, 4), (220, 4))
-PROBE = draws_of(10, (3, 2), (3, 2))
+FULL, QUICK, PROBE = draws_of(2000, 800, 150), draws_of(1000, 220, 4), draws_of(10, 3, 2)
 
 
 @dataclass(frozen=True)
@@ -132,10 +131,10 @@ class Gallery(Finding):
 
     def text(self) -> str:
         return (
-            "Five estimators recover a map from noisy readings, on the same random sources and at the same privacy: "
+            "Four estimators recover a map from noisy readings, on the same random sources and at the same privacy: "
             "100 places on a line, 50 sensors, T = 0.05, a move by one place hidden at (1, 0.1). Left is better. The "
-            "posterior and the mixture know that sources have strength 1 (or at most 1) and that there are at most "
-            f"{MOST}; basis pursuit and Bregman iteration know neither."
+            f"posterior knows that sources have strength 1 (or at most 1) and that there are at most {MOST}; basis "
+            "pursuit and Bregman iteration know neither."
         )
 
     def goals(self) -> tuple[Goal, ...]:

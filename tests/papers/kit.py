@@ -54,7 +54,7 @@ SMALLER: dict[str, dict[str, object]] = {
     },
     "convolution": {"papers.experiments.convolution.QUICK_TRIALS": 60},
     "estimators": {
-        "papers.experiments.estimators.QUICK": draws_of(300, (60, 2), (60, 2)),
+        "papers.experiments.estimators.QUICK": draws_of(300, 60, 2),
         "papers.experiments.estimators.COUNTS": (1, 2),
     },
     "graph-table": {"papers.experiments.graph_table.QUICK_MATRICES": 300},

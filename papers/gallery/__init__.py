@@ -1,5 +1,0 @@
-"""Estimators that only the comparisons of the laboratory need."""
-
-from papers.gallery.mixture import Mixture
-
-__all__ = ["Mixture"]
