@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from cloakwork.collect.api import ApiContext, EventLimits, Simulation, make_app
-from cloakwork.collect.api.event_hub import EventHub, StreamEnd, result_event
+from cloakwork.collect.api.event_hub import EventHub, result_event
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
@@ -179,6 +179,6 @@ def served(folder: Path, limits: EventLimits | None = None) -> Iterator[tuple[Be
             yield made, f"http://127.0.0.1:{port}"
         finally:
             server.should_exit = True
-            made.hub.end(StreamEnd.CLOSING)
+            made.hub.close()
             thread.join(PATIENCE)
             assert not thread.is_alive(), "the server did not end: a stream keeps it"

@@ -10,7 +10,7 @@ import pytest
 
 from cloakwork.collect.api import EventLimits
 from cloakwork.collect.api.access_control import Caller
-from cloakwork.collect.api.event_hub import BURST, EventHub, EventKind, EventQueue
+from cloakwork.collect.api.event_hub import BURST, EventHub, EventKind, EventStream, result_event
 from cloakwork.collect.storage import Reading, Result, Role, Store, Token, open_store
 from cloakwork.errors import ApiError
 from tests.collect.api_kit import NOW, Still, result
@@ -29,27 +29,27 @@ def save(store: Store, *results: Result) -> None:
     store.results.save(results)
 
 
-async def results_of(stream: EventQueue, count: int) -> list[tuple[str, int | None]]:
+async def results_of(hub: EventHub, stream: EventStream, count: int) -> list[tuple[str, int | None]]:
     """The next results of a stream."""
     found: list[tuple[str, int | None]] = []
     while len(found) < count:
-        found += [(event.kind, event.time) for event in await stream.take(60) if event.time is not None]
+        found += [(event.kind, event.time) for event in await hub.take(stream, 60) or () if event.time is not None]
     return found
 
 
 def test_each_result_is_sent_once_and_again_when_it_settles(store: Store) -> None:
     async def look() -> list[list[tuple[str, int | None]]]:
-        hub = EventHub(store, Still(), every_s=0.01)
+        hub = EventHub(store, Still(), EventLimits(follow_s=0.01))
         looking = asyncio.create_task(hub.run())
         save(store, result(NOW))
-        stream = hub.open(CALLER, frozenset({"hall"}), EventLimits())
+        stream = hub.open(CALLER, frozenset({"hall"}))
         await hub.follow({"hall"})
         save(store, result(NOW + 1))
-        found = [await results_of(stream, 1)]
+        found = [await results_of(hub, stream, 1)]
         save(store, replace(result(NOW + 1, solved=NOW + 5), settled=True), result(NOW - 1))
-        found.append(await results_of(stream, 2))
+        found.append(await results_of(hub, stream, 2))
         save(store, *(result(NOW + k) for k in range(10, 10 + 2 * BURST)))
-        found.append(await results_of(stream, BURST))
+        found.append(await results_of(hub, stream, BURST))
         looking.cancel()
         with suppress(asyncio.CancelledError):
             await looking
@@ -61,10 +61,28 @@ def test_each_result_is_sent_once_and_again_when_it_settles(store: Store) -> Non
     assert third == [(EventKind.RESULT, NOW + k) for k in range(10 + BURST, 10 + 2 * BURST)], "the newest of many"
 
 
+def test_a_stream_that_falls_behind_what_is_kept_is_told_so_and_others_are_not(store: Store) -> None:
+    async def read() -> list[int | None]:
+        event = result_event(result(NOW))
+        hub = EventHub(store, Still(), EventLimits(follow_s=0.0, kept=3 * len(event.data)))
+        running = asyncio.create_task(hub.run())
+        await asyncio.sleep(0)
+        slow, quick = (hub.open(CALLER, frozenset({"hall"})) for _ in range(2))
+        taken = []
+        for count in (3, 1):
+            hub.publish([event] * count)
+            taken.append(await hub.take(quick, 60))
+        taken += [await hub.take(slow, 60), await hub.take(hub.open(CALLER, frozenset({"hall"})), 0.0)]
+        running.cancel()
+        return [None if events is None else len(events) for events in taken]
+
+    assert asyncio.run(read()) == [3, 1, None, 0], "who comes later begins with what is new"
+
+
 def test_the_streams_of_a_token_are_bounded(store: Store) -> None:
-    hub = EventHub(store, Still(), every_s=1.0)
-    hub.open(CALLER, frozenset({"hall"}), EventLimits(streams=1, streams_per_token=1))
-    for settings in (EventLimits(streams=9, streams_per_token=1), EventLimits(streams=1, streams_per_token=9)):
+    for limits in (EventLimits(streams=9, streams_per_token=1), EventLimits(streams=1, streams_per_token=9)):
+        hub = EventHub(store, Still(), limits)
+        hub.open(CALLER, frozenset({"hall"}))
         with pytest.raises(ApiError) as refused:
-            hub.open(CALLER, frozenset({"hall"}), settings)
+            hub.open(CALLER, frozenset({"hall"}))
         assert (refused.value.status, refused.value.code) == (429, "too-many-streams")

@@ -11,7 +11,6 @@ from threading import Event, Thread
 import uvicorn
 
 from cloakwork.collect.api import ApiContext, ApiMetrics, EventLimits, Simulation, make_app
-from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
@@ -184,7 +183,7 @@ class Service:
         if self.subscriber is not None:
             self.subscriber.stop()
         self._server.should_exit = True
-        self._hub.end(StreamEnd.CLOSING)
+        self._hub.close()
         if self._thread is not None:
             self._thread.join(STOP_S)
             self._thread = None

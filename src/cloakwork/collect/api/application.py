@@ -17,7 +17,6 @@ from cloakwork.collect.api.error_responses import (
     error_schemas,
     install_error_handlers,
 )
-from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.api.route_context import ApiContext
 
 VERSION = "1"
@@ -46,7 +45,7 @@ ROUTES = (routes_data, routes_sites, routes_events, routes_access)
 def make_app(context: ApiContext) -> FastAPI:
     """An application that serves sites; the caller starts and stops the parts in its context.
 
-    Call `hub.end` of the context before a server waits for its connections to end, or streams keep it waiting.
+    Call `hub.close` of the context before a server waits for its connections to end, or streams keep it waiting.
     """
     app = FastAPI(
         title="Cloakwork collector",
@@ -80,7 +79,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        context.hub.end(StreamEnd.CLOSING)
+        context.hub.close()
         polling.cancel()
         with suppress(asyncio.CancelledError):
             await polling

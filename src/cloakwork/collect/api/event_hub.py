@@ -1,16 +1,18 @@
-"""Live events for clients: what is new in the store, whichever collector stored it. Memory is bounded.
+"""Live events for clients: what is new in the store, whichever collector stored it.
 
-Of reports, problems, faults and lag only the newest about each sensor counts, so they do not pile up. Every result
-counts: a stream whose client does not read fast enough ends, with a last event that says so.
+The last events are kept once, for all streams, up to a number of characters. Each stream has a place among them: one
+whose client reads so slowly that its place is no longer kept ends, with a last event that says so.
 """
 
 import asyncio
 import json
 import logging
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -34,10 +36,10 @@ class EventLimits:
 
     streams: int = 200  # in total
     streams_per_token: int = 16
-    stream_queue: int = 256  # events that may wait for a slow client
+    kept: int = 1 << 23  # characters of the last events, for clients that read slowly
     stream_s: float = 3600.0  # until a stream ends; a browser reconnects and misses nothing
     heartbeat_s: float = 15.0  # between comments that keep a stream open
-    check_s: float = 5.0  # between two looks of a stream whether its token is still valid
+    check_s: float = 5.0  # between two looks of a stream whether its token and its session are still valid
     follow_s: float = 0.25  # between two looks at the store for news
     send_s: float = 20.0  # for a client to read an event
 
@@ -69,125 +71,85 @@ class StreamEnd(StrEnum):
 
 @dataclass(frozen=True)
 class ApiEvent:
-    """An event of a site; `time` is set for results, from which a client can resume a stream.
-
-    A newer event replaces one of the same kind, site and `topic`.
-    """
+    """An event of a site; `time` is set for results, from which a client can resume a stream."""
 
     kind: EventKind
     site: str
-    topic: str
     data: str
     time: int | None = None
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        return self.kind, self.site, self.topic
 
 
 def result_event(result: Result, *, missed: bool = False) -> ApiEvent:
     """A result as an event, without its map; one that a client `missed` is new to it, settled or not."""
     text = RESULT.dump_json(result.light()).decode()
     kind = EventKind.SETTLED if result.settled and not missed else EventKind.RESULT
-    return ApiEvent(kind, result.site, str(result.time), text, result.time)
+    return ApiEvent(kind, result.site, text, result.time)
 
 
-class EventQueue:
-    """The events that one client has yet to read."""
+@dataclass(eq=False)
+class EventStream:
+    """The events of one client: it has the first `number` of all since the start, as far as they concern its sites."""
 
-    def __init__(self, caller: Caller, sites: frozenset[str], most: int) -> None:
-        self.caller = caller
-        self.sites = sites
-        self.end_reason: StreamEnd | None = None
-        self._most = most
-        self._waiting: OrderedDict[tuple[str, str, str], ApiEvent] = OrderedDict()
-        self._results = 0
-        self._changed = asyncio.Event()
-
-    def put(self, event: ApiEvent) -> bool:
-        """Add an event; False when it is one too many, and the stream has ended."""
-        if self.end_reason is not None or event.site not in self.sites:
-            return True
-        replaced = self._waiting.pop(event.key, None)
-        self._results += event.time is not None and replaced is None
-        if self._results > self._most:
-            self.end(StreamEnd.SLOW)
-            return False
-        self._waiting[event.key] = event
-        self._changed.set()
-        return True
-
-    def end(self, reason: StreamEnd) -> None:
-        """End the stream, and drop the events that wait."""
-        self.end_reason = self.end_reason or reason
-        self._waiting.clear()
-        self._changed.set()
-
-    async def take(self, seconds: float) -> list[ApiEvent]:
-        """All events that wait, or none after so many seconds."""
-        if not self._waiting and self.end_reason is None:
-            self._changed.clear()
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._changed.wait()
-            except TimeoutError:
-                return []
-        events = list(self._waiting.values())
-        self._waiting.clear()
-        self._results = 0
-        return events
+    caller: Caller
+    sites: frozenset[str]
+    number: int = 0
 
 
 class EventHub:
-    """Looks for news in the store, and hands them to the queues of all clients."""
+    """Looks for news in the store, and keeps the last events for the streams of all clients."""
 
-    def __init__(self, store: Store, live: LiveRecovery, *, every_s: float) -> None:
-        self._store, self._live, self._every_s = store, live, every_s
+    def __init__(self, store: Store, live: LiveRecovery, limits: EventLimits) -> None:
+        self._store, self._live, self._limits = store, live, limits
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._queues: set[EventQueue] = set()
+        self._kept: deque[ApiEvent] = deque()
+        self._size = self._number = 0  # characters kept, and events since the start
+        self._changed = asyncio.Event()
         self._followed: set[str] = set()
         self._starting = asyncio.Lock()
         self._known: dict[tuple[EventKind, str], frozenset[Hashable]] = {}
-        self.on_drop: Callable[[], None] = lambda: None
+        self.streams: set[EventStream] = set()
+        self.closing = False
 
-    @property
-    def streams(self) -> int:
-        return len(self._queues)
-
-    def open(self, caller: Caller, sites: frozenset[str], limits: EventLimits) -> EventQueue:
+    def open(self, caller: Caller, sites: frozenset[str]) -> EventStream:
         """Open a stream; refused where there are too many."""
-        own = sum(other.caller.token.id == caller.token.id for other in self._queues)
-        if own >= limits.streams_per_token or len(self._queues) >= limits.streams:
-            message = f"This token has {own} open streams, of {len(self._queues)} in total. Close one first."
+        own = sum(other.caller.token.id == caller.token.id for other in self.streams)
+        if own >= self._limits.streams_per_token or len(self.streams) >= self._limits.streams:
+            message = f"This token has {own} open streams, of {len(self.streams)} in total. Close one first."
             raise ApiError(429, "too-many-streams", message, retry_s=5)
-        opened = EventQueue(caller, sites, limits.stream_queue)
-        self._queues.add(opened)
+        opened = EventStream(caller, sites, self._number)
+        self.streams.add(opened)
         return opened
 
-    def close(self, queue: EventQueue) -> None:
-        self._queues.discard(queue)
-
-    def end(self, reason: StreamEnd, *, token: str | None = None, session: bytes | None = None) -> None:
-        """End all streams soon, or those of a token, or of a session; any thread may call it."""
-
-        def end() -> None:
-            for queue in list(self._queues):
-                caller, everyone = queue.caller, token is None and session is None
-                if everyone or caller.token.id == token or (session is not None and caller.session == session):
-                    queue.end(reason)
-
-        self._call(end)
+    def close(self) -> None:
+        """End all streams soon; any thread may call it."""
+        self.closing = True
+        self._call(self._wake)
 
     def publish(self, events: Iterable[ApiEvent]) -> None:
         """Hand events to all clients soon; any thread may call it."""
 
-        def hand_over() -> None:
+        def keep() -> None:
             for event in events:
-                for queue in self._queues:
-                    if not queue.put(event):
-                        self.on_drop()
+                self._kept.append(event)
+                self._number += 1
+                self._size += len(event.data)
+            while self._size > self._limits.kept:
+                self._size -= len(self._kept.popleft().data)
+            self._wake()
 
-        self._call(hand_over)
+        self._call(keep)
+
+    async def take(self, stream: EventStream, seconds: float) -> list[ApiEvent] | None:
+        """The next events of a stream, none after so many seconds; None if some are no longer kept."""
+        if stream.number == self._number and not self.closing:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait()
+        count, stream.number = self._number - stream.number, self._number
+        if count > len(self._kept):
+            return None
+        latest = list(islice(reversed(self._kept), count))
+        return [event for event in reversed(latest) if event.site in stream.sites]
 
     async def follow(self, sites: Set[str]) -> None:
         """Publish everything that reaches these sites after this call, and nothing that is in the store already.
@@ -203,16 +165,21 @@ class EventHub:
         """Look for news until cancelled; the first of several failures is logged."""
         self._loop, failing = asyncio.get_running_loop(), False
         while True:
-            await asyncio.sleep(self._every_s)
-            self._followed &= {site for queue in self._queues for site in queue.sites}
+            await asyncio.sleep(self._limits.follow_s)
+            self._followed &= {site for stream in self.streams for site in stream.sites}
             try:
                 for site in sorted(self._followed):
-                    self.publish([*await run_in_threadpool(self._news, site), *self._lag(site)])
+                    if events := [*await run_in_threadpool(self._news, site), *self._lag(site)]:
+                        self.publish(events)
                 failing = False
             except StoreError as problem:
                 if not failing:
                     log.warning("no news from the store: %s", type(problem).__name__)
                 failing = True
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _call(self, work: Callable[[], None]) -> None:
         loop = self._loop
@@ -230,15 +197,12 @@ class EventHub:
         return [
             *map(result_event, results),
             *(
-                _event(EventKind.FAULT, site, {**asdict(fault), "text": fault_text(fault)}, fault.sensor, fault.raised)
+                _event(EventKind.FAULT, site, {**asdict(fault), "text": fault_text(fault)})
                 for fault in new(EventKind.FAULT, site, faults)
             ),
+            *(_event(EventKind.REPORT, site, report._asdict()) for report in new(EventKind.REPORT, site, reports)),
             *(
-                _event(EventKind.REPORT, site, report._asdict(), report.sensor)
-                for report in new(EventKind.REPORT, site, reports)
-            ),
-            *(
-                _event(EventKind.PROBLEM, site, asdict(one) | {"code": reason_code(one.reason)}, one.sensor, one.reason)
+                _event(EventKind.PROBLEM, site, asdict(one) | {"code": reason_code(one.reason)})
                 for one in new(EventKind.PROBLEM, site, problems)
             ),
         ]
@@ -256,5 +220,5 @@ class EventHub:
         return [item for item in items if item not in before]
 
 
-def _event(kind: EventKind, site: str, data: dict[str, Any], *topic: object) -> ApiEvent:
-    return ApiEvent(kind, site, " ".join(map(str, topic)), json.dumps({"site": site} | data))
+def _event(kind: EventKind, site: str, data: dict[str, Any]) -> ApiEvent:
+    return ApiEvent(kind, site, json.dumps({"site": site} | data))

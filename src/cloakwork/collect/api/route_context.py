@@ -78,8 +78,7 @@ class ApiContext:
         self.access = AccessControl(store, secure=proxied)
         self._computing, self._room = Lock(), Semaphore(1 + MAX_WAITING)
         self.attacks = AttackCache(store, clock=clock)
-        self.hub = EventHub(store, live, every_s=self.limits.follow_s)
-        self.hub.on_drop = metrics.dropped.inc
+        self.hub = EventHub(store, live, self.limits)
 
     def site(self, name: str, caller: Caller) -> CollectedSite | CollectedBits:
         """A site that the caller may see. A site of others looks the same as one that does not exist."""

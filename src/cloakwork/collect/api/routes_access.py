@@ -20,7 +20,6 @@ from cloakwork.collect.api.access_control import (
     guarded,
     public,
 )
-from cloakwork.collect.api.event_hub import StreamEnd
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, Name, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.storage import Role, Token
 from cloakwork.errors import ApiError
@@ -126,11 +125,10 @@ def revoke_token(
     context: ContextDep,
     caller: CallerDep,
 ) -> None:
-    """Revoke a token: it opens nothing from now on, and its sessions and streams end."""
+    """Revoke a token: it opens nothing from now on, its sessions end, and its streams within seconds."""
     if token not in {managed.id for managed in _managed(context, caller)}:
         raise ApiError(404, "not-found", "No token has this id. GET /v1/tokens lists them.")
     context.store.tokens.revoke(token)
-    context.hub.end(StreamEnd.REVOKED, token=token)
     log.info("token %s revoked token %s", caller.token.id, token)
 
 
@@ -149,7 +147,7 @@ def log_in(body: SessionIn, request: Request, response: Response, context: Conte
         raise ApiError(403, "forbidden", message)
     before = access.session(request.cookies.get(access.cookie))
     if before is not None:
-        _end_session(context, before)
+        access.end_session(before.session or b"")
     response.set_cookie(
         access.cookie,
         access.begin_session(caller.token),
@@ -170,17 +168,11 @@ def show_session(caller: CallerDep) -> SessionBody:
 
 @router.delete("/v1/session", tags=["session"], status_code=204, **guarded(READERS))
 def log_out(request: Request, response: Response, context: ContextDep, caller: CallerDep) -> None:
-    """End the session and its streams."""
-    _end_session(context, caller)
+    """End the session, and within seconds its streams."""
     access = context.access
+    access.end_session(caller.session or b"")
     path = access.cookie_path(request)
     response.delete_cookie(access.cookie, path=path, secure=access.secure, httponly=True, samesite="strict")
-
-
-def _end_session(context: ApiContext, caller: Caller) -> None:
-    if caller.session is not None:
-        context.access.end_session(caller.session)
-        context.hub.end(StreamEnd.REVOKED, session=caller.session)
 
 
 @dataclass(frozen=True)

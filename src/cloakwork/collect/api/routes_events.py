@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from cloakwork.collect.api.access_control import READERS, CallerDep, GuardedRoute, guarded
-from cloakwork.collect.api.event_hub import ApiEvent, EventKind, EventQueue, StreamEnd, result_event
+from cloakwork.collect.api.event_hub import ApiEvent, EventKind, EventStream, StreamEnd, result_event
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, Moment, Name
 from cloakwork.errors import StoreError
 
@@ -47,10 +47,10 @@ class EventStreamResponse(EventSourceResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, context: ApiContext, queue: EventQueue, missed: list[ApiEvent], newest: dict[str, int]) -> None:
-        self._context = context
-        self._queue = queue
-        self._newest = newest
+    def __init__(
+        self, context: ApiContext, stream: EventStream, missed: list[ApiEvent], newest: dict[str, int]
+    ) -> None:
+        self._context, self._stream, self._newest = context, stream, newest
         limits = context.limits
         heartbeat = ServerSentEvent(comment="here", sep="\n")
         super().__init__(
@@ -67,7 +67,7 @@ class EventStreamResponse(EventSourceResponse):
             with suppress(OSError):  # the client has disconnected, or no longer reads
                 await super().__call__(scope, receive, send)
         finally:
-            self._context.hub.close(self._queue)
+            self._context.hub.streams.discard(self._stream)
             self._context.metrics.streams.dec()
 
     async def _events(self, missed: list[ApiEvent]) -> AsyncIterator[ServerSentEvent]:
@@ -75,22 +75,28 @@ class EventStreamResponse(EventSourceResponse):
         for event in missed:
             yield self._encoded(event)
         sent = {event.data for event in missed}
-        limits, queue = self._context.limits, self._queue
+        context, limits, hub = self._context, self._context.limits, self._context.hub
         began = checked = time.monotonic()
-        while queue.end_reason is None:
-            for event in await queue.take(min(limits.check_s, limits.stream_s)):
+        end: StreamEnd | None = None
+        while end is None:
+            events = await hub.take(self._stream, min(limits.check_s, limits.stream_s))
+            for event in events or ():
                 if event.data not in sent:
                     yield self._encoded(event)
             now = time.monotonic()
-            if now - began >= limits.stream_s:
-                queue.end(StreamEnd.TIME)
+            if hub.closing:
+                end = StreamEnd.CLOSING
+            elif events is None:
+                end = StreamEnd.SLOW
+                context.metrics.dropped.inc()
+            elif now - began >= limits.stream_s:
+                end = StreamEnd.TIME
             elif now - checked >= limits.check_s:
                 checked = now
                 with suppress(StoreError):  # while the store does not answer, the token counts as valid
-                    if not await run_in_threadpool(self._context.access.is_valid, queue.caller):
-                        queue.end(StreamEnd.REVOKED)
-        data = json.dumps({"reason": queue.end_reason, "code": queue.end_reason.code})
-        yield ServerSentEvent(data, event=EventKind.END, sep="\n")
+                    if not await run_in_threadpool(context.access.is_valid, self._stream.caller):
+                        end = StreamEnd.REVOKED
+        yield ServerSentEvent(json.dumps({"reason": end, "code": end.code}), event=EventKind.END, sep="\n")
 
     def _encoded(self, event: ApiEvent) -> ServerSentEvent:
         """An event for the client. Its id is the time up to which no result was missed, at any site."""
@@ -98,7 +104,7 @@ class EventStreamResponse(EventSourceResponse):
         # equal times count: a result may come between the opening of the stream and the look into the store
         if event.time is not None and event.time >= self._newest.get(event.site, 0):
             self._newest[event.site] = event.time
-            event_id = str(min(self._newest.get(site, 0) for site in self._queue.sites))
+            event_id = str(min(self._newest.get(site, 0) for site in self._stream.sites))
         return ServerSentEvent(event.data, id=event_id, event=event.kind, sep="\n")
 
 
@@ -125,7 +131,7 @@ async def events(
     if site is not None:
         context.site(site, caller)
     sites = frozenset([site] if site is not None else context.site_names(caller))
-    queue = context.hub.open(caller, sites, context.limits)
+    stream = context.hub.open(caller, sites)
     try:
         await context.hub.follow(sites)
         if last_event_id is None:
@@ -134,9 +140,9 @@ async def events(
             missed = await run_in_threadpool(_missed, context, sites, last_event_id)
             newest = dict.fromkeys(sites, last_event_id)
     except BaseException:
-        context.hub.close(queue)
+        context.hub.streams.discard(stream)
         raise
-    return EventStreamResponse(context, queue, missed, newest)
+    return EventStreamResponse(context, stream, missed, newest)
 
 
 def _newest(context: ApiContext, sites: frozenset[str]) -> dict[str, int]:
