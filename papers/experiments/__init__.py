@@ -21,7 +21,6 @@ MODULES = (
     "convolution",
     "learners",
     "testers",
-    "attacker",
     "stays",
     "tracking",
     "recorded_radio",

@@ -11,7 +11,6 @@ from scipy.linalg import solveh_banded
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Cloak, Profile, Stay
 from papers import followed_people
-from papers.attack import separation, worst_neighbours
 from papers.drawing import INK, MARKERS, SERIES, log_axes
 from papers.experiment import Experiment, Run, stream
 from papers.result import Finding, Goal, Measure
@@ -124,6 +123,20 @@ class Stays(Finding):
         axes.legend(loc="upper left")
 
 
+def separation(cloak: Cloak) -> float:
+    """The distance of the two neighbouring placements that are easiest to tell apart, in standard deviations.
+
+    Notes
+    -----
+    e_i against (1 - a) e_i + a e_j for the pair of places that is steepest in units of the noise, a = alpha / d(i, j).
+    """
+    matrix, (i, j) = cloak.physics.matrix, cloak.physics.moves().steepest(1 / cloak.sigmas).pair
+    share = min(1.0, cloak.alpha / float(cloak.physics.space.distances(i)[j]))
+    moved = (1 - share) * matrix[:, i] + share * matrix[:, j]
+    here, there = (np.rint(readings / cloak.steps) * cloak.steps for readings in (matrix[:, i], moved))
+    return float(np.linalg.norm((there - here) / cloak.sigmas))
+
+
 def cloak_of(epsilon: float | None, readings: int) -> Cloak:
     """The demo's noise, with a claim for stays of so many readings or without one."""
     plain = followed_people.cloak()
@@ -173,7 +186,7 @@ def _simulated_mu(cloak: Cloak, stay: int, around: int, nights: int, rng: np.ran
     means = np.array([weights @ cloak.simulate(silence, rng=rng) for _ in range(nights)])
     total = float(weights[around : around + stay].sum())
     squares = (means / (cloak.sigmas * total)) ** 2
-    mu = separation(cloak, worst_neighbours(cloak)) / math.sqrt(float(squares.mean()))
+    mu = separation(cloak) / math.sqrt(float(squares.mean()))
     return Mean(mu, mu * math.sqrt(1 / (2 * squares.size)))
 
 
@@ -196,7 +209,7 @@ def _watched(epsilon: float | None, run: Run, number: int, length: tuple[int, in
         epsilon,
         share_of(cloak),
         cloak.stay_mu(length[0]),
-        separation(cloak, worst_neighbours(cloak)) * math.sqrt(worths[1]),
+        separation(cloak) * math.sqrt(worths[1]),
         _simulated_mu(cloak, *length, run.choose(*NIGHTS), stream(run.seed, number, 2)),
         Mean.of(minute),
         Mean.of(night),

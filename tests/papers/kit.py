@@ -48,7 +48,6 @@ def _unmeasured(readings: FloatArray, *_: object) -> list[list[int]]:
 
 
 SMALLER: dict[str, dict[str, object]] = {
-    "attacker": {"papers.experiments.attacker.QUICK_FRAMES": 3_000},
     "communities": {
         "papers.experiments.communities.QUICK": {"figure": (500, 160), "named": (500, 80), "other": (20, 10)}
     },
