@@ -156,7 +156,7 @@ def test_a_store_reports_a_stopped_server_and_works_when_it_is_back(postgres: Po
         store.readings.add(frames(1))
         server.stop()
         for call in (
-            store.check,
+            store.sites,
             store.tokens.list_all,
             lambda: store.readings.add(frames(1)),
             lambda: store.results.latest(SITE),
@@ -165,7 +165,7 @@ def test_a_store_reports_a_stopped_server_and_works_when_it_is_back(postgres: Po
                 call()
             assert server.password not in str(refusal.value)
         server.start()
-        store.check()
+        store.sites()
         assert store.readings.add(frames(2)) == [AGAIN] * 3 + [NEW] * 3
 
 

@@ -1,7 +1,7 @@
 """A small broker inside the collector, for trying it out and for the demonstration; it needs no other program.
 
-It listens on this machine only, asks for no password and loses everything when it ends. A site with real devices has
-its own broker. Clients that do not say who they are, or fall silent, lose their connection.
+It listens on this machine only, asks for no password, trusts the programs of this machine and loses everything when it
+ends. A site with real devices has its own broker.
 """
 
 import asyncio
@@ -13,18 +13,16 @@ from functools import partial
 from threading import Thread
 from typing import Any
 
-from amqtt.adapters import ReaderAdapter, StreamReaderAdapter, StreamWriterAdapter
+from amqtt.adapters import StreamReaderAdapter, StreamWriterAdapter
 from amqtt.broker import Broker as AmqttBroker
 from amqtt.contexts import BrokerConfig, ListenerConfig
-from amqtt.errors import AMQTTError, BrokerError
+from amqtt.errors import BrokerError
 
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds to start or to stop
-CONNECT_S = 10.0  # for a client to say who it is
-SILENT_S = 120.0  # that a client may send nothing: twice the keep-alive of devices and the collector
 BACKLOG = 2048
 PLUGINS: dict[str, Any] = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
 log = logging.getLogger(__name__)
@@ -35,22 +33,6 @@ class _Subscriptions(dict[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(list(super().__iter__()))
-
-
-class _TimedReader(StreamReaderAdapter):  # type: ignore[misc]
-    """Reads from a client, and ends a connection on which nothing arrives for too long, also within a packet."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        super().__init__(reader)
-        self._writer = writer
-
-    async def read(self, n: int = -1) -> bytes:
-        try:
-            return bytes(await asyncio.wait_for(super().read(n), SILENT_S))
-        except TimeoutError:
-            self._writer.transport.abort()
-            self.feed_eof()
-            return bytes(await super().read(n))
 
 
 class _Broker(AmqttBroker):  # type: ignore[misc]
@@ -66,7 +48,7 @@ class _Broker(AmqttBroker):  # type: ignore[misc]
     ) -> None:
         try:
             with suppress(asyncio.CancelledError):
-                await self._client_connected(listener_name, _TimedReader(reader, writer), StreamWriterAdapter(writer))
+                await self._client_connected(listener_name, StreamReaderAdapter(reader), StreamWriterAdapter(writer))
         finally:
             writer.close()
 
@@ -76,16 +58,6 @@ class _Broker(AmqttBroker):  # type: ignore[misc]
         """Listen on the socket that is bound already."""
         serve = partial(self.stream_connected, listener_name=listener_name)
         return await asyncio.start_server(serve, sock=self._listening, backlog=BACKLOG)
-
-    async def _initialize_client_session(
-        self, reader: ReaderAdapter, writer: StreamWriterAdapter, remote_address: str, remote_port: int
-    ) -> Any:
-        """The session that a client asks for in time."""
-        opening = super()._initialize_client_session(reader, writer, remote_address, remote_port)
-        try:
-            return await asyncio.wait_for(opening, CONNECT_S)
-        except TimeoutError:
-            raise AMQTTError("no CONNECT in time") from None
 
 
 class EmbeddedBroker:

@@ -23,7 +23,6 @@ from cloakwork.collect.api.route_context import (
     SensorId,
     Simulation,
     SiteName,
-    encode_cursor,
     json_response,
     page_response,
 )
@@ -144,7 +143,7 @@ def _readings_body(steps: Mapping[str, float], page: Page[Reading]) -> ReadingsB
         ReadingBody(**row._asdict(), reading=row.value * steps[row.sensor] if row.sensor in steps else None)
         for row in page.items
     ]
-    return ReadingsBody(items=items, next=encode_cursor(page.next))
+    return ReadingsBody(items=items, next=page.next)
 
 
 class ResultsBody(ResponseModel):
@@ -226,7 +225,7 @@ def _alone(context: ApiContext, watched: CollectedSite, time: int) -> Result | N
 
 
 def _results_body(page: Page[Result]) -> ResultsBody:
-    return ResultsBody(items=[result.light() for result in page.items], next=encode_cursor(page.next))
+    return ResultsBody(items=[result.light() for result in page.items], next=page.next)
 
 
 class PeriodQuery(QueryModel):

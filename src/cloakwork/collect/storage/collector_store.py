@@ -59,7 +59,7 @@ class Store:
         """Whether the store is an SQLite file, not a server."""
         self.name = database.name
         """The store's address, without a password."""
-        self.size, self.lead, self.end_lead = database.size, database.lead, database.end_lead
+        self.lead, self.end_lead = database.lead, database.end_lead
         self._database = database
         self._now = now
 
@@ -98,10 +98,6 @@ class Store:
     def erasures(self, site: str) -> int:
         """Count the erasures at a site; ask before reading what a result is computed from."""
         return sum(row[0] for row in self._database.rows("SELECT count FROM erasures WHERE site = :site", site=site))
-
-    def check(self) -> None:
-        """Raise `StoreError` unless the database answers."""
-        self._database.rows("SELECT 1")
 
     def close(self) -> None:
         """Close the store; may be called twice."""

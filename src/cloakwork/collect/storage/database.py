@@ -151,13 +151,6 @@ class Database:
                 self._lead.close()
             self._lead = None
 
-    def size(self) -> int:
-        """Bytes on the disk."""
-        if self.path is None:
-            return int(self.rows("SELECT pg_database_size(current_database())")[0][0])
-        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))  # a log comes and goes
-        return sum(file.stat().st_size for file in files if file.exists())
-
     def shrink(self) -> bool:
         """Shrink an SQLite file and empty its log after rows were deleted; PostgreSQL does so on its own.
 
