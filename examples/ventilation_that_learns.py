@@ -49,7 +49,8 @@ def loss(level: NDArray[np.float64] | float, people: NDArray[np.float64]) -> NDA
     return np.asarray(np.maximum(people / MOST - level, (level - people / MOST) / 2))
 
 
-experts = cw.Experts.of_schedules(levels, loss, max_count=MOST)
+settings = np.array(list(levels.values())).T  # hours, schedules
+experts = cw.Experts(list(levels), loss(settings[:, :, None], np.arange(MOST + 1.0)))
 losses = experts.table[hour, :, visits]
 best = losses.sum(axis=0).argmin()
 print(f"for us alone: {experts.names[best]} would have been best, with a loss of {losses.sum(axis=0)[best]:.0f}")
@@ -66,7 +67,7 @@ for epsilon in (0.5, 1.0, 4.0):
     learner = cw.Learner(experts, HOURS, epsilon=epsilon, delta=1e-6)
     plays = []
     for time in range(HOURS):
-        plays.append(learner.choose(context=int(hour[time])).number)
+        plays.append(learner.choose())
         learner.learn(int(visits[time]), context=int(hour[time]))
     played[epsilon] = np.array(plays)
     lost = losses[np.arange(HOURS), plays].sum() - losses.sum(axis=0)[best]
@@ -81,7 +82,6 @@ print(f"a fan that always runs at half: {half:.0f} more")
 # the level at noon of each day, and two lives of the room that differ in one visit.
 
 # %%
-settings = np.asarray(experts.settings)
 courses = {f"learned, epsilon {epsilon:g}": settings[hour, plays] for epsilon, plays in played.items()}
 courses["always half"] = np.full(HOURS, 0.5)
 courses["best in hindsight"] = settings[hour, best]

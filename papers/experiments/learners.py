@@ -228,7 +228,8 @@ def ventilation() -> Experts:
     def loss(level: FloatArray, people: FloatArray) -> FloatArray:
         return np.maximum(people / MOST - level, (level - people / MOST) / 2)
 
-    return Experts.of_schedules(schedules, loss, max_count=MOST)
+    table = loss(np.array(list(schedules.values())).T[:, :, None], np.arange(MOST + 1.0))
+    return Experts(tuple(schedules), table)
 
 
 def visits(rng: np.random.Generator) -> IntArray:

@@ -26,7 +26,8 @@ def ventilation(contexts: int = HOURS) -> Experts:
         for day in np.linspace(0, 1, 7)
         for night in (0.0, 0.5)
     }
-    return Experts.of_schedules(schedules, loss, max_count=6)
+    levels = np.array(list(schedules.values())).T[:, :, None]
+    return Experts(tuple(schedules), loss(levels, np.arange(7.0)))
 
 
 def small(**options: object) -> Learner:
@@ -70,7 +71,6 @@ def test_the_totals_are_the_losses_within_their_noise() -> None:
     assert np.abs(error).max() > 0.01 * learner.standard_deviations.max()
     with pytest.raises(BudgetError):
         learner.learn(1)
-    assert learner.choose(9).setting is not None
 
 
 def test_an_interrupted_round_ends_the_learning_and_not_the_plays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_an_interrupted_round_ends_the_learning_and_not_the_plays(monkeypatch: p
             learner.learn(1)
     with pytest.raises(BudgetError, match="interrupted"):
         learner.learn(1)
-    assert learner.choose().expert in learner.experts.names
+    assert 0 <= learner.choose() < len(learner.experts.names)
 
 
 def test_the_noise_of_the_sums_is_that_of_the_claim() -> None:

@@ -18,7 +18,6 @@ from .filters import WindowSum as WindowSum
 from .filters import parse_filters as parse_filters
 from .learner import Experts as Experts
 from .learner import Learner as Learner
-from .learner import Play as Play
 from .marginals import Marginals as Marginals
 from .marginals import marginals as marginals
 from .picture import write_picture as write_picture

@@ -1,7 +1,7 @@
 """Learners: follow the schedule that does best, by private running sums of what each would have cost."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import final
@@ -33,8 +33,6 @@ class Experts:
         Shape (contexts, experts, max_count + 1), or without contexts (experts, max_count + 1): the loss of one round
         for a count of 0, 1, ..., `max_count`, from 0 to 1. Higher counts count as `max_count`. A context is public,
         such as the hour of day.
-    settings
-        What each expert sets in each context, shape (contexts, experts); None if `choose` is to return names only.
 
     Notes
     -----
@@ -48,7 +46,6 @@ class Experts:
 
     names: Sequence[str]
     losses: ArrayLike = field(repr=False)
-    settings: ArrayLike | None = field(default=None, repr=False)
     table: FloatArray = field(init=False, repr=False)
     steps: IntArray = field(init=False, repr=False)
     basis: FloatArray = field(init=False, repr=False)
@@ -73,9 +70,6 @@ class Experts:
                 context=context,
                 count=people,
             )
-        settings = None if self.settings is None else numbers("settings", self.settings)
-        if settings is not None and settings.shape != table.shape[:2]:
-            raise InputError(f"settings has shape {settings.shape}: give {table.shape[:2]}.", shape=settings.shape)
         changes = np.diff(table, axis=2)
         changes = np.moveaxis(changes - changes.mean(axis=1, keepdims=True), 1, 2)
         distinct = np.unique(changes.reshape(-1, len(names)).round(12), axis=0)
@@ -85,55 +79,15 @@ class Experts:
         paths = np.cumsum(changes @ np.linalg.pinv(basis).T, axis=1)
         steps = np.pad(np.rint(paths * _FINENESS).astype(np.int64), ((0, 0), (1, 0), (0, 0)))
         square = int((np.diff(steps, axis=1) ** 2).sum(axis=2).max())
-        fields = {"names": names, "settings": settings, "table": read_only(table), "steps": read_only(steps)}
-        for name, value in {
-            **fields,
-            "basis": read_only(basis / _FINENESS),
-            "reach": math.isqrt(square - 1) + 1,
-        }.items():
+        arrays = {"table": table, "steps": steps, "basis": basis / _FINENESS}
+        fields = {name: read_only(array) for name, array in arrays.items()}
+        for name, value in (fields | {"names": names, "reach": math.isqrt(square - 1) + 1}).items():
             object.__setattr__(self, name, value)
-
-    @classmethod
-    def of_schedules(
-        cls,
-        schedules: Mapping[str, Sequence[float]],
-        loss: Callable[[FloatArray, FloatArray], FloatArray],
-        *,
-        max_count: int,
-    ) -> "Experts":
-        """Make experts of schedules: names with a setting for each context.
-
-        `loss(settings, counts)` returns losses from 0 to 1 for arrays of settings and counts, which it broadcasts.
-
-        >>> def loss(level, people):
-        ...     return np.where(people / 6 > level, people / 6 - level, (level - people / 6) / 2)
-        >>> Experts.of_schedules({"low": [0.2, 0.0], "high": [0.9, 0.3]}, loss, max_count=6).table.shape
-        (2, 2, 7)
-        """
-        if not isinstance(schedules, Mapping):
-            raise InputError('schedules: give names with settings, such as {"low": [0.2], "high": [0.8]}.')
-        settings = numbers("schedules", [list(setting) for setting in schedules.values()]).T
-        bad = np.argwhere(~np.isfinite(settings))
-        if len(bad):
-            name = list(schedules)[int(bad[0][-1])]
-            raise InputError(f"schedules: {name!r} has a setting that is not a finite number.", expert=name)
-        return cls(
-            tuple(schedules), loss(settings[:, :, None], np.arange(count("max_count", max_count) + 1.0)), settings
-        )
 
     @property
     def max_count(self) -> int:
         """The largest count that matters."""
         return int(self.table.shape[2]) - 1
-
-
-@dataclass(frozen=True)
-class Play:
-    """The expert to follow in the next round, its setting in the context, and its number."""
-
-    expert: str
-    setting: float | None
-    number: int
 
 
 @final
@@ -168,10 +122,11 @@ class Learner(Immutable):
     --------
     >>> experts = Experts(["low", "high"], [[0.0, 0.5, 1.0], [0.3, 0.2, 0.1]])
     >>> learner = Learner(experts, 1000, epsilon=1.0, delta=1e-6)
-    >>> play = learner.choose()
+    >>> learner.choose() in (0, 1)
+    True
     >>> learner.learn(2)
-    >>> learner.time, play.expert in experts.names
-    (1, True)
+    >>> learner.time
+    1
     """
 
     _kind = "learner"
@@ -233,13 +188,9 @@ class Learner(Immutable):
         variance = float(self.streams[0].variances[self.time - 1]) if self.time else 0.0
         return np.asarray(np.sqrt(variance * (self.experts.basis**2).sum(axis=1)))
 
-    def choose(self, context: int = 0) -> Play:
-        """Return the expert to follow next. This spends nothing, however often it is called."""
-        [place] = self._contexts([context])
-        number = int(np.argmin(self._totals - self._chance / self.rate))
-        settings = self.experts.settings
-        setting = None if settings is None else float(np.asarray(settings)[place, number])
-        return Play(self.experts.names[number], setting, number)
+    def choose(self) -> int:
+        """Return the number of the expert to follow next. This spends nothing, however often it is called."""
+        return int(np.argmin(self._totals - self._chance / self.rate))
 
     def learn(self, visits: int, context: int = 0) -> None:
         """Learn the number of visits of a round that is over.
