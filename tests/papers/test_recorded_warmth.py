@@ -20,10 +20,9 @@ from papers.bodies import (
     shares,
     shifted,
 )
-from papers.experiments.recorded_warmth import STANDARD, Sizes
+from papers.experiments.recorded_warmth import STANDARD
 from papers.recordings import Infrared
 
-SMALL = Sizes(made_up=0, shown=1, pursuit=6, slidings=2, real=1)
 AT = np.array([[5.0, 6.0], [24.5, 18.0]])
 
 

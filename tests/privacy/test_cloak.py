@@ -136,6 +136,17 @@ def test_the_factor_in_the_refusal_is_enough(line: HeatLine) -> None:
         Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma * factor * 0.9999)
 
 
+def test_the_error_of_the_map_widens_what_recovery_assumes_and_leaves_noise_and_guarantee_alone(line: HeatLine) -> None:
+    plain, errors = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01), np.linspace(0.0, 2.0, 50)
+    wrong = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, assumptions=Assumptions(map_error=errors))
+    assert np.array_equal(wrong.sigmas, plain.sigmas)
+    assert str(wrong.explain()) == str(plain.explain())
+    assert wrong.total_sigmas == pytest.approx(np.hypot(plain.total_sigmas, errors))
+    for bad in (-0.1, [0.1, 0.2], np.inf):
+        with pytest.raises(CalibrationError, match="map_error"):
+            Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, assumptions=Assumptions(map_error=bad))
+
+
 def test_a_declared_tolerance_adds_noise_and_is_explained(line: HeatLine) -> None:
     plain = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     wide = Cloak(

@@ -5,7 +5,7 @@ import pytest
 
 from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine
-from cloakwork.privacy import Cloak
+from cloakwork.privacy import Assumptions, Cloak
 from cloakwork.recovery import PointSources, recover
 from cloakwork.recovery.goodness_of_fit import Misfit
 
@@ -30,6 +30,19 @@ def test_a_right_model_is_rarely_doubted(strength: float | tuple[float, float] |
     assert sum(fit.doubtful for fit in found.fit) <= 2
     assert np.mean([fit.p_value < 0.05 for fit in found.fit]) < 0.12
     assert found.fit_together > 0.01
+
+
+def test_readings_that_stray_from_the_map_as_far_as_stated_are_rarely_doubted() -> None:
+    errors = np.resize([0.0, 0.5, 1.0], 50)
+    knowing = Cloak(LINE, epsilon=1.0, delta=0.1, alpha=0.01, assumptions=Assumptions(map_error=errors))
+    strayed = readings(LINE, 50) + errors * np.random.default_rng(6).standard_normal((50, 50))
+    noisy = CLOAK.simulate(strayed, rng=np.random.default_rng(1))
+    doubted = [
+        sum(fit.doubtful for fit in recover(noisy, cloak, estimator=PointSources(1.0)).fit)
+        for cloak in (CLOAK, knowing)
+    ]
+    assert doubted[0] > 25
+    assert doubted[1] <= 2
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.3])

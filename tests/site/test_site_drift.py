@@ -7,6 +7,7 @@ from cloakwork.errors import SiteError
 from cloakwork.physics import Drift, Heat
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, FrameRecoverer, FrameTracker
+from cloakwork.recovery import Tracker
 from cloakwork.site import (
     Site,
     cost_of_drift,
@@ -49,6 +50,20 @@ physics = {kind = "line", places = 20, T = 0.01}
 sources = {kind = "pulse"}
 privacy = {epsilon = 2.0, delta = 1e-5, alpha = 0.1}
 """
+
+
+def test_the_error_of_the_map_changes_neither_the_noise_nor_the_plan_and_recovery_allows_for_it() -> None:
+    tables = "".join(f'[[sensor]]\nid = "s{k}"\nat = [{k / 2 + 0.25}, 1.0]\n' for k in range(8))
+    known = parse_site(WALLS.replace("sensors = 8\n", "") + tables)
+    wrong = parse_site(WALLS.replace("sensors = 8\n", "") + tables + "map_error = 3.0\n")
+    assert wrong.digest == known.digest
+    cloak, plain = wrong.cloak(), known.cloak()
+    assert np.array_equal(cloak.sigmas, plain.sigmas)
+    assert cloak.total_sigmas == pytest.approx(np.hypot(plain.total_sigmas, [0.0] * 7 + [3.0]))
+    assert wrong.cloak_with(plain.sigmas, plain.steps).total_sigmas == pytest.approx(cloak.total_sigmas)
+    tracker = FrameTracker(wrong, cloak).tracker
+    assert isinstance(tracker, Tracker)
+    assert tracker.problem.sigma == pytest.approx(cloak.total_sigmas)
 
 
 def test_a_site_states_its_drift_in_units_of_its_strongest_source() -> None:

@@ -112,6 +112,7 @@ def _walk_changes(fit: WalkFit) -> Changes:
         ("physics", "tolerance", "gain"): tolerance.gain,
         ("physics", "footprint"): rounded(fit.footprint.value),
         **{("sensor", k, "baseline"): rounded_baseline(value) for k, value in enumerate(fit.baselines.tolist())},
+        **{("sensor", k, "map_error"): rounded_baseline(value) for k, value in enumerate(fit.map_errors.tolist())},
     }
     if not isinstance(spec.sources.strength, tuple):
         changes["sources", "strength"] = rounded(fit.strength.value)
@@ -133,7 +134,7 @@ def _say_kept(site: Site, changes: Changes) -> None:
 
 
 def rounded_baseline(value: float) -> float:
-    """A baseline as it is written, to a thousandth of the unit."""
+    """A baseline or an error as it is written, to a thousandth of the unit."""
     return round(value, 3)
 
 
@@ -166,6 +167,7 @@ def _report(fit: WalkFit, tolerance: dict[str, float]) -> None:
         ("footprint", f"{fit.footprint} m"),
         ("strength", str(fit.strength)),
         ("noise of a reading", f"{fit.walk.noise.min():.3g} to {fit.walk.noise.max():.3g} {unit}".rstrip()),
+        ("error of the map", f"{fit.map_errors.min():.2g} to {fit.map_errors.max():.2g} {unit}".rstrip()),
         ("tolerance", ", ".join(f"{name} {value:g}" for name, value in tolerance.items())),
     ]
     table(f"{fit.site.name}: fitted to {len(fit.walk.at)} spots, with 90 % intervals", ("", "value"), rows)
@@ -192,8 +194,8 @@ def _report(fit: WalkFit, tolerance: dict[str, float]) -> None:
             )
         return
     say(
-        f"the model does not fit (p = {fit.p_value:.1g}): it is off by {percent(fit.misfit)} of the warmth, and the "
-        "intervals above allow for that"
+        f"the model does not fit (p = {fit.p_value:.1g}): it is off by up to {fit.map_errors.max():.2g} {unit}".rstrip()
+        + ". The intervals above allow for that, and recovery will"
     )
     if fit.drifts:
         say("  the baselines drift during the walk: state [drift] in the site file, and calibrate again")
@@ -211,12 +213,12 @@ def report_shifts(shifts: MeasuredShifts, unit: str) -> None:
         (
             f"{band.shortest:.2g} to {band.longest:.2g} m",
             str(band.pairs),
-            f"{band.typical:.3g} ({band.low:.3g} to {band.high:.3g}){unit}",
+            f"{band.typical:.3g}{unit}",
             f"{band.allowed:.3g}{unit}",
         )
         for band in shifts.bands()
     ]
-    columns = ("between spots", "pairs", "typical shift, with its 90 % interval", "shift that the new model allows")
+    columns = ("between spots", "pairs", "typical shift", "shift that the new model allows")
     table("Shifts of the readings between spots", columns, rows)
     if shifts.covers(alpha):
         say(f"the new model allows every shift between spots within alpha = {alpha:g} m")
@@ -227,27 +229,22 @@ def report_shifts(shifts: MeasuredShifts, unit: str) -> None:
         )
     else:
         needed, modelled = shifts.sensitivity(alpha), shifts.cloak.sensitivity
-        typical, every = _metres(shifts.typical_alpha), _metres(shifts.alpha)
+        every = f"{shifts.alpha:.2g} m" if math.isfinite(shifts.alpha) else "no distance between these spots"
         say(
             f"alpha = {alpha:g} m is not covered: the shifts between near spots need a sensitivity of "
-            f"{needed:.3g}{unit}, and the new model has {modelled:.3g}{unit}. The model covers the typical shift from "
-            f"{typical} on and every measured one from {every} on. State such an alpha; or state alpha = "
+            f"{needed:.3g}{unit}, and the new model has {modelled:.3g}{unit}. The model covers every measured "
+            f"shift from {every} on. State such an alpha; or state alpha = "
             f"{rounded_up(needed / shifts.slope, 3)}, whose noise covers real moves of {alpha:g} m"
         )
 
 
-def _metres(alpha: float) -> str:
-    return f"{alpha:.2g} m" if math.isfinite(alpha) else "no distance between these spots"
-
-
 def _shift_values(shifts: MeasuredShifts) -> dict[str, object]:
     alpha = shifts.cloak.alpha
-    found = {"typical_alpha": shifts.typical_alpha, "alpha": shifts.alpha}
     return {
         "bands": [asdict(band) for band in shifts.bands()],
         "sensitivity": {"needed": shifts.sensitivity(alpha), "model": shifts.cloak.sensitivity},
         "covers_alpha": shifts.covers(alpha),
-        **{name: value if math.isfinite(value) else None for name, value in found.items()},
+        "alpha": shifts.alpha if math.isfinite(shifts.alpha) else None,
     }
 
 
@@ -260,7 +257,7 @@ def _values(fit: WalkFit, changes: Changes) -> dict[str, object]:
         "tolerance": _tolerance(changes),
         "p_value": fit.p_value,
         "fits": not fit.wrong,
-        "misfit": fit.misfit,
+        "map_errors": dict(zip(fit.site.sensor_ids, fit.map_errors.tolist(), strict=True)),
         "misplaced": fit.misplaced(),
         "bad_sensors": fit.bad_sensors(),
         "bad_rooms": fit.bad_rooms(),

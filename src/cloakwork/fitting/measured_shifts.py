@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,6 @@ from cloakwork.physics import Metric, Space
 from cloakwork.privacy import Cloak, Scope
 
 CONFIDENCE = 0.95  # of what is said to be covered
-SHOWN = 0.9  # confidence of the intervals that people read
 MIN_PAIRS = 5  # nearest pairs that count for a move, however short
 MAX_PAIRS = 5_000  # nearest pairs that are compared
 BANDS = 6
@@ -26,16 +24,13 @@ class ShiftBand:
     """Moves of similar length between measured positions, and how far they shift the readings.
 
     `shortest` and `longest` are in the unit of the space. `typical` is the RMS shift without the noise of the readings,
-    between `low` and `high` with probability 0.9; `allowed` is the shift that the model allows for a move of the mean
-    length.
+    `allowed` the shift that the model allows for a move of the mean length.
     """
 
     shortest: float
     longest: float
     pairs: int
     typical: float
-    low: float
-    high: float
     allowed: float
 
 
@@ -49,8 +44,8 @@ class MeasuredShifts:
     the model allows for its `alpha`; with equal noise they are in the unit of the readings. `spread` (P, c) is the
     largest standard deviation of a shift in any direction, with so many degrees of `freedom`.
 
-    `typical_alpha` is the shortest move that the model covers for the RMS shift, `alpha` the shortest one for which it
-    covers every measured shift, each with confidence 0.95; infinity if the measurements show none.
+    `alpha` is the shortest move for which the model covers every measured shift, with confidence 0.95; infinity if the
+    measurements show none.
     """
 
     cloak: Cloak
@@ -69,12 +64,12 @@ class MeasuredShifts:
     @property
     def alpha(self) -> float:
         """The shortest move that the model covers, with every measured shift between positions as near as that."""
-        return self._shortest(self._largest)
-
-    @property
-    def typical_alpha(self) -> float:
-        """The shortest move that the model covers for the RMS shift; single shifts are larger."""
-        return self._shortest(lambda pairs: self._typical(pairs, CONFIDENCE)[2])
+        longer = np.append(self.distances[1:], self.distances[-1])
+        for pairs in range(min(MIN_PAIRS, len(self.distances)), len(self.distances) + 1):
+            alpha = max(self._largest(pairs) / self.slope, float(self.distances[pairs - 1]))
+            if alpha <= longer[pairs - 1]:
+                return alpha
+        return math.inf
 
     def sensitivity(self, alpha: float) -> float:
         """Return the sensitivity that covers all shifts measured within `alpha`, with confidence 0.95.
@@ -86,10 +81,6 @@ class MeasuredShifts:
     def covers(self, alpha: float) -> bool:
         """Return whether the model allows all shifts measured within `alpha`."""
         return self.sensitivity(alpha) <= self.slope * alpha
-
-    def typical(self, alpha: float) -> ShiftBand:
-        """Return the moves within `alpha`, at least the five shortest ones."""
-        return self._band(0, self._within(alpha))
 
     def bands(self) -> list[ShiftBand]:
         """Return bands of moves, each to twice the length of the one before it, that have at least five pairs."""
@@ -104,26 +95,9 @@ class MeasuredShifts:
 
     def _band(self, first: int, end: int) -> ShiftBand:
         lengths = self.distances[first:end]
-        value, low, high = self._typical(end, SHOWN, first)
-        shortest, longest = float(lengths[0]), float(lengths[-1])
-        return ShiftBand(shortest, longest, end - first, value, low, high, self.slope * float(lengths.mean()))
-
-    def _typical(self, end: int, confidence: float, first: int = 0) -> tuple[float, float, float]:
-        """Return the RMS shift of some pairs with its one-sided limits, by leaving out each position in turn."""
-        real = self.squares[first:end] - self.noise[first:end]
-        column = int(np.argmax(real.mean(axis=0)))
-        values, ends = real[:, column], self.ends[first:end]
-        mean = float(values.mean())
-        positions = int(self.ends.max()) + 1
-        counts = np.bincount(ends.ravel(), minlength=positions)
-        sums = np.bincount(ends.ravel(), np.repeat(values, 2), minlength=positions)
-        used = (counts > 0) & (counts < len(values))
-        without = (values.sum() - sums[used]) / (len(values) - counts[used])
-        number = len(without)
-        error = math.sqrt((number - 1) / number * float(((without - without.mean()) ** 2).sum())) if number else mean
-        reach = float(special.stdtrit(max(number - 1, 1), confidence)) * error
-        low, middle, high = (math.sqrt(max(value, 0.0)) for value in (mean - reach, mean, mean + reach))
-        return middle, low, high
+        real = float((self.squares[first:end] - self.noise[first:end]).mean(axis=0).max())
+        shortest, longest, allowed = (float(each) for each in (lengths[0], lengths[-1], self.slope * lengths.mean()))
+        return ShiftBand(shortest, longest, end - first, math.sqrt(max(real, 0.0)), allowed)
 
     def _largest(self, pairs: int) -> float:
         """Return a bound on every real shift of the nearest pairs, for all of them together.
@@ -133,15 +107,6 @@ class MeasuredShifts:
         squares, spread = self.squares[:pairs], self.spread[:pairs]
         far = float(special.stdtrit(self.freedom, 1 - (1 - CONFIDENCE) / squares.size)) * spread
         return float((far + np.sqrt(far**2 + squares)).max())
-
-    def _shortest(self, needed: Callable[[int], float]) -> float:
-        """Return the shortest move that the model covers, where the nearest pairs need a sensitivity."""
-        longer = np.append(self.distances[1:], self.distances[-1])
-        for pairs in range(min(MIN_PAIRS, len(self.distances)), len(self.distances) + 1):
-            alpha = max(needed(pairs) / self.slope, float(self.distances[pairs - 1]))
-            if alpha <= longer[pairs - 1]:
-                return alpha
-        return math.inf
 
 
 def measured_shifts(

@@ -76,12 +76,17 @@ class WalkFit:
         return self.p_value < WRONG
 
     @property
-    def misfit(self) -> float:
-        """How far the model is off beyond the noise, as a share of the warmth that the walk brought."""
-        known = self.walk.counts > 0
-        rise = (self.expected - self.baselines)[known]
-        excess = ((self.walk.means - self.expected) ** 2 - self.walk.variances)[known]
-        return math.sqrt(max(0.0, float(excess.sum())) / max(float((rise**2).sum()), 1e-300))
+    def map_errors(self) -> FloatArray:
+        """How far readings stray from the site as it would be written, beyond their noise, where someone stands, (m,).
+
+        The root mean square over the spots; the site has the same gain for all sensors, so their gains count as errors.
+        """
+        there = (self.walk.counts > 0) & ~np.isnan(self.walk.at[:, :1])
+        misses = self.walk.means - self.expected + (self.expected - self.baselines) * (1 - 1 / self.gains)
+        squares, noise = (np.where(there, each, 0.0).sum(axis=0) for each in (misses**2, self.walk.variances))
+        spots = there.sum(axis=0)
+        spare = np.maximum(spots - _parameters(self.site), 1)
+        return np.asarray(np.sqrt(np.maximum(squares / spare - noise / np.maximum(spots, 1), 0.0)))
 
     @property
     def unseen(self) -> list[str]:

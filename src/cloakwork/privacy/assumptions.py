@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, field, replace
 
+from numpy.typing import ArrayLike
+
 from cloakwork._checks import instance_of
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Timing, Tolerance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Assumptions:
     """What a cloak assumes.
 
@@ -21,6 +23,9 @@ class Assumptions:
     drift
         How readings wander without any source, or what is unknown of it where a tracker learns it (`Nuisance.learnt`):
         `least-error` locates sources best in spite of it, at the same claim.
+    map_error
+        How far readings stray from the model beyond their noise: a standard deviation in the unit of the readings, one
+        number or one per sensor. Recovery counts it as noise; the guarantee and the noise do not depend on it.
 
     >>> Assumptions(tolerance=Tolerance(gain=0.05)).tolerance.gain
     0.05
@@ -29,6 +34,7 @@ class Assumptions:
     tolerance: Tolerance = field(default_factory=Tolerance)
     timing: Timing = AT_ONCE
     drift: Drift | Nuisance | None = None
+    map_error: ArrayLike = 0.0
 
     def __post_init__(self) -> None:
         instance_of("tolerance", self.tolerance, Tolerance, "an object such as Tolerance(gain=0.05)")

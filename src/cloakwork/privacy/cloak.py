@@ -17,7 +17,7 @@ from cloakwork.privacy.design import Design, DesignReport, report, stated_design
 from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.guarantee import Explanation, Guarantee
-from cloakwork.privacy.hardware import Hardware, warn_if_rounded
+from cloakwork.privacy.hardware import Hardware, per_sensor, warn_if_rounded
 from cloakwork.privacy.laplace import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.long_stay import OffsetWalk, Stay, fresh_stay_mu, slow_noise, stay_mus
@@ -54,7 +54,7 @@ class Cloak(Immutable):
     stay
         A second claim, for sources that stay: beside fresh noise, each sensor then has an offset that changes slowly.
     assumptions
-        What the claim assumes about the model, the clocks and the baseline.
+        What the claim assumes about the model, the clocks and the baseline, and recovery about the error of the map.
 
     Attributes
     ----------
@@ -105,6 +105,7 @@ class Cloak(Immutable):
         instance_of("hardware", hardware, Hardware, "an object such as Hardware(resolution=0.0625)")
         example = "an object such as Assumptions(tolerance=Tolerance(gain=0.05))"
         self.family = instance_of("assumptions", assumed, Assumptions, example).family(physics, claim.readings)
+        self._map_errors = per_sensor("map_error", assumed.map_error, physics.sensors, zero=True)
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
         self.design = stated_design(design, sigma)
@@ -165,9 +166,9 @@ class Cloak(Immutable):
 
     @property
     def total_sigmas(self) -> FloatArray:
-        """Standard deviation of all noise in what each sensor sends, its stated noise floor included, shape (m,)."""
+        """Standard deviation of what each sensor sends around the map: noise, noise floor and map error, shape (m,)."""
         stated = self.allowance.own
-        return self.sigmas if stated is None else stated.total(self.sigmas)
+        return np.asarray(np.hypot(np.hypot(self.sigmas, 0.0 if stated is None else stated.own), self._map_errors))
 
     @property
     def claimed_sigmas(self) -> FloatArray:

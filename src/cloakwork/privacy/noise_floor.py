@@ -54,10 +54,6 @@ class NoiseFloor:
         """Which sensors have enough of a noise floor to count."""
         return np.asarray(self.own >= MIN_FLOOR * self.resolution)
 
-    def total(self, sigma: FloatArray) -> FloatArray:
-        """The noise in what each sensor sends."""
-        return np.hypot(sigma, self.own)
-
     def wobble(self, variance: FloatArray) -> FloatArray:
         """How far the step of the hardware can move any quantile of a reading plus N(0, variance), shape (m,).
 

@@ -30,7 +30,8 @@ _STATE_MEMORY = (
     "thermal arrays."
 )
 _ALONE = ("zone", "motion", "entrance", "drift", "heat")
-NO_PART_IN_THE_CLAIM: dict[str, Any] = dict.fromkeys(_ALONE, True) | {"physics": {"lag"}}
+_BESIDE: dict[str, Any] = dict.fromkeys(_ALONE, True) | {"sensor": {"__all__": {"map_error"}}}
+NO_PART_IN_THE_CLAIM: dict[str, Any] = _BESIDE | {"physics": {"lag"}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,11 @@ class Site:
         if not self.spec.sensor:
             return np.full(self.physics.sensors, default)
         return np.array([default if s.baseline is None else s.baseline for s in self.spec.sensor])
+
+    @property
+    def map_errors(self) -> FloatArray:
+        """How far readings of each sensor stray from the model beyond their noise, shape (m,)."""
+        return np.array([sensor.map_error for sensor in self.spec.sensor] or [0.0] * self.physics.sensors)
 
     @cached_property
     def resolutions(self) -> FloatArray | None:
@@ -213,8 +219,9 @@ class Site:
     def digest(self) -> str:
         """SHA-256 of the site file's content and of the files that it names, as they are now.
 
-        Comments, layout, keys set to their default, zones, motion, entrances, drift, heat and the lag do not count:
-        they have no part in the claim, and naming a room or a radiator must not force a new plan on the devices.
+        Comments, layout, keys set to their default, zones, motion, entrances, drift, heat, the lag and map errors do
+        not count: they have no part in the claim, and naming a room or a radiator must not force a new plan on the
+        devices.
         """
         hashes = {}
         for key, path in self.files.items():
@@ -223,7 +230,7 @@ class Site:
             except OSError as problem:
                 raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
         own = isinstance(self.spec.physics, OwnSpec)  # whose lag may mean anything
-        without = dict.fromkeys(_ALONE, True) if own else NO_PART_IN_THE_CLAIM
+        without = _BESIDE if own else NO_PART_IN_THE_CLAIM
         content = self.spec.model_dump(mode="json", exclude_defaults=True, exclude=without)
         return digest_of({"files": hashes, "site": content})
 
@@ -332,8 +339,8 @@ class Site:
         return Hardware(self.resolutions, 0.0 if self.noise_floors is None else self.noise_floors, steps)
 
     def _assumptions(self, drift: Drift | Nuisance | None = None) -> Assumptions:
-        """What the claim assumes; designs locate sources in spite of the drift."""
-        return Assumptions(self.tolerance, self.timing, drift)
+        """What the claim assumes, and recovery; designs locate sources in spite of the drift."""
+        return Assumptions(self.tolerance, self.timing, drift, self.map_errors)
 
     def estimator(self) -> EstimatorChoice:
         """Choose the estimator that suits the site's sources."""

@@ -182,6 +182,7 @@ class SensorSpec(_Table):
     baseline: Number | None = None  # what it reads with no source near; by default the site's
     resolution: Positive | None = None  # step of its hardware; by default as under [privacy]
     noise_floor: NotNegative | None = None  # noise before its hardware rounds; by default as under [privacy]
+    map_error: NotNegative = 0.0  # how far readings stray from the model beyond noise, which recovery allows for
 
 
 def _strength(strength: Any) -> Any:

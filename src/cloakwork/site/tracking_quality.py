@@ -140,6 +140,7 @@ def follow_simulated(
     if site.resolutions is not None:
         readings = readings + own * np.random.default_rng([seed, 2]).standard_normal(readings.shape)
         readings = np.rint(readings / site.resolutions) * site.resolutions
+    sigmas = np.hypot(sigmas, site.map_errors)  # as large as the error that recovery allows for
     readings = readings + sigmas * np.random.default_rng([seed, 1]).standard_normal(readings.shape)
     wandering = None if site.drift is None else site.drift.on(physics)
     if offsets is not None:
