@@ -1,12 +1,14 @@
-"""How SQLite finds things: by an index, however much there is. (PostgreSQL keeps count of its rows, and sees to it.)"""
+"""How the store finds things: by an index, however much there is."""
 
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
@@ -65,3 +67,38 @@ def test_no_call_reads_all_of_a_large_table(tmp_path: Path, statements: list[tup
     for step in steps:
         assert not re.search(r"SCAN (readings|frames|results|report_history)|TEMP B-TREE", step), steps
         assert not re.search(r"(readings|report_history) USING .*\(site=\?\)", step), steps
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("sensor", [None, "s1"])
+def test_a_later_page_takes_no_longer_than_the_first(
+    tmp_path: Path, statements: list[tuple[str, Any]], sensor: str | None, newest_first: bool
+) -> None:
+    path, steps = tmp_path / "store.db", Counter[int]()
+    with open_store(str(path)) as store:
+        store.readings.add(frames(300))
+        statements.clear()
+        far = 2 if newest_first else 297
+        for after in (None, f"{moment(far)}.s1.{far}"):
+            store.readings.page(SITE, sensor=sensor, limit=3, after=after, newest_first=newest_first)
+    with closing(sqlite3.connect(path)) as file:
+        for number, (text, given) in enumerate((text, given) for text, given in statements if "SELECT" in text):
+            file.set_progress_handler(lambda number=number: steps.update([number]), 1)  # type: ignore[misc]
+            assert file.execute(text, given).fetchall()
+    assert len(steps) == 2
+    assert steps[1] < 2 * steps[0]
+
+
+def test_a_server_that_knows_nothing_of_its_tables_looks_at_them(
+    postgres_url: str, statements: list[tuple[str, Any]]
+) -> None:
+    """As after a backup was restored: until it has statistics, it reads whole tables."""
+    with open_store(postgres_url) as store:
+        store.readings.add(frames(400))
+        statements.clear()
+        store.frames.values(SITE, [moment(3)])
+        [asked] = [(text, given) for text, given in statements if "FROM readings" in text]
+    with open_store(postgres_url), psycopg.connect(postgres_url) as server:
+        assert server.execute("SELECT n_distinct FROM pg_stats WHERE tablename = 'readings'").fetchall()
+        plan = server.execute(f"EXPLAIN {asked[0]}".encode(), asked[1]).fetchall()
+        assert any("Index Cond" in line and "ANY" in line for (line,) in plan), plan

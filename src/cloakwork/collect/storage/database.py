@@ -44,7 +44,10 @@ class Transaction:
         self.connection, self._words = connection, migrations.WORDS[connection.dialect.name]
 
     def run(self, sql: str, *, rows: Sequence[Any] | None = None, **values: Any) -> Sequence[Row]:
-        """Run one statement and return its rows; `rows` become the table {rows}, with a column `item.value`."""
+        """Run one statement and return its rows.
+
+        `rows` become the table {rows}, with a column `item.value`; or numbers, in the condition {among_rows}.
+        """
         parameters = {name: _bindable(value) for name, value in values.items()}
         if rows is not None:
             parameters["rows"] = json.dumps(rows, default=index)
@@ -119,6 +122,8 @@ class Database:
             current = _version(transaction)
         if current != len(migrations.STEPS):
             self.write(self._migrate)
+        if self.path is None and not self.rows("SELECT 1 FROM pg_stats WHERE tablename = 'readings' LIMIT 1"):
+            self.change("ANALYZE readings, frames, results")  # a restored backup has no statistics
 
     def lead(self) -> bool:
         """Take or keep PostgreSQL's lock for the one that recovers; SQLite has one collector, which always does.

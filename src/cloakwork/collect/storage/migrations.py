@@ -13,6 +13,7 @@ WORDS = {
         "keyed": "STRICT, WITHOUT ROWID",  # the table is its own index; SQLite would store any type in any column
         "strict": "STRICT",
         "rows": "json_each(:rows) AS item",
+        "among_rows": "IN (SELECT value FROM json_each(:rows))",
         "whole": "",  # a cast would make a number that does not fit into one that does
         "lock": "",  # one transaction writes at a time
     },
@@ -24,6 +25,8 @@ WORDS = {
         "keyed": "",
         "strict": "",
         "rows": "jsonb_array_elements(CAST(:rows AS jsonb)) AS item(value)",
+        # an array, since the planner takes a join for larger than it is and reads the whole table
+        "among_rows": "= ANY (CAST(translate(:rows, '[]', '{}') AS BIGINT[]))",
         "whole": "::bigint",
         "lock": "FOR UPDATE",
     },

@@ -14,7 +14,7 @@ LARGEST_PAGE = 10_000  # rows
 STREAMED = 5000  # rows in memory while all are read
 TRIES = 10
 BEGINNING, END = -(2**63), 2**63 - 1
-AT_TIMES = "time IN (SELECT CAST(item.value AS BIGINT) FROM {rows})"
+AT_TIMES = "time {among_rows}"
 _COLUMNS = "site, sensor, seq, time, value, received"
 _KEY = "item.value ->> 0, item.value ->> 1, (item.value ->> 2){whole}"
 _INSERT = f"""
@@ -97,6 +97,9 @@ class ReadingTable:
             values["only"] = sensor
         if after is not None:
             values |= zip(order, parse_cursor(after, int, str, int), strict=True)
+            # SQLite finds the end of a period by its index, and would read everything up to the cursor
+            end = {"until": min(values["time"] + 1, values["until"])}
+            values |= end if newest_first else {"since": max(values["time"], values["since"])}
             if sensor is not None:  # the index has no other sensor between two readings of this one
                 order = ("time", "seq")
                 del values["sensor"]
