@@ -1,9 +1,9 @@
 """What all tests share: the README's example, compiled once, and a word about parts that are missing."""
 
 import gc
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from cloakwork._checks import FloatArray
 from cloakwork._compile import avoid_gathers
 from cloakwork.physics import HeatLine
-from cloakwork.physics.continuum import CertifiedMaximum, line_peak, plane_peak
+from cloakwork.physics.continuum import HeatKernel
 from tests import parts
 from tests.compilation import compile_together, needs_compiling
 
@@ -56,30 +56,27 @@ def line() -> HeatLine:
     return HeatLine(n=100, m=50, T=0.05)
 
 
-_Size = TypeVar("_Size", float, tuple[float, float])
-_Peak = Callable[[FloatArray, float, _Size, FloatArray], CertifiedMaximum]
-
-
-def _kept(peak: _Peak[_Size]) -> _Peak[_Size]:
-    @lru_cache(maxsize=10_000)
-    def kept(sensors: bytes, shape: tuple[int, ...], T: float, size: _Size, weights: bytes) -> CertifiedMaximum:
-        return peak(np.frombuffer(sensors).reshape(shape), T, size, np.frombuffer(weights))
-
-    def find(sensors: FloatArray, T: float, size: _Size, weights: FloatArray) -> CertifiedMaximum:
-        return kept(sensors.astype(float).tobytes(), sensors.shape, T, size, weights.astype(float).tobytes())
-
-    return find
-
-
 @pytest.fixture(scope="session", autouse=True)
 def kept_peaks() -> Iterator[None]:
     """Look for each steepest slope of a line or plane once: hundreds of tests calibrate the same few sites.
 
     `tests/physics/test_continuum.py` asks for the slopes themselves.
     """
+
+    @lru_cache(maxsize=10_000)
+    def kept(
+        sensors: bytes, T: float, size: tuple[float, ...], gain: float, weights: bytes
+    ) -> tuple[float, FloatArray]:
+        positions = np.frombuffer(sensors).reshape(-1, len(size))
+        return find(HeatKernel(positions, T, size, gain), np.frombuffer(weights))
+
+    def steepest(kernel: HeatKernel, weights: FloatArray) -> Any:
+        sensors, factors = (np.asarray(values, dtype=np.float64).tobytes() for values in (kernel.sensors, weights))
+        return kept(sensors, kernel.T, kernel.size, kernel.gain, factors)
+
+    find = HeatKernel.steepest
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakwork.physics.line.line_peak", _kept(line_peak))
-        patch.setattr("cloakwork.physics.plane.plane_peak", _kept(plane_peak))
+        patch.setattr(HeatKernel, "steepest", steepest)
         yield
 
 

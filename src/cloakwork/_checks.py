@@ -93,6 +93,21 @@ def points(name: str, values: ArrayLike | Sequence[object], *, error: type[Input
     return array
 
 
+def per_sensor(
+    name: str, values: ArrayLike, sensors: int, *, zero: bool = False, error: type[InputError] = InputError
+) -> FloatArray:
+    """Return one number for all sensors, or one for each, as an array of shape (sensors,); 0 only if `zero`."""
+    array = None if isinstance(values, bool | str | bytes) else _floats(values)
+    if array is None or array.shape not in {(), (1,), (sensors,)}:
+        raise error(
+            f"{name}: give one number, or one for each of the {sensors} sensors.", sensors=sensors, **{name: values}
+        )
+    if not (np.isfinite(array).all() and (array > 0).all() | (zero and (array >= 0).all())):
+        least = "of 0 or more" if zero else "above 0"
+        raise error(f"{name} holds a value that is not a finite number {least}.", **{name: values})
+    return np.array(np.broadcast_to(array, (sensors,)))
+
+
 def _floats(values: Any) -> FloatArray | None:
     """Return `values` as float64, or None: the context of an error raised here would hold the values."""
     try:
@@ -151,7 +166,8 @@ def array_or_none(values: object) -> NDArray[Any] | None:
 def instance_of(name: str, value: object, kind: type[T], example: str) -> T:
     """Return `value` if it is an instance of `kind`; refuse it otherwise."""
     if not isinstance(value, kind):
-        raise InputError(f"{name}={describe_argument(value)}: give {example}.")
+        given = describe_argument(value)
+        raise InputError(f"{name}={given}: give {example}.", **{name: given})
     return value
 
 

@@ -72,7 +72,7 @@ def test_what_has_no_limits_is_refused() -> None:
     for model, sigma, values in (
         (one_place, 0.1, {"places": 1}),
         (line, -1.0, {"sigma": -1.0}),
-        ([1, 2], 0.1, {"physics": "list"}),
+        ([1, 2], 0.1, {"physics": "something of type list"}),
     ):
         with pytest.raises(InputError) as problem:
             limits(model, sigma)  # type: ignore[arg-type]

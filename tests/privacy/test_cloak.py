@@ -261,10 +261,10 @@ def test_a_forked_process_cannot_spend_the_budget_again_when_its_number_is_the_s
                 {"epsilon": 400.0, "delta": 1e-9},
             )
         ),
-        ({"resolution": -1}, {"name": "resolution"}),
-        ({"step": 0}, {"name": "step"}),
-        ({"resolution": [1, 2]}, {"name": "resolution", "sensors": 50}),
-        ({"sigma": math.inf}, {"name": "sigma"}),
+        ({"resolution": -1}, {"resolution": -1}),
+        ({"step": 0}, {"step": 0}),
+        ({"resolution": [1, 2]}, {"resolution": [1, 2], "sensors": 50}),
+        ({"sigma": math.inf}, {"sigma": math.inf}),
     ],
 )
 def test_bad_arguments_are_refused(line: HeatLine, change: dict[str, object], values: dict[str, object]) -> None:

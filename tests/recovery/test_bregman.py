@@ -50,7 +50,6 @@ def test_frames_that_nothing_fits_get_the_best_fit(line: HeatLine) -> None:
     assert found.status is Status.BEST_FIT
 
 
-@pytest.mark.parametrize("option", [{"penalty": 0.0}, {"penalty": 1.0}, {"iterations": 0}, {"radius": 0.0}])
-def test_meaningless_options_are_refused(option: dict[str, float]) -> None:
+def test_no_iterations_are_refused() -> None:
     with pytest.raises(InputError):
-        Bregman(**option)  # type: ignore[arg-type]
+        Bregman(iterations=0)

@@ -6,7 +6,7 @@ from cloakwork.accuracy.emd import emd, l1, l2
 from cloakwork.accuracy.limits import Limits, limits, typical_std
 from cloakwork.accuracy.simulated_people import Habits, SimulatedDay, simulated_day
 from cloakwork.accuracy.slopes import Method
-from cloakwork.accuracy.whitening import longest_path, sigma_of_each_sensor
+from cloakwork.accuracy.whitening import longest_path
 
 __all__ = [
     "BayesRisk",
@@ -22,7 +22,6 @@ __all__ = [
     "l2",
     "limits",
     "longest_path",
-    "sigma_of_each_sensor",
     "simulated_day",
     "typical_std",
 ]

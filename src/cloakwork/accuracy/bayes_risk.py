@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray, count
-from cloakwork.accuracy.whitening import Whitened, refuse_one_place, sigma_of_each_sensor, whiten
+from cloakwork.accuracy.whitening import Whitened, refuse_one_place, whiten
 from cloakwork.physics import Metric, Physics, Space
 
 CONFIDENCE = 0.9999  # that a bound holds, over the simulated readings
@@ -67,9 +67,9 @@ def bayes_risk(physics: Physics, sigma: ArrayLike, *, readings: int = 1) -> Baye
     (0.0094, 0.33)
     """
     count("readings", readings)
-    sigmas = sigma_of_each_sensor(physics, sigma)
+    whitened = whiten(physics, sigma)
     refuse_one_place(physics)
-    return risk_of(whiten(physics, sigmas / math.sqrt(readings)))
+    return risk_of(replace(whitened, sigma=whitened.sigma / math.sqrt(readings)))
 
 
 def risk_of(whitened: Whitened) -> BayesRisk:

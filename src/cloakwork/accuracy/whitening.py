@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import FloatArray, IntArray, instance_of, per_sensor
 from cloakwork.errors import InputError
 from cloakwork.physics import Drift, Physics, Space, whitener
 
@@ -49,30 +49,10 @@ class Whitened:
 
 def whiten(physics: Physics, sigma: ArrayLike, drift: Drift | None = None) -> Whitened:
     """Divide a model by its noise: one number, or one per sensor; `drift` is whitened too."""
-    sigmas = sigma_of_each_sensor(physics, sigma)
+    example = "a model such as HeatLine (of a cloak, its `physics`)"
+    instance_of("physics", physics, Physics, example)  # type: ignore[type-abstract]
+    sigmas = per_sensor("sigma", sigma, physics.sensors)
     return Whitened(physics, sigmas, None if drift is None else whitener(sigmas, drift.on(physics).factor))
-
-
-def sigma_of_each_sensor(physics: Physics, sigma: ArrayLike) -> FloatArray:
-    """Return `sigma` as an array with one value per sensor, shape (m,)."""
-    if not isinstance(physics, Physics):
-        raise InputError(
-            f"{type(physics).__name__} is no model: give a HeatLine or FloorPlan, say (of a cloak, its `physics`).",
-            physics=type(physics).__name__,
-        )
-    m = physics.sensors
-    advice = f"give one number above 0, or one for each of the {m} sensors."
-    try:
-        sigmas = np.asarray(sigma, dtype=np.float64)
-    except (TypeError, ValueError):
-        sigmas = np.empty(0)
-    if isinstance(sigma, bool | str | bytes) or sigmas.shape not in {(), (1,), (m,)}:
-        raise InputError(f"sigma has shape {sigmas.shape}: {advice}", sigma=sigma, sensors=m)
-    bad = np.flatnonzero(~(np.isfinite(sigmas.ravel()) & (sigmas.ravel() > 0)))
-    if len(bad):
-        which = "sigma" if sigmas.size == 1 else f"sigma[{bad[0]}]"
-        raise InputError(f"{which}={float(sigmas.ravel()[bad[0]])}: {advice}", sigma=sigma)
-    return np.array(np.broadcast_to(sigmas, (m,)))
 
 
 def check_positions(at: Sequence[object]) -> Sequence[object]:

@@ -6,10 +6,9 @@ from cloakwork.physics.drift import Drift, Heat, Nuisance, whitener
 from cloakwork.physics.edge_list import EDGE_COLUMNS, edge_columns
 from cloakwork.physics.floorplan import FloorPlan, Pulse, Steady
 from cloakwork.physics.graph import Graph, Laplacian
-from cloakwork.physics.line import HeatLine, Placement
+from cloakwork.physics.heat import HeatLine, HeatPlane, Placement
 from cloakwork.physics.matrix import Matrix
 from cloakwork.physics.moves import Moves, RowMoves, Slope, largest_of_each, pieces_of
-from cloakwork.physics.plane import HeatPlane
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Metric, Space
 from cloakwork.physics.spectrum import NumericalRange

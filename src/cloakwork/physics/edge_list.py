@@ -2,10 +2,10 @@
 
 import csv
 import sys
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork._extras import optional_parts
 from cloakwork.errors import PhysicsError
 
-Progress: TypeAlias = Callable[[int, int], None]
 EDGE_COLUMNS = ("source", "target", "weight", "length")
 _ALIASES = {"from": "source", "to": "target"}
 _WHOLE = "^(0|-?[1-9][0-9]{0,17})$"

@@ -17,7 +17,7 @@ from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.array_sum import moved
 from cloakwork.physics.base import Physics
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, unit_rows
-from cloakwork.physics.edge_list import EdgeList, Progress
+from cloakwork.physics.edge_list import EdgeList
 from cloakwork.physics.later_readings import SlopeBounds
 from cloakwork.physics.moves import Moves, RowMoves, Slope, Steps
 from cloakwork.physics.near_columns import NearColumns, near_columns
@@ -239,12 +239,8 @@ class Graph(Physics):
     def slope_bounds(self, position: float) -> SlopeBounds | None:
         return SlopeBounds.of_diffusion(self, self.laplacian, self.tau, position) if self.pulse else None
 
-    def edge_slopes(self, weights: FloatArray | None = None, *, progress: Progress | None = None) -> EdgeSlopes:
-        """Slopes of all edges without the matrix, with their upper bounds; kept for each `weights`.
-
-        A cloak needs them. On a large network they take minutes: to see `progress`, called with (part done, whole),
-        compute them before you make the cloak.
-        """
+    def edge_slopes(self, weights: FloatArray | None = None) -> EdgeSlopes:
+        """Slopes of all edges without the matrix, with their upper bounds; kept for each `weights`."""
         key = None if weights is None else weights.tobytes()
         if key not in self._edge_slopes:
             if len(self._edge_slopes) >= SKETCH_ROOM:
@@ -252,7 +248,7 @@ class Graph(Physics):
                     f"the slope of this graph was computed for {SKETCH_ROOM} kinds of noise: make a new graph.",
                     slopes=SKETCH_ROOM,
                 )
-            self._edge_slopes[key] = self._network(weights).slopes(progress or (lambda *_: None))
+            self._edge_slopes[key] = self._network(weights).slopes()
         return self._edge_slopes[key]
 
     @memoize(1)

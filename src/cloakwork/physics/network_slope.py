@@ -14,7 +14,6 @@ from scipy import special
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled
-from cloakwork.physics.edge_list import Progress
 from cloakwork.physics.near_columns import Jumps, NearColumns, near_columns, near_slopes
 from cloakwork.physics.network_kernel import BLOCK, NetworkKernel
 
@@ -36,10 +35,6 @@ NEAR_JUMPS = 500.0  # expected jumps of its heat; with more, there is no near pa
 FEW_EDGES = 4  # of which the steepest sets the error of the Chebyshev sum, where there is no near part
 STEEP = 0.5  # of the steepest slope: columns at such edges are computed more sharply
 HUB = 2.0  # times the median rate: the near part does not follow heat through faster nodes
-
-
-def _silent(done: int, total: int) -> None:
-    """Report progress to no one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +71,9 @@ class Network:
     def jumps(self) -> Jumps:
         return Jumps(self.csr, self.scale, self.kernel.diagonal, self.kernel.tau)
 
-    def slopes(self, progress: Progress) -> EdgeSlopes:
+    def slopes(self) -> EdgeSlopes:
         """Slopes of all edges, by the sharper of the two ways that is affordable."""
-        return self.local(progress) if self._is_local else self.sketched(progress)
+        return self.local() if self._is_local else self.sketched()
 
     def norms(self) -> FloatArray:
         """The norm of each column, shape (n,): to three digits near each node, or estimated by random readings."""
@@ -99,7 +94,7 @@ class Network:
         _, slack, touched = self._local(np.sort(chosen), 1e-4)
         return bool(np.isfinite(slack).all()) and touched * len(self.pairs) / len(chosen) <= MAX_TOUCHED
 
-    def local(self, progress: Progress) -> EdgeSlopes:
+    def local(self) -> EdgeSlopes:
         """Slopes of all edges, each from the nodes near it; edges that may be the steepest are refined.
 
         Notes
@@ -111,10 +106,10 @@ class Network:
         which, drop = np.arange(len(self.pairs)), 1e-4
         values, slack = np.empty(len(which)), np.empty(len(which))
         for turn in range(4):
-            sharper, rest, _ = self._local(which, drop, progress)
+            sharper, rest, _ = self._local(which, drop)
             far = np.isinf(rest)  # heat reaches too far
             if turn == 0 and far.any():
-                return self.sketched(progress)  # never later: whether chance is involved must not depend on the noise
+                return self.sketched()  # never later: whether chance is involved must not depend on the noise
             values[which[~far]], slack[which[~far]] = sharper[~far], rest[~far]
             steepest = float((values - slack).max(initial=0.0))
             which, drop = np.flatnonzero(values + slack > CLOSE * steepest), drop / 30
@@ -122,14 +117,12 @@ class Network:
                 break
         return EdgeSlopes(values, (values + slack) * (1 + 1e-12), steepest)
 
-    def _local(
-        self, which: IntArray, drop: float, progress: Progress = _silent
-    ) -> tuple[FloatArray, FloatArray, float]:
+    def _local(self, which: IntArray, drop: float) -> tuple[FloatArray, FloatArray, float]:
         """Slopes of some edges, the bounds on their errors, and the number of entries touched."""
-        values, slack, touched = self._near(self.pairs[which], drop, progress)
+        values, slack, touched = self._near(self.pairs[which], drop)
         return values / self.lengths[which], slack / self.lengths[which], touched
 
-    def _near(self, pairs: IntArray, drop: float, progress: Progress = _silent) -> tuple[FloatArray, FloatArray, float]:
+    def _near(self, pairs: IntArray, drop: float) -> tuple[FloatArray, FloatArray, float]:
         shares = self.jumps.shares(drop / 10)
         tail = 2 * max(1 - float(shares.sum()), 0.0) + 1e-13
         values, slack, pieces = np.empty(len(pairs)), np.empty(len(pairs)), np.array_split(np.arange(len(pairs)), 64)
@@ -138,14 +131,11 @@ class Network:
             filled = [each[piece[0] : piece[-1] + 1] for each in (values, slack)]
             return near_slopes(self.csr, self.jumps.step, self.seen, shares, pairs[piece], drop / 30, tuple(filled))
 
-        touched = 0.0
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for number, more in enumerate(pool.map(work, [piece for piece in pieces if len(piece)])):
-                touched += more
-                progress(number + 1, len(pieces))
+            touched = sum(pool.map(work, [piece for piece in pieces if len(piece)]))
         return values, (slack + tail) * float(self.seen.max(initial=0.0)), touched
 
-    def sketched(self, progress: Progress) -> EdgeSlopes:
+    def sketched(self) -> EdgeSlopes:
         """Slopes of all edges: their near part computed, and what is beside it bounded by random readings.
 
         Notes
@@ -168,8 +158,7 @@ class Network:
         sums, of_nodes = np.zeros((len(near), 3)), np.zeros(len(self.seen))
         upper, number = near, 0
         for before, number in pairwise((0, *SKETCHES)):
-            for done in range(before, number, BLOCK):
-                progress(done, number)
+            for _ in range(before, number, BLOCK):
                 self._read_randomly(kernel, of_nodes, sums)
             norms = norm_bounds(sums, near, number, SKETCH_DOUBT / (len(SKETCHES) * len(near)))
             upper = (norms + kernel.error * spread) / self.lengths * (1 + 1e-12)

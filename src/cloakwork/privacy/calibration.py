@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from cloakwork._checks import FloatArray, member_of, positive
+from cloakwork._checks import FloatArray, member_of, per_sensor, positive
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Tolerance
 from cloakwork.privacy.claim import Scope
 from cloakwork.privacy.design import BLIND, Search, few_ratios
-from cloakwork.privacy.hardware import per_sensor
 from cloakwork.privacy.noise_floor import Charge, NoiseFloor
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.tiled_design import searched
@@ -188,7 +187,7 @@ class Allowance:
 
     def chosen(self, sigma: ArrayLike) -> NoiseLevels:
         """Noise that the caller chose. This does not check whether it is enough."""
-        sigmas = per_sensor("sigma", sigma, self.sensors)
+        sigmas = per_sensor("sigma", sigma, self.sensors, error=CalibrationError)
         return NoiseLevels(sigmas, self.covered(sigmas))
 
     def equal(self) -> NoiseLevels:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, read_only
+from cloakwork._checks import FloatArray, per_sensor, read_only
 from cloakwork.errors import CalibrationError, HardwareStepWarning
 from cloakwork.privacy.noise_floor import NoiseFloor
 
@@ -56,8 +56,8 @@ class Hardware:
 
     def on(self, sensors: int) -> SensorSteps:
         """Return what is stated for each of so many sensors; refused if it cannot be meant."""
-        floors = per_sensor("noise_floor", self.noise_floor, sensors, zero=True)
-        sent = None if self.step is None else per_sensor("step", self.step, sensors)
+        floors = per_sensor("noise_floor", self.noise_floor, sensors, zero=True, error=CalibrationError)
+        sent = None if self.step is None else per_sensor("step", self.step, sensors, error=CalibrationError)
         if self.resolution is None:
             if floors.any():
                 raise CalibrationError(
@@ -66,7 +66,7 @@ class Hardware:
                     noise_floor=self.noise_floor,
                 )
             return SensorSteps(None, None if sent is None else read_only(sent), None)
-        resolution = read_only(per_sensor("resolution", self.resolution, sensors))
+        resolution = read_only(per_sensor("resolution", self.resolution, sensors, error=CalibrationError))
         if (floors > MAX_FLOOR * resolution).any():
             raise CalibrationError(
                 f"noise_floor={float(floors.max()):g} is more than {MAX_FLOOR:,.0f} steps of the hardware. Check its "
@@ -95,17 +95,3 @@ def warn_if_rounded(values: FloatArray, step: float) -> None:
             ),
             stacklevel=3,
         )
-
-
-def per_sensor(name: str, values: ArrayLike, m: int, *, zero: bool = False) -> FloatArray:
-    """Return one number for all sensors, or one for each, as an array of shape (m,); 0 only if `zero`."""
-    try:
-        array = np.array(np.broadcast_to(np.asarray(values, dtype=np.float64), (m,)))
-    except (TypeError, ValueError):
-        raise CalibrationError(
-            f"{name}: give one number, or one for each of the {m} sensors.", name=name, sensors=m
-        ) from None
-    if not (np.isfinite(array).all() and (array > 0).all() | (zero and (array >= 0).all())):
-        least = "of 0 or more" if zero else "above 0"
-        raise CalibrationError(f"{name} holds a value that is not a finite number {least}.", name=name)
-    return array

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cloakwork._checks import FloatArray, IntArray
-from cloakwork.accuracy import longest_path, sigma_of_each_sensor
+from cloakwork._checks import FloatArray, IntArray, per_sensor
+from cloakwork.accuracy import longest_path
 from cloakwork.errors import InputError
 from cloakwork.physics import Drift, Nuisance, Physics, Space, pieces_of
 
@@ -65,7 +65,7 @@ def place_variances(
     [0.022, 0.016, 0.013, 0.016, 0.022]
     """
     moves = LocationError.of(physics, known_within=known_within, drift=drift)
-    noise = sigma_of_each_sensor(physics, sigma)
+    noise = per_sensor("sigma", sigma, physics.sensors)
     return np.asarray(moves.members @ moves.variances(1 / noise**2))
 
 

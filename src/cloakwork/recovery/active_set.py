@@ -26,6 +26,7 @@ FIT, PENALTY, BALL = 0, 1, 2
 SOLVED, BEST_FIT, STOPPED, EMPTY = 0, 1, 2, 3
 REDUCED_COST = 1e-10
 FIT_COST = 1e-13
+PENALTY_SHARE = 0.5  # of the penalty at which a map becomes empty, in each fit of Bregman iteration
 
 
 @compiled_part
@@ -234,7 +235,7 @@ def certify(
 
 @compiled
 def pursue(
-    B: FloatArray, columns: FloatArray, data: FloatArray, rho2: FloatArray, share: float, iterations: int, filled: Any
+    B: FloatArray, columns: FloatArray, data: FloatArray, rho2: FloatArray, iterations: int, filled: Any
 ) -> None:
     """Basis pursuit for consecutive frames, the rows of `data`; then up to `iterations` of Bregman, if above 0.
 
@@ -257,7 +258,7 @@ def pursue(
             continue
         least = np.sum(maps[k]) - gaps[k]
         correlate(B, b, work.correlation)
-        penalty = share * max(0.0, np.max(work.correlation))
+        penalty = PENALTY_SHARE * max(0.0, np.max(work.correlation))
         copy(b, added)
         codes[k] = STOPPED
         for _ in range(iterations):

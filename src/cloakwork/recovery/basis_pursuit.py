@@ -45,7 +45,8 @@ class BasisPursuit(Estimator):
     radius: float | None = None
 
     def __post_init__(self) -> None:
-        _check_radius(self.radius)
+        if self.radius is not None:
+            positive("radius", self.radius)
 
     def solve(
         self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
@@ -59,14 +60,14 @@ class BasisPursuit(Estimator):
 class Bregman(Estimator):
     """Penalised fits that add their misfit back until they reach the radius.
 
-    `radius` is as in `BasisPursuit`. `penalty` is the weight of the total in each fit, as a share of
-    the weight at which the map becomes empty; `iterations` is the largest number of iterations.
+    `iterations` is the largest number of iterations, and the radius that of `BasisPursuit()`.
 
     Notes
     -----
     f_{t+1} = argmin penalty ||f||_1 + ||M f - p_t||^2 / 2 over the box, p_{t+1} = p_t + (y - M f_{t+1})
-    (McMillan, section 8.1.2). The misfit never grows (Theorem 8.4). The end point is not the minimiser of basis
-    pursuit: its total is a few percent higher, and `gap` bounds by how much.
+    (McMillan, section 8.1.2), with half the penalty at which the map becomes empty. The misfit never grows
+    (Theorem 8.4). The end point is not the minimiser of basis pursuit: its total is a few percent higher, and `gap`
+    bounds by how much.
 
     >>> from cloakwork.physics import HeatLine, sources
     >>> from cloakwork.recovery import recover
@@ -76,26 +77,17 @@ class Bregman(Estimator):
     ([0.3], 'REACHED')
     """
 
-    radius: float | None = None
-    penalty: float = 0.5
     iterations: int = 1000
+    radius = None
 
     def __post_init__(self) -> None:
-        _check_radius(self.radius)
         count("iterations", self.iterations)
-        if not 0 < self.penalty < 1:
-            raise InputError(f"penalty={self.penalty}: give a share between 0 and 1.", penalty=self.penalty)
 
     def solve(
         self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
     ) -> Solution:
         del after  # frames are independent
         return _fit_within_radius(self, problem, readings, progress)
-
-
-def _check_radius(radius: float | None) -> None:
-    if radius is not None:
-        positive("radius", radius)
 
 
 def _squared_radius(radius: float | None, problem: Problem, readings: FloatArray) -> FloatArray:
@@ -112,9 +104,9 @@ def _fit_within_radius(
     """Solve all frames on all cores, and collect the certificates."""
     if not problem.physics.explicit:
         return _without_matrix(estimator, problem, readings, progress)
-    share, iterations, solved = 0.0, 0, Status.SOLVED
+    iterations, solved = 0, Status.SOLVED
     if isinstance(estimator, Bregman):
-        share, iterations, solved = estimator.penalty, estimator.iterations, Status.REACHED
+        iterations, solved = estimator.iterations, Status.REACHED
     data = problem.project(readings)
     rho2 = _squared_radius(estimator.radius, problem, readings)
     reduced = problem.range.reduced
@@ -126,7 +118,7 @@ def _fit_within_radius(
 
     def work(piece: slice) -> int:
         filled = (maps[piece], codes[piece], misfits[piece], gaps[piece])
-        active_set.pursue(reduced, columns, data[piece], rho2[piece], share, iterations, filled)
+        active_set.pursue(reduced, columns, data[piece], rho2[piece], iterations, filled)
         return int(piece.stop - piece.start)
 
     on_all_cores(work, frames if problem.range.rank else 0, progress)

@@ -30,14 +30,12 @@ class BatchPosterior:
         return f"BatchPosterior({len(self.counts)} frames)"
 
 
-def batch_posterior(
-    readings: Any, columns: Any, sigma: float, *, strength: float = 1.0, max_sources: int = 2
-) -> BatchPosterior:
+def batch_posterior(readings: Any, columns: Any, sigma: float, *, max_sources: int = 2) -> BatchPosterior:
     """Weigh all placements of up to `max_sources` (1 or 2) for each frame, with the library of the arrays given.
 
     `readings` (frames, m) and `columns` (m, n), the matrix of the physics, are arrays of one library: NumPy, CuPy or
     PyTorch, in double precision. The results are arrays of the same library on the same device. The prior is that of
-    `PointSources(strength, max_sources=max_sources)`: uniform over counts, with independent uniform places.
+    `PointSources(1.0, max_sources=max_sources)`: uniform over counts, with independent uniform places.
 
     Notes
     -----
@@ -60,7 +58,7 @@ def batch_posterior(
             f"max_sources={max_sources!r}: batches have at most 1 or 2 sources; PointSources takes more.",
             max_sources=max_sources,
         )
-    white = columns * (strength / sigma)
+    white = columns * (1 / sigma)
     overlap = white.T @ white
     largest = float(library.amax(overlap))
     if not largest <= LARGEST:

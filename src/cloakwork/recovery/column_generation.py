@@ -61,7 +61,7 @@ class _Columns:
         outside = float(y @ y) - float(inside @ inside)
         filled = maps, codes, _, _ = np.zeros((1, k)), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
         columns, radius = np.array(upper.T, order="C"), np.array([rho2 - outside])
-        active_set.pursue(read_only(upper), columns, inside[None], radius, 0.0, 0, filled)
+        active_set.pursue(read_only(upper), columns, inside[None], radius, 0, filled)
         return maps[0], int(codes[0])
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, per_sensor
 from cloakwork.errors import InputError
 from cloakwork.physics import Drift, Nuisance, NumericalRange, Physics, whitener
 
@@ -45,14 +45,8 @@ class Problem:
         cls, physics: Physics, sigma: ArrayLike, step: ArrayLike = 0.0, drift: Drift | Nuisance | None = None
     ) -> "Problem":
         """Make a problem from one number for all sensors, or one per sensor."""
-        m = physics.sensors
-        try:
-            sigmas = np.array(np.broadcast_to(np.asarray(sigma, dtype=np.float64), (m,)))
-            steps = np.array(np.broadcast_to(np.asarray(step, dtype=np.float64), (m,)))
-        except (TypeError, ValueError):
-            raise InputError(f"sigma: give one number, or one for each of the {m} sensors.", sensors=m) from None
-        if not (np.isfinite(sigmas).all() and (sigmas > 0).all()):
-            raise InputError("sigma holds a value that is not a finite number above 0.", sigma=sigma)
+        sigmas = per_sensor("sigma", sigma, physics.sensors)
+        steps = per_sensor("step", step, physics.sensors, zero=True)
         if not isinstance(drift, Drift | Nuisance | None):
             raise InputError(f"drift={drift!r}: give an object such as Drift(room=1.0).", drift=drift)
         offsets = drift.on(physics) if isinstance(drift, Drift) else drift
