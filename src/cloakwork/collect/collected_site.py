@@ -1,7 +1,6 @@
 """A site that this collector serves: its site file, its frozen plan, and its frames in a store."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,25 +37,25 @@ MAX_REPORTS = 10_000
 OFFLINE = "offline"
 
 
-class Collected(ABC):
+class Collected:
     """What the collector knows of a site with its frozen plan, whether its sensors report readings or bits."""
 
     site: Site | BitSite
     plan: Plan | BitPlan
 
     @property
-    @abstractmethod
     def follows(self) -> bool:
-        """Whether a result rests on earlier frames."""
+        """Whether a result rests on earlier frames, as presence does."""
+        return True
 
     @property
-    @abstractmethod
     def lag(self) -> int:
         """Frames until a result is settled: those of one window, at most ten; 0 where no frame is judged again."""
+        return min(self.plan.claim.readings_per_window, LONGEST_LAG)
 
     @property
-    @abstractmethod
-    def estimator_name(self) -> str: ...
+    def estimator_name(self) -> str:
+        return "presence"
 
     @property
     def hold_ms(self) -> int:
@@ -193,20 +192,6 @@ class CollectedBits(Collected):
 
     def __post_init__(self) -> None:
         self.plan.check(self.site, file=self.file or "PLAN")
-
-    @property
-    def follows(self) -> bool:
-        """Presence rests on earlier reports."""
-        return True
-
-    @property
-    def lag(self) -> int:
-        """Frames until a result is settled."""
-        return min(self.plan.claim.readings_per_window, LONGEST_LAG)
-
-    @property
-    def estimator_name(self) -> str:
-        return "presence"
 
 
 def _plan_filter(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.storage import RecoveredSource, RecoveredTrack, Result, ZoneState, pack_map
+from cloakwork.collect.collected_site import Collected, CollectedSite
+from cloakwork.collect.storage import FAILED, RecoveredSource, RecoveredTrack, Result, ZoneState, pack_map
 from cloakwork.physics import Space
-from cloakwork.readings import FrameRecovery
+from cloakwork.readings import Frame, FrameRecovery
 from cloakwork.recovery import PointSources, Source
 from cloakwork.site import Site, Zone
 
@@ -144,6 +144,26 @@ def make_result(
         labels=None if found.tracked is None else labels,
         tracks=tuple(tracks),
         zones=zone_states(site.site, found, (before and before.zones) or (), hold_ms=site.hold_ms),
+    )
+
+
+def failure(site: Collected, frame: Frame, reason: str, *, solved: int, took_ms: float = 0.0) -> Result:
+    """The record of a frame from which nothing could be recovered."""
+    return Result(
+        site=site.name,
+        time=frame.time,
+        sensors=frame.reported,
+        expected=len(site.ids),
+        estimator=site.estimator_name,
+        status=f"{FAILED}: {reason}",
+        gap=math.nan,
+        fit=math.nan,
+        set_aside=tuple(site.ids[row] for row in frame.aside),
+        counts=None,
+        sources=(),
+        map=None,
+        solved=solved,
+        took_ms=took_ms,
     )
 
 

@@ -3,13 +3,14 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from cloakwork._checks import IntArray
 from cloakwork.collect.collected_site import CollectedBits
-from cloakwork.collect.frame_results import LIKELY, held_state
-from cloakwork.collect.storage import FAILED, Result, Store, ZoneState, unix_ms
+from cloakwork.collect.frame_results import LIKELY, failure, held_state
+from cloakwork.collect.storage import Result, Store, ZoneState, unix_ms
 from cloakwork.readings import Frame
 from cloakwork.recovery import presence
 
@@ -41,7 +42,7 @@ class PresenceSolver:
         for frame in frames:
             began = time.perf_counter()
             if reason := self.site.unusable(frame):
-                results[frame.time, False] = self._result(frame, 0.0, status=f"{FAILED}: {reason}")
+                results[frame.time, False] = failure(self.site, frame, reason, solved=self._clock())
                 continue
             recent = self._recent(frame)
             before = self._live(frame, recent, before, began)
@@ -65,7 +66,7 @@ class PresenceSolver:
             held_state(ZoneState(zone, chance, chance), frame.time, last.get(zone), hold_ms=self.site.hold_ms)
             for zone, chance in self._chances(recent, frame.time, frame.time).items()
         )
-        return self._result(frame, 1000 * (time.perf_counter() - began), zones=zones)
+        return self._result(frame, 1000 * (time.perf_counter() - began), zones)
 
     def _settled(self, frame: Frame, recent: Mapping[int, Frame], until: int, began: float) -> Result:
         """The result of a frame with the reports after it."""
@@ -73,7 +74,7 @@ class PresenceSolver:
             ZoneState(zone, chance, chance, chance >= LIKELY)
             for zone, chance in self._chances(recent, frame.time, until).items()
         )
-        return self._result(frame, 1000 * (time.perf_counter() - began), zones=zones, settled=True)
+        return self._result(frame, 1000 * (time.perf_counter() - began), zones, settled=True)
 
     def _chances(self, recent: Mapping[int, Frame], at: int, until: int) -> dict[str, float]:
         """The probability that someone is in each zone `at` a time, by id, given the reports until another."""
@@ -100,32 +101,6 @@ class PresenceSolver:
         valid = frame.present & (frame.steps >= 0) & (frame.steps <= 1)
         return np.where(valid, frame.steps, -1)
 
-    def _result(
-        self,
-        frame: Frame,
-        took_ms: float,
-        *,
-        zones: tuple[ZoneState, ...] | None = None,
-        settled: bool = False,
-        status: str = "solved",
-    ) -> Result:
-        failed = zones is None
-        return Result(
-            site=self.site.name,
-            time=frame.time,
-            sensors=max(1, frame.reported),
-            expected=len(self.site.ids),
-            estimator=self.site.estimator_name,
-            status=status,
-            gap=math.nan if failed else 0.0,
-            fit=math.nan if failed else 1.0,
-            set_aside=tuple(self.site.ids[row] for row in frame.aside),
-            counts=None,
-            sources=(),
-            map=None,
-            solved=self._clock(),
-            took_ms=took_ms,
-            settled=settled,
-            labels=None if failed else 0,
-            zones=zones,
-        )
+    def _result(self, frame: Frame, took_ms: float, zones: tuple[ZoneState, ...], *, settled: bool = False) -> Result:
+        bare = failure(self.site, frame, "", solved=self._clock(), took_ms=took_ms)
+        return replace(bare, status="solved", gap=0.0, fit=1.0, settled=settled, labels=0, zones=zones)

@@ -4,11 +4,13 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Set
+from threading import Event, Thread
 
 from cloakwork.collect.storage import Store, unix_ms
 from cloakwork.errors import StoreError
 
-ERASE_S = 3600.0
+LOOK_S, ERASE_S = 60.0, 3600.0
+STOP_S = 15.0
 JUMP_S = 300.0  # the wall clock may drift by this much between two checks
 NEAR_MS = 3_600_000
 TRUST_S = 86_400.0
@@ -21,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Retention:
-    """Removes, once an hour, data that is older than so many days. Call `check` every minute.
+    """Removes, once an hour, data that is older than so many days, from `start` to `stop`. It looks every minute.
 
     Removed data is gone for good, so a wall clock that may be wrong removes nothing. It is trusted at a site if half of
     the site's sensors agree with it (a reading has arrived within the last hour, by this clock, and its device's stamp
@@ -47,6 +49,23 @@ class Retention:
         self._steady_since = steady()
         self._due = dict.fromkeys(sensors, self._steady_since)
         self._doubted: dict[str, float] = {}
+        self._stopping = Event()
+        self._thread = Thread(target=self._work, daemon=True, name="cloakwork retention")
+
+    def start(self) -> None:
+        """Look for old data at once, and then every minute."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, and wait for the present look."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(STOP_S)
+
+    def _work(self) -> None:
+        self.check()
+        while not self._stopping.wait(LOOK_S):
+            self.check()
 
     def check(self) -> None:
         """Remove old data where it is due and the clock is trusted."""

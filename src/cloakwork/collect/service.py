@@ -4,9 +4,8 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Thread
 
 import uvicorn
 
@@ -25,7 +24,6 @@ from cloakwork.readings import ReadingScale
 
 START_S = 20.0  # for the server to listen
 STOP_S = 15.0
-RETENTION_S = 60.0  # between two looks for old data
 RECENT_MS = 3_600_000
 GRACE_S = 5  # that a current request may take to end
 NAME = "cloakwork-collector"
@@ -120,10 +118,9 @@ class Service:
         )
         self._access, self._hub = context.access, context.hub
         self._server = uvicorn.Server(_config(make_app(context), self._listen))
-        self._repeated: list[_RepeatedCall] = []
+        self._retention = None
         if keep_days is not None:
-            retention = Retention(store, sensors, keep_days, clock=clock, steady=steady)
-            self._repeated.append(_RepeatedCall("cloakwork retention", RETENTION_S, retention.check))
+            self._retention = Retention(store, sensors, keep_days, clock=clock, steady=steady)
         self._socket: socket.socket | None = None
         self._thread: Thread | None = None
 
@@ -170,16 +167,16 @@ class Service:
             self._serve(self._socket)
             if self.subscriber is not None:
                 self.subscriber.start()
-            for thread in self._repeated:
-                thread.start()
+            if self._retention is not None:
+                self._retention.start()
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
         """Stop in an order that stores everything that was accepted, and acknowledges everything that was stored."""
-        for thread in self._repeated:
-            thread.stop()
+        if self._retention is not None:
+            self._retention.stop()
         if self.subscriber is not None:
             self.subscriber.stop()
         self._server.should_exit = True
@@ -202,27 +199,6 @@ class Service:
             if self.failed or time.monotonic() > end:
                 raise InputError("the HTTP server did not start; the log says why.")
             time.sleep(0.01)
-
-
-class _RepeatedCall(Thread):
-    """Calls something at `start`, then every so many seconds until `stop`."""
-
-    def __init__(self, name: str, seconds: float, call: Callable[[], None]) -> None:
-        super().__init__(daemon=True, name=name)
-        self._seconds, self._call = seconds, call
-        self._stopping = Event()
-
-    def run(self) -> None:
-        wait = 0.0
-        while not self._stopping.wait(wait):
-            self._call()
-            wait = self._seconds
-
-    def stop(self) -> None:
-        """Stop, and wait for the current call."""
-        self._stopping.set()
-        with suppress(RuntimeError):  # it was not started
-            self.join(STOP_S)
 
 
 def _config(app: object, listen: ListenAddress) -> uvicorn.Config:

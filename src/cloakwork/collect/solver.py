@@ -1,16 +1,15 @@
 """From frames to stored results."""
 
 import logging
-import math
 import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.frame_results import make_result, places_of
+from cloakwork.collect.frame_results import failure, make_result, places_of
 from cloakwork.collect.physics_watch import PhysicsWatch
-from cloakwork.collect.storage import FAILED, RecoveredTrack, Result, Store, unix_ms
+from cloakwork.collect.storage import RecoveredTrack, Result, Store, unix_ms
 from cloakwork.errors import CloakworkError, StoreError
 from cloakwork.readings import Frame, FrameRecoverer, FrameRecovery, FrameTracker, values_of
 from cloakwork.recovery import Tracker
@@ -66,7 +65,7 @@ class Solver:
             self.reset()
         unusable = {frame.time: reason for frame in frames if (reason := self.site.unusable(frame))}
         usable = [frame for frame in frames if frame.time not in unusable]
-        failed = [self._failure(frame, unusable[frame.time], 0.0) for frame in frames if frame.time in unusable]
+        failed = [self._failure(frame, unusable[frame.time]) for frame in frames if frame.time in unusable]
         if self._follows is None:
             found = self._alone(usable, keep=bool(usable) and usable[-1].time > self._newest)
         else:
@@ -76,7 +75,7 @@ class Solver:
     def alone(self, frame: Frame) -> Result:
         """Return the result of a frame from its own readings only."""
         reason = self.site.unusable(frame)
-        return self._failure(frame, reason, 0.0) if reason else self._alone([frame], keep=False)[0]
+        return self._failure(frame, reason) if reason else self._alone([frame], keep=False)[0]
 
     @property
     def _follows(self) -> Store | None:
@@ -176,23 +175,8 @@ class Solver:
             return None
         return self._store.results.last(self.site.name, when, followed=self.site.follows)
 
-    def _failure(self, frame: Frame, reason: str, took: float) -> Result:
-        return Result(
-            site=self.site.name,
-            time=frame.time,
-            sensors=frame.reported,
-            expected=len(self.site.ids),
-            estimator=self.site.estimator_name,
-            status=f"{FAILED}: {reason}",
-            gap=math.nan,
-            fit=math.nan,
-            set_aside=(),
-            counts=None,
-            sources=(),
-            map=None,
-            solved=self._clock(),
-            took_ms=took,
-        )
+    def _failure(self, frame: Frame, reason: str, took_ms: float = 0.0) -> Result:
+        return failure(self.site, frame, reason, solved=self._clock(), took_ms=took_ms)
 
 
 def _reason(problem: Exception) -> str:
