@@ -57,7 +57,11 @@ SMALLER: dict[str, dict[str, object]] = {
         "papers.experiments.estimators.COUNTS": (1, 2),
     },
     "graph-table": {"papers.experiments.graph_table.QUICK_MATRICES": 300},
-    "recorded-warmth": {"papers.experiments.recorded_warmth.QUICK": recorded_warmth.Sizes(0, 15, 120, 6, 1)},
+    "graphons": {
+        "papers.experiments.graphons.SIZES": ((), (400,), (100, 200)),
+        "papers.experiments.graphons.REPEATS": ((), (18, 2), (2, 2)),
+    },
+    "recorded-warmth": {"papers.experiments.recorded_warmth.QUICK": recorded_warmth.Sizes(0, 15, 100, 5, 1)},
     "many-sources": {
         "papers.experiments.many_sources.QUICK_FRAMES": 700,
         "papers.experiments.many_sources.QUICK_OURS": {1: 60, 2: 40, 4: 2},
