@@ -10,8 +10,9 @@ from scipy import optimize
 from cloakwork._checks import FloatArray, member_of, per_sensor, positive
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Tolerance
-from cloakwork.privacy.claim import Scope
+from cloakwork.privacy.claim import Claim, Scope
 from cloakwork.privacy.design import BLIND, Search, few_ratios
+from cloakwork.privacy.hardware import SensorSteps
 from cloakwork.privacy.noise_floor import Charge, NoiseFloor
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.tiled_design import searched
@@ -80,31 +81,31 @@ class NoiseLevels:
 
 @dataclass(frozen=True, eq=False)
 class Allowance:
-    """How much one of `number` frames of a window may reveal: `mu` standard deviations for a move of `alpha`.
+    """How much one frame of a window may reveal: `mu` standard deviations for a move of the claim's alpha.
 
-    It holds for every model of the family. `sensitivity` is the largest shift of the readings by such a move in this
-    scope. `resolution` is the step of the hardware, or None for exact readings. `step` is the step in which readings
-    are sent; None, for exact readings only, lets it follow the noise. `own` is the noise that sensors have before their
-    hardware rounds, None if it is not stated. Steps that follow the noise are `finer` by this factor than usual.
-    Designs locate sources in spite of `drift`.
+    It holds for every model of the family. `sensitivity` is the largest shift of the readings by such a move in the
+    scope of the claim. Without a stated step of sending, for exact readings only, that step follows the noise; it is
+    then `finer` by this factor than usual. Designs locate sources in spite of `drift`.
     """
 
     family: Family
-    alpha: float
-    scope: Scope
+    claim: Claim
     mu: float
-    number: int
     sensitivity: float
-    resolution: FloatArray | None
-    step: FloatArray | None
-    own: NoiseFloor | None = None
+    hardware: SensorSteps
     finer: float = 1.0
     drift: Drift | Nuisance | None = None
 
     @property
+    def own(self) -> NoiseFloor | None:
+        """The noise that sensors have before their hardware rounds; None if it is not stated."""
+        return self.hardware.floor
+
+    @property
     def rounding(self) -> FloatArray | None:
         """The most that rounding adds to the shift of each sensor; None if it is one step that follows the noise."""
-        return self.step if self.step is None or self.resolution is None else self.step + self.resolution
+        resolution, sent, _ = self.hardware
+        return sent if sent is None or resolution is None else sent + resolution
 
     @property
     def sensors(self) -> int:
@@ -112,7 +113,7 @@ class Allowance:
 
     @property
     def _root(self) -> float:
-        return math.sqrt(self.sensors) if self.scope is Scope.NETWORK else 1.0
+        return math.sqrt(self.claim.seen(self.sensors))
 
     @property
     def ratio(self) -> float:
@@ -124,20 +125,20 @@ class Allowance:
         """The mu of a frame with this noise, rounded up; what rounding adds counts `rounded` times."""
         return min(self._costs(sigma, rounded))
 
-    def refuse_too_little(self, sigma: FloatArray, epsilon: float, delta: float) -> None:
-        """Refuse noise with which a frame has more than its mu; the message names the claim of the window."""
-        mu = self.frame_mu(sigma)
+    def refuse_too_little(self, sigma: FloatArray) -> None:
+        """Refuse noise with which a frame has more than its mu."""
+        mu, claim = self.frame_mu(sigma), self.claim
         if mu <= self.mu:
             return
         # the cost of rounding stays the same if the step grows with sigma
-        fixed = mu - self.cost(sigma, np.zeros_like(sigma)) if self.step is None else 0.0
+        fixed = mu - self.cost(sigma, np.zeros_like(sigma)) if self.hardware.sent is None else 0.0
         factor = (mu - fixed) / (self.mu - fixed)
         if self.own is not None:
             factor = float((self.scaled(sigma).sigma / sigma).max())
         enough = f"multiply sigma by at least {factor * 1.0001:.4f}, or " if 1 < factor < math.inf else ""
         raise CalibrationError(
-            f"this noise gives mu={mu:.6g} per frame, but epsilon={epsilon:g}, delta={delta:g} over {self.number} "
-            f"frames allow {self.mu:.6g}: {enough}leave sigma out, and it is computed.",
+            f"this noise gives mu={mu:.6g} per frame, but epsilon={claim.epsilon:g}, delta={claim.delta:g} over "
+            f"{claim.readings} frames allow {self.mu:.6g}: {enough}leave sigma out, and it is computed.",
             mu=mu,
             allowed=self.mu,
             factor=factor,
@@ -164,10 +165,10 @@ class Allowance:
         readings by steps in floating point (|reading/step| is below 2^31).
         """
         family, added = self.family, rounding * (1 + 2.0**-20)
-        if self.scope is not Scope.NETWORK:
-            return float(np.max((self.alpha * family.each + added) / sigma)) * (1 + 1e-12)
+        if self.claim.scope is not Scope.NETWORK:
+            return float(np.max((self.claim.alpha * family.each + added) / sigma)) * (1 + 1e-12)
         slope = family.steepest(1 / sigma).value
-        return (self.alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
+        return (self.claim.alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
 
     def memory_cost(self, sigma: FloatArray) -> float:
         """How much further a frame can shift in rooms that remember than in rooms that do not, as a fraction.
@@ -180,7 +181,7 @@ class Allowance:
         if not physics.explicit and not self.family.tolerance.memory:
             return math.nan
         plain, remembering = (Family(physics, Tolerance(memory=memory)) for memory in (False, True))
-        if self.scope is Scope.SENSOR:
+        if self.claim.scope is Scope.SENSOR:
             slopes = [family.each / sigma for family in (remembering, plain)]
             return float(slopes[0].max() / slopes[1].max()) - 1
         return remembering.steepest(1 / sigma).value / plain.steepest(1 / sigma).value - 1
@@ -196,17 +197,16 @@ class Allowance:
             return self.scaled(np.full(self.sensors, self.sensitivity / self.mu))
         coarse = self.sensitivity / (self.ratio * self.mu - self._root)
         rounding = np.full(self.sensors, coarse) if self.rounding is None else self.rounding
-        added = math.sqrt(float((rounding**2).sum())) if self.scope is Scope.NETWORK else float(rounding.max())
-        needed = (self.sensitivity + added * _DIVISION) / self.mu * (1 + 1e-11)
+        needed = (self.sensitivity + self.claim.joint(rounding) * _DIVISION) / self.mu * (1 + 1e-11)
         return NoiseLevels(np.full(self.sensors, needed), rounding)
 
     def least_error(self) -> NoiseLevels:
         """The noise per sensor that locates a lone source best; never worse than equal noise."""
-        if self.scope is Scope.SENSOR:
+        if self.claim.scope is Scope.SENSOR:
             return self._least_each()
         best = searched(self.search())
-        sigma = best.sigma * math.sqrt(self.number)
-        own = self.scaled(sigma if self.step is None else few_ratios(sigma, self.step))
+        sigma = best.sigma * math.sqrt(self.claim.readings)
+        own = self.scaled(sigma if self.hardware.sent is None else few_ratios(sigma, self.hardware.sent))
         same = self.equal()
         better = own if self.variance(own.sigma) < self.variance(same.sigma) else same
         if self.family.timing.travel and not self.family.tolerance.memory:
@@ -226,20 +226,20 @@ class Allowance:
             return bound * ((self.mu - self._rounded) / self.mu) ** 2 * (1 - 1e-12)
         tolerance = replace(self.family.tolerance, memory=False)
         family = replace(self.family, tolerance=tolerance, timing=AT_ONCE) if remembers else self.family
-        exact = replace(self, family=family, resolution=None, step=None, own=None)
+        exact = replace(self, family=family, hardware=SensorSteps(None, None, None))
         return searched(exact.search(rounded=0.0)).optimum.bound
 
     def variance(self, sigma: FloatArray) -> float:
         """The mean variance of a lone source located from a whole window."""
-        return mean_variance(self.family.physics, sigma / math.sqrt(self.number), drift=self.drift)
+        return mean_variance(self.family.physics, sigma / math.sqrt(self.claim.readings), drift=self.drift)
 
     def search(self, rounded: float | None = None) -> Search:
         """The search over the noise of a whole window taken as one frame; rounding takes `rounded` of its mu."""
         gain = 1 + self.family.tolerance.gain
         usual = self._rounded if self.rounding is None else 0.0
         left = self.mu - (usual if rounded is None else rounded)
-        reach = left * math.sqrt(self.number) / (self.alpha * gain)
-        rounding = np.zeros(self.sensors) if self.rounding is None else (self._worth / (self.alpha * gain)) ** 2
+        reach = left * math.sqrt(self.claim.readings) / (self.claim.alpha * gain)
+        rounding = np.zeros(self.sensors) if self.rounding is None else (self._worth / (self.claim.alpha * gain)) ** 2
         return Search(self.family, reach, rounding, self.drift)
 
     @property
@@ -287,14 +287,14 @@ class Allowance:
     def _least_each(self) -> NoiseLevels:
         """In scope "sensor", each sensor needs the noise that it would need alone."""
         slopes = self.family.each
-        moved = self.alpha * np.maximum(slopes, BLIND * slopes.max())
+        moved = self.claim.alpha * np.maximum(slopes, BLIND * slopes.max())
         if self.rounding is None:
             sigma = moved / (self.mu - self._rounded) * (1 + 1e-11)
         else:
             sigma = (moved + self.covered(moved) * _DIVISION) / self.mu * (1 + 1e-11)
         if self.own is not None:
             sigma = min(sigma, self._least_each_with_own(moved, sigma, self.own), key=lambda each: np.log(each).sum())
-        bound = mean_variance(self.family.physics, moved / self.mu / math.sqrt(self.number), drift=self.drift)
+        bound = mean_variance(self.family.physics, moved / self.mu / math.sqrt(self.claim.readings), drift=self.drift)
         return NoiseLevels(sigma, self.covered(sigma), bound * (1 - 1e-12))
 
     def _least_each_with_own(self, moved: FloatArray, enough: FloatArray, own: NoiseFloor) -> FloatArray:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from cloakwork._checks import count, member_of, positive
+from cloakwork._checks import FloatArray, count, member_of, positive
 from cloakwork.errors import CalibrationError
 from cloakwork.privacy.gaussian import check_claim, largest_mu
 from cloakwork.privacy.noise_table import DEVICE_TABLES
@@ -46,8 +46,16 @@ class Claim:
 
         `doubt` is the probability that the sensitivity is understated. k frames compose to mu sqrt(k).
         """
-        draws = self.readings * (sensors if self.scope is Scope.NETWORK else 1)
+        draws = self.readings * self.seen(sensors)
         return allowed_mu(self.epsilon, self.delta, draws=draws, doubt=doubt) / math.sqrt(self.readings)
+
+    def seen(self, sensors: int) -> int:
+        """Return of how many of the sensors one observer has the readings."""
+        return sensors if self.scope is Scope.NETWORK else 1
+
+    def joint(self, shifts: FloatArray) -> float:
+        """Return how far the shifts of the sensors (m,) move what one observer sees, in any direction."""
+        return math.sqrt(float((shifts**2).sum())) if self.scope is Scope.NETWORK else float(shifts.max())
 
 
 def allowed_mu(

@@ -7,7 +7,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cloakwork._checks import FloatArray, IntArray, frames, instance_of, member_of, read_only, scalar_or_array
+from cloakwork._checks import (
+    FloatArray,
+    IntArray,
+    frames,
+    instance_of,
+    member_of,
+    per_sensor,
+    read_only,
+    scalar_or_array,
+)
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Nuisance, Physics
 from cloakwork.privacy.assumptions import Assumptions
@@ -17,7 +26,7 @@ from cloakwork.privacy.design import Design, DesignReport, report, stated_design
 from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.gaussian import Profile
 from cloakwork.privacy.guarantee import Explanation, Guarantee
-from cloakwork.privacy.hardware import Hardware, per_sensor, warn_if_rounded
+from cloakwork.privacy.hardware import Hardware, warn_if_rounded
 from cloakwork.privacy.laplace import LaplaceProfile
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.long_stay import OffsetWalk, Stay, fresh_stay_mu, slow_noise, stay_mus
@@ -105,7 +114,9 @@ class Cloak(Immutable):
         instance_of("hardware", hardware, Hardware, "an object such as Hardware(resolution=0.0625)")
         example = "an object such as Assumptions(tolerance=Tolerance(gain=0.05))"
         self.family = instance_of("assumptions", assumed, Assumptions, example).family(physics, claim.readings)
-        self._map_errors = per_sensor("map_error", assumed.map_error, physics.sensors, zero=True)
+        self._map_errors = per_sensor(
+            "map_error", assumed.map_error, physics.sensors, zero=True, error=CalibrationError
+        )
         self.sensitivity = sensitivity(self.family, alpha=self.alpha, scope=self.scope)
         refuse_nothing_to_hide(physics, self.sensitivity / self.alpha)
         self.design = stated_design(design, sigma)
@@ -116,13 +127,12 @@ class Cloak(Immutable):
         if stay is not None:
             instance_of("stay", stay, Stay, "the claim for sources that stay as a Stay")
             finer = math.sqrt(max(1.0, stay.readings / claim.readings))
-        window = (self.family, self.alpha, self.scope, mu, claim.readings, self.sensitivity)
-        self.allowance = Allowance(*window, steps.resolution, steps.sent, steps.floor, finer, assumed.drift)
+        self.allowance = Allowance(self.family, claim, mu, self.sensitivity, steps, finer, assumed.drift)
         levels = self._levels(sigma)
         self.sigmas, self.roundings, self._bound = read_only(levels.sigma), read_only(levels.rounding), levels.bound
         self.steps = self.roundings if steps.sent is None else steps.sent
         self.frame_mu = self.allowance.frame_mu(self.sigmas)
-        self.allowance.refuse_too_little(self.sigmas, self.epsilon, self.delta)
+        self.allowance.refuse_too_little(self.sigmas)
         ratios, which = np.unique(self.sigmas / self.steps, return_inverse=True)
         self.ratios = read_only(np.array([table_ratio(ratio) for ratio in ratios])[which])
         self._refuse_too_fine()
@@ -143,7 +153,7 @@ class Cloak(Immutable):
     @property
     def resolution(self) -> Any:
         """Step in which the hardware reads: a float, or one per sensor if they differ; None if it is not stated."""
-        stated = self.allowance.resolution
+        stated = self.allowance.hardware.resolution
         return None if stated is None else scalar_or_array(stated)
 
     @property
@@ -257,7 +267,7 @@ class Cloak(Immutable):
             )
         steps = frames_in_steps(readings, self.steps)
         self._ledger.spend(steps.size // self.physics.sensors)
-        if self.allowance.resolution is None and not exact:
+        if self.allowance.hardware.resolution is None and not exact:
             warn_if_rounded(np.asarray(readings, dtype=np.float64), float(self.steps.min()))
         return self._noised(steps, private_words)
 

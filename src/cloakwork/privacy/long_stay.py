@@ -15,7 +15,7 @@ from cloakwork._checks import FloatArray, IntArray, count, positive, read_only
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Nuisance
 from cloakwork.privacy.calibration import Allowance
-from cloakwork.privacy.claim import Scope, allowed_mu
+from cloakwork.privacy.claim import allowed_mu
 from cloakwork.privacy.gaussian import check_claim
 from cloakwork.privacy.noise_table import DEVICE_TABLES, SERVER_TABLES, NoiseTable, noise_table, table_ratio
 from cloakwork.privacy.sampler import WordSource, noise_of_frames
@@ -254,10 +254,9 @@ class StayCost:
         told, frames = information.known_outside(readings)
         frames += lingering(self.allowance) * readings
         total = self._moved * math.sqrt(told) + self.rounded * math.sqrt(frames)
-        return (total + self._joint(RENEWED / ratios) * math.sqrt(information.renewals(frames))) * (1 + 1e-9)
-
-    def _joint(self, shifts: FloatArray) -> float:
-        return float(shifts.max()) if self.allowance.scope is Scope.SENSOR else float(np.sqrt((shifts**2).sum()))
+        return (total + self.allowance.claim.joint(RENEWED / ratios) * math.sqrt(information.renewals(frames))) * (
+            1 + 1e-9
+        )
 
     def _ratios(self, information: Information) -> FloatArray:
         """The deviations of the draws that give offsets this share of the fresh noise."""
@@ -271,7 +270,7 @@ class StayCost:
     @cached_property
     def rounded(self) -> float:
         """The mu of the rounding in one frame."""
-        return self._joint((self.rounding + WHOLE * self.steps) * _ROUNDED / self.sigma)
+        return self.allowance.claim.joint((self.rounding + WHOLE * self.steps) * _ROUNDED / self.sigma)
 
     def least(self, readings: int, allowed: float) -> SlowNoise | None:
         """Return the slow noise of the least variance with which a stay has at most `allowed`; None if none does."""
@@ -329,16 +328,14 @@ def slow_noise(allowance: Allowance, sigma: FloatArray, steps: FloatArray, stay:
     family, n = allowance.family, stay.readings
     if family.physics.pulse:
         raise CalibrationError("stay: a pulse fades, so its readings do not stay the same. Leave stay out.", stay=stay)
-    if n < allowance.number:
+    if n < (window := allowance.claim.readings):
         raise CalibrationError(
-            f"a stay of {n} frames is shorter than a window of {allowance.number}. Give a longer stay; the "
-            "claim for a window covers shorter ones.",
+            f"a stay of {n} frames is shorter than a window of {window}. Give a longer stay; the claim for a window "
+            "covers shorter ones.",
             readings=n,
-            window=allowance.number,
+            window=window,
         )
-    draws = (
-        2 * (FARTHEST + 2 + lingering(allowance)) * n * (allowance.sensors if allowance.scope is Scope.NETWORK else 1)
-    )
+    draws = 2 * (FARTHEST + 2 + lingering(allowance)) * n * allowance.claim.seen(allowance.sensors)
     allowed = allowed_mu(stay.epsilon, stay.delta, draws=draws + 4 * LARGEST_RENEWAL, doubt=family.doubt)
     costs = StayCost.each(allowance, sigma, steps)
     if stay.offsets is not None:
