@@ -45,8 +45,8 @@ class Retention:
     ) -> None:
         self._store, self._sensors, self._days = store, sensors, days
         self._clock, self._steady = clock, steady
-        self._last_offset = self._offset()
         self._steady_since = steady()
+        self._offset = clock() / 1000 - self._steady_since  # by which the wall clock is ahead of the steady one
         self._due = dict.fromkeys(sensors, self._steady_since)
         self._doubted: dict[str, float] = {}
         self._stopping = Event()
@@ -69,37 +69,29 @@ class Retention:
 
     def check(self) -> None:
         """Remove old data where it is due and the clock is trusted."""
-        self._notice_jump()
-        now = self._steady()
+        now, before = self._steady(), self._offset
+        self._offset = self._clock() / 1000 - now
+        if abs(self._offset - before) > JUMP_S:
+            self._steady_since = now
+            log.warning("the clock of this machine jumped by %+.0f s", self._offset - before)
         for site, ids in self._sensors.items():
-            if now < self._due[site]:
-                continue
-            if now - self._steady_since >= TRUST_S or self._sensors_agree(site, ids):
-                self._due[site] = now + ERASE_S
-                self._doubted.pop(site, None)
-                self._erase(site)
-            else:
-                self._doubt(site, now)
+            if now >= self._due[site]:
+                try:
+                    self._remove(site, ids, now)
+                except StoreError as problem:
+                    self._due[site] = now + ERASE_S
+                    log.warning("%s: old data could not be removed: %s", site, problem)
 
-    def _doubt(self, site: str, now: float) -> None:
-        """Log once for operators who follow the log, and warn once if it lasts."""
-        if site not in self._doubted:
-            self._doubted[site] = now
-            log.info(DOUBT, site)
-        elif now - self._doubted[site] >= PATIENCE_S:
+    def _remove(self, site: str, ids: Set[str], now: float) -> None:
+        if now - self._steady_since >= TRUST_S or self._sensors_agree(site, ids):
+            erased = self._store.erase_older(site, self._days)
+            self._due[site] = now + ERASE_S
+            self._doubted.pop(site, None)
+            if erased.readings:
+                log.info("%s: removed %d readings that were too old", site, erased.readings)
+        elif now - self._doubted.setdefault(site, now) >= PATIENCE_S:
             self._doubted[site] = math.inf
             log.warning(DOUBT, site)
-
-    def _offset(self) -> float:
-        """The seconds by which the wall clock is ahead of the steady one."""
-        return self._clock() / 1000 - self._steady()
-
-    def _notice_jump(self) -> None:
-        before, self._last_offset = self._last_offset, self._offset()
-        jump = self._last_offset - before
-        if abs(jump) > JUMP_S:
-            self._steady_since = self._steady()
-            log.warning("the clock of this machine jumped by %+.0f s", jump)
 
     def _sensors_agree(self, site: str, ids: Set[str]) -> bool:
         """Whether half of the sensors agree with the wall clock; a single one may be wrong, or lie.
@@ -107,17 +99,5 @@ class Retention:
         Readings from before a jump that matters arrived more than an hour ago by the present clock: they do not count.
         """
         now = self._clock()
-        try:
-            counts = self._store.readings.counts(site, now - NEAR_MS, now + NEAR_MS, received=now - NEAR_MS)
-        except StoreError:
-            return False
+        counts = self._store.readings.counts(site, now - NEAR_MS, now + NEAR_MS, received=now - NEAR_MS)
         return 2 * len(ids & counts.keys()) >= len(ids) > 0
-
-    def _erase(self, site: str) -> None:
-        try:
-            erased = self._store.erase_older(site, self._days)
-        except StoreError as problem:
-            log.warning("%s: old data could not be removed: %s", site, problem)
-        else:
-            if erased.readings:
-                log.info("%s: removed %d readings that were too old", site, erased.readings)
