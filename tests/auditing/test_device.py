@@ -1,6 +1,5 @@
 """A real test device, heard through a real broker."""
 
-import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +12,10 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.auditing import DeviceListener, DeviceSource, Recording
-from cloakwork.device import Agent, ConstantReading, provision
+from cloakwork.device import Agent, ConstantReading
 from cloakwork.errors import BrokerError, InputError, ReadingError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.sensor.wire import write_reading
-from cloakwork.site import Plan, Site
 from tests.broker import READER, Broker, running_broker
 from tests.waiting import PATIENCE
 
@@ -62,25 +60,6 @@ def at_work(folder: Path, value: float, broker: Broker) -> Iterator[None]:
         stopping.set()
         thread.join(PATIENCE)
         assert not thread.is_alive()
-
-
-def test_a_real_device_is_recorded_as_it_speaks(site: Site, plan: Plan, broker: Broker, tmp_path: Path) -> None:
-    provision(plan, "s2", tmp_path / "s2", broker=reached(broker), keys=None, bench=True)
-    with (
-        at_work(tmp_path / "s2", 20.0, broker),
-        DeviceListener(reached(broker), site="hall", sensor="s2", patience=20.0) as device,
-        Recording(device, tmp_path / "zero.csv") as setup,
-    ):
-        done: list[int] = []
-        values = setup.take(40, done.append)
-        more = setup.take(5)
-    assert (len(values), len(more), done) == (40, 5, list(range(1, 41)))
-    rows = (tmp_path / "zero.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[0] == "time,sensor,seq,steps"
-    assert [int(row.split(",")[3]) for row in rows[1:]] == [*values, *more]
-    assert len({row.split(",")[2] for row in rows[1:]}) == 45
-    planned = plan.sensor("s2")
-    assert abs(values.mean() * planned.step - 20.0) < 6 * planned.sigma / math.sqrt(40)
 
 
 def test_two_values_under_one_number_and_garbage_stop_the_audit(broker: Broker, tmp_path: Path) -> None:

@@ -152,21 +152,6 @@ def test_a_wrong_key_is_warned_of(house: House) -> None:
     assert f"warning: the keys of s1 (generation {opened.number}) seem wrong" in done.err
 
 
-def test_wrong_keys_of_many_sensors_are_warned_of_with_few_readings_each(house: House) -> None:
-    names = [f"s{k}" for k in range(1, 7)]
-    parts = [sent(house.plan, replace(house.opens(name), key=bytes(32)), name, [5] * 24) for name in names]
-    house.sends(*parts)
-    assert "warning: some keys of s" in house.unveil().err
-
-
-def test_few_readings_are_called_few(house: House) -> None:
-    house.sends(sent(house.plan, house.opens("s1"), "s1", [5]))
-    done = house.unveil()
-    assert done.code == 0
-    assert "caution: nothing shows that the keys of s1" in done.err
-    assert "warning" not in done.err
-
-
 def test_no_true_reading_and_no_key_appears_in_any_message(house: House) -> None:
     secret = 31_415_926
     opened = house.opens("s1")
@@ -236,12 +221,3 @@ def test_nothing_that_is_read_is_written_over(house: House) -> None:
         house.out = path
         assert house.unveil().code == 2
         assert path.read_bytes() == before
-
-
-def test_keys_that_others_can_get_at_are_refused(house: House) -> None:
-    house.sends(sent(house.plan, house.opens("s1"), "s1", [5] * 30))
-    house.keys.chmod(0o640)
-    done = house.unveil()
-    assert done.code == 2
-    assert f"chmod 600 {house.keys}" in done.err
-    assert not house.out.exists()

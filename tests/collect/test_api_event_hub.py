@@ -12,7 +12,6 @@ from cloakwork.collect.api import EventLimits
 from cloakwork.collect.api.access_control import Caller
 from cloakwork.collect.api.event_hub import BURST, EventHub, EventKind, EventStream, result_event
 from cloakwork.collect.storage import Reading, Result, Role, Store, Token, open_store
-from cloakwork.errors import ApiError
 from tests.collect.api_kit import NOW, Still, result
 
 CALLER = Caller(Token("1", Role.ANALYST, None, None, "", 0, None))
@@ -77,12 +76,3 @@ def test_a_stream_that_falls_behind_what_is_kept_is_told_so_and_others_are_not(s
         return [None if events is None else len(events) for events in taken]
 
     assert asyncio.run(read()) == [3, 1, None, 0], "who comes later begins with what is new"
-
-
-def test_the_streams_of_a_token_are_bounded(store: Store) -> None:
-    for limits in (EventLimits(streams=9, streams_per_token=1), EventLimits(streams=1, streams_per_token=9)):
-        hub = EventHub(store, Still(), limits)
-        hub.open(CALLER, frozenset({"hall"}))
-        with pytest.raises(ApiError) as refused:
-            hub.open(CALLER, frozenset({"hall"}))
-        assert (refused.value.status, refused.value.code) == (429, "too-many-streams")

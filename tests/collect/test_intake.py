@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.message_problems import Reason
-from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, ReadingStatus, Store, open_store
+from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus, Store, open_store
 from cloakwork.errors import BusyError, InputError, StoreBusyError
 from cloakwork.sensor.wire import write_reading, write_status
 from tests.collect.fake_store import DAY, NOW, SITES, FakeStore, IntakeHarness, row
@@ -43,13 +43,6 @@ def test_a_reading_is_done_with_when_it_is_stored_and_not_before(harness: Intake
     assert harness.done == 1
     assert harness.new == list(fake_store.rows.values()) == [Reading("flat", "s1", 1, NOW, -7, NOW)]
     assert (harness.intake.state.storing, harness.intake.state.stored, harness.counted()) == (True, 1, {})
-
-
-def test_a_status_is_kept(harness: IntakeHarness, fake_store: FakeStore) -> None:
-    harness.offer("cloakwork/v1/hall/h1/status", write_status("spent", 3, 60))
-    until(lambda: harness.done)
-    assert fake_store.stored_reports == [DeviceReport("hall", "h1", "spent", 3, 60, NOW)]
-    assert (harness.done, fake_store.rows) == (1, {})
 
 
 GOOD = write_reading(1, NOW, 5)
@@ -88,14 +81,6 @@ def test_an_unusable_message_is_counted_by_reason_and_acknowledged(
     harness.intake.stop()
     assert fake_store.stored_problems == [ProblemCount(*names, reason.value, 1, NOW)]
     assert (harness.counted(), fake_store.rows, harness.new) == ({reason.value: 1}, {}, [])
-
-
-def test_duplicates_and_alarms_are_counted_and_not_handed_on(harness: IntakeHarness) -> None:
-    for value in (5, 5, 6, 5):
-        harness.reading(1, value=value)
-    until(lambda: harness.done == 4)
-    until(lambda: harness.counted() == {Reason.DUPLICATE.value: 2, Reason.ALARM.value: 1})
-    until(lambda: len(harness.new) == harness.intake.state.stored == 1)
 
 
 @pytest.mark.parametrize(
@@ -219,17 +204,6 @@ def test_stopping_stores_queued_readings(fake_store: FakeStore) -> None:
     assert harness.done == len(fake_store.rows) == 1200
     harness.reading(5000)
     assert harness.done == 1200, "after the stop nothing is acknowledged"
-
-
-def test_a_request_is_answered_with_a_verdict_for_each_reading(harness: IntakeHarness) -> None:
-    assert harness.intake.submit([row(1), row(2), row(1), row(1, value=6)]) == [
-        ReadingStatus.NEW,
-        ReadingStatus.NEW,
-        ReadingStatus.AGAIN,
-        ReadingStatus.ALARM,
-    ]
-    assert harness.intake.submit([]) == []
-    assert harness.intake.submit([row(1)]) == [ReadingStatus.AGAIN]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from cloakwork.collect.attack import attack
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site, load_collected_sites
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result
-from cloakwork.errors import PlanError, ReadingError, SiteError
+from cloakwork.errors import ReadingError, SiteError
 from cloakwork.readings import Frame, frame_recovery, iso_ms, partial_cloak
 from cloakwork.recovery import Recovery, recover
 from tests.collect.small_sites import LINE, MANY, as_file, make, moment, readings, site_file, values
@@ -37,14 +37,6 @@ def frames(watched: CollectedSite, rows: list[Reading]) -> list[Frame]:
 def numbers(result: Result) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     assert result.map is not None
     return np.frombuffer(zlib.decompress(result.map), dtype="<f4")
-
-
-def test_a_site_without_a_plan_is_refused_and_its_files_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "my site.toml"
-    path.write_text(LINE)
-    with pytest.raises(PlanError) as refused:
-        load_collected_site(path)
-    assert (refused.value.site, refused.value.plan) == (str(path), f"{tmp_path}/my site.plan.json")
 
 
 def test_a_site_that_has_changed_since_its_plan_is_refused(tmp_path: Path) -> None:

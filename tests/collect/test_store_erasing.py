@@ -12,7 +12,6 @@ from cloakwork.collect.storage import (
     ProblemCount,
     ReadingStatus,
     Store,
-    collector_store,
     open_store,
 )
 from cloakwork.collect.storage.database import Database
@@ -82,23 +81,6 @@ def test_a_sensor_is_erased_with_all_results_that_used_it(store: Store) -> None:
     assert [one.sensor for one in store.reports.latest(SITE)] == ["s2", "s3"]
     assert {one.sensor for one in store.readings.alarms(SITE)} == {"s2"}
     assert [one.sensor for one in store.problems.counts(SITE)] == ["s2"]
-
-
-def test_erased_readings_may_be_stored_again(store: Store) -> None:
-    rows = frames(1)
-    store.readings.add(rows)
-    store.erase(SITE)
-    assert store.readings.add(rows) == [ReadingStatus.NEW] * 3
-    assert waiting(store) == [START]
-
-
-def test_more_than_one_step_is_erased(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector_store, "STEP", 100)
-    store.readings.add(frames(250, 1))
-    store.reports.add([report(received=START + k * 10_000) for k in range(150)])
-    store.results.save([result(k, 1) for k in range(250)])
-    assert store.erase(SITE) == Erased(250, 250, 150)
-    assert store.frames.times(SITE) == []
 
 
 def test_erase_older_removes_older_data_only(store: Store) -> None:

@@ -131,44 +131,6 @@ def small_disk(folder: Path, megabytes: int, **options: int) -> Iterator[Path]:
         subprocess.run([unmount, "--lazy", folder], check=True)
 
 
-def test_a_full_disk_loses_nothing_of_postgresql_and_goes_on_when_there_is_room(postgres: Postgres) -> None:
-    owner = postgres.data.stat()
-    with small_disk(postgres.folder / "disk", 12, uid=owner.st_uid, gid=owner.st_gid, mode=700) as disk:
-        ballast = disk / "ballast"
-        ballast.write_bytes(bytes(1 << 20))
-        (disk / "space").mkdir(mode=0o700)
-        os.chown(disk / "space", owner.st_uid, owner.st_gid)
-        postgres.execute(f"CREATE TABLESPACE small LOCATION '{disk / 'space'}'")
-        postgres.execute("CREATE DATABASE full_disk TABLESPACE small")
-        try:
-            with open_store(postgres.url("full_disk")) as store:
-                acknowledged = fill_until_full(store)
-                ballast.unlink()
-                check_after_full(store, acknowledged)
-        finally:
-            postgres.execute("DROP DATABASE full_disk WITH (FORCE)")
-            postgres.execute("DROP TABLESPACE small")
-
-
-def test_a_store_reports_a_stopped_server_and_works_when_it_is_back(postgres: Postgres, postgres_url: str) -> None:
-    server = postgres
-    with server.restarted(), open_store(postgres_url, wait_s=2) as store:
-        store.readings.add(frames(1))
-        server.stop()
-        for call in (
-            store.sites,
-            store.tokens.list_all,
-            lambda: store.readings.add(frames(1)),
-            lambda: store.results.latest(SITE),
-        ):
-            with pytest.raises(StoreAwayError) as refusal:
-                call()
-            assert server.password not in str(refusal.value)
-        server.start()
-        store.sites()
-        assert store.readings.add(frames(2)) == [AGAIN] * 3 + [NEW] * 3
-
-
 def test_acknowledged_readings_survive_a_crash_of_the_server(postgres: Postgres, postgres_url: str) -> None:
     server = postgres
     with server.restarted(), open_store(postgres_url, wait_s=5) as store:

@@ -1,7 +1,6 @@
 """From a real broker into a real store: nothing acknowledged is lost, nothing is stored twice, whatever happens."""
 
 import sqlite3
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,14 +12,12 @@ from cloakwork.collect.intake import Intake
 from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.service import make_subscriber
 from cloakwork.collect.storage import open_store
-from cloakwork.device import Agent, ConstantReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.mqtt.client import HELD_BACK
 from tests.broker import READER, Broker, make_certificates, running_broker
 from tests.collect.subscriber_kit import Collector, publish, reading, stored
-from tests.devices import SENSOR, make_folder
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -47,22 +44,6 @@ def test_readings_published_while_the_collector_is_away_arrive_when_it_is_back(b
         publish(broker, [reading(1000)])
         until(lambda: collector.new)
         assert collector.counted(Reason.DUPLICATE) == 0, "everything had been acknowledged before"
-
-
-def test_a_lost_broker_is_reported_and_found_again(broker: Broker, path: Path) -> None:
-    with Collector(broker, path) as collector:
-        until(collector.connected)
-        publish(broker, map(reading, range(100)))
-        until(lambda: len(collector.new) == 100)
-        broker.stop()
-        until(lambda: "cannot be reached" in collector.subscriber.state.reason)
-        away = collector.subscriber.state
-        assert not away.connected
-        broker.start()
-        publish(broker, map(reading, range(100, 200)))  # before the collector is back: the session has outlived it
-        until(lambda: len(collector.new) == 200)
-        assert collector.subscriber.state.since > away.since
-    assert stored(path) == dict.fromkeys(range(200), 1)
 
 
 def test_a_store_that_fails_for_seconds_holds_the_broker_back(broker: Broker, path: Path) -> None:
@@ -92,40 +73,6 @@ def test_a_store_that_fails_for_seconds_holds_the_broker_back(broker: Broker, pa
         until(collector.connected)
         assert collector.intake.state.storing
     assert stored(path) == dict.fromkeys(range(2000), 1)
-
-
-def test_it_can_subscribe_to_its_own_sites_only(broker: Broker, path: Path) -> None:
-    with Collector(broker, path, sites=["flat"]) as collector:
-        until(collector.connected)
-        publish(broker, [("cloakwork/v1/barn/s01/reading", reading(0)[1]), reading(5)])
-        until(lambda: collector.new)
-        assert collector.intake.state.problems == {}
-
-
-def test_readings_of_a_real_device_arrive(broker: Broker, path: Path, tmp_path: Path) -> None:
-    quick = {"period_ms": 50, "offset_ms": 25, "late_ms": 20, "window_slots": 4, "allowed": 4, "block": 1}
-    make_folder(tmp_path / SENSOR, ratio=40.0, schedule=quick)
-    stop = threading.Event()
-    agent = Agent(
-        tmp_path / SENSOR, ConstantReading(21.25), broker=BrokerAddress(broker.host, broker.port), note=lambda _: None
-    )
-    device = threading.Thread(target=agent.run, args=(stop.is_set,))
-    with Collector(broker, path) as collector:
-        until(collector.connected)
-        device.start()
-        try:
-            until(lambda: len(collector.new) >= 10)
-        finally:
-            stop.set()
-            device.join(PATIENCE)
-        until(lambda: [report.state for report in collector.store.reports.latest("flat")] == ["offline"])
-        kept = list(collector.store.readings.iterate("flat"))
-    assert {row.sensor for row in kept} == {SENSOR}
-    assert [row.seq for row in kept] == sorted({row.seq for row in kept})
-    assert all(row.time % 50 == 0 and row.received >= row.time for row in kept)
-    assert len({row.value for row in kept}) > 3
-    busy = {Reason.LATE.value, Reason.SLOW.value, Reason.SKIPPING.value}  # a machine that has no time for 50 ms
-    assert set(collector.intake.state.problems) <= busy
 
 
 def test_with_tls_password_and_rules(tmp_path: Path, path: Path) -> None:
