@@ -21,6 +21,9 @@ class PrivateDensity:
 
     The noise may take it below 0 or above 1. Contacts beyond `max_contacts` of a person do not count, and how many
     those are is not published.
+
+    >>> PrivateDensity(density=0.026, standard_deviation=0.0005, max_contacts=40, epsilon=1.0).max_contacts
+    40
     """
 
     density: float
