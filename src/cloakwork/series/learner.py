@@ -42,6 +42,9 @@ class Experts:
     for the p that maximises tr R; p_j <- p_j d_j' R^-1 d_j / tr R climbs to it (Yu, Yaming).
 
     The release has coordinates u with d = basis u, in whole `steps`; one visit moves them by at most `reach`.
+
+    >>> Experts(["low", "high"], [[0.0, 0.5, 1.0], [0.3, 0.2, 0.1]]).max_count
+    2
     """
 
     names: Sequence[str]
