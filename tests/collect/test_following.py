@@ -23,7 +23,7 @@ def rows(number: int, *at: tuple[float, float], without: Sequence[str] = ()) -> 
 def stored(store: Store) -> dict[int, Result]:
     """The results of the store by the number of their frame."""
     first = moment(SITE, 0)
-    found = store.results.page(SITE.name, limit=1000, failed=True).items
+    found = store.results.at(SITE.name, [frame.time for frame in store.frames.times(SITE.name, limit=1000)])
     return {(result.time - first) // SITE.schedule.period_ms: result for result in found}
 
 

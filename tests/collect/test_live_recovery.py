@@ -60,7 +60,7 @@ def test_frames_that_wait_from_before_a_new_plan_are_not_recovered_with_its_nois
         sqlite_store.readings.add([row._replace(received=row.time + 1) for row in rows])
     with running(sqlite_store, watched):
         until(lambda: not sqlite_store.frames.waiting("corridor"))
-    found = sqlite_store.results.page("corridor", failed=True).items
+    found = sqlite_store.results.at("corridor", [moment(watched, number) for number in range(2)])
     assert {result.time: result.failed for result in found} == {moment(watched, 1): False}
 
 

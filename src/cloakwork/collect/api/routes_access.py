@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from cloakwork.collect.api.access_control import (
     BODY_ERRORS,
@@ -22,7 +22,7 @@ from cloakwork.collect.api.access_control import (
 )
 from cloakwork.collect.api.route_context import ApiContext, ContextDep, Name, RequestModel, ResponseModel, SensorId
 from cloakwork.collect.storage import Role, Token
-from cloakwork.errors import ApiError
+from cloakwork.errors import ApiError, InputError
 
 log = logging.getLogger(__name__)
 router = APIRouter(route_class=GuardedRoute)
@@ -58,21 +58,6 @@ class TokenIn(RequestModel):
     site: Name | None = None
     sensor: SensorId | None = None
     label: Annotated[str, Field(max_length=64, examples=["wall screen"])] = ""
-
-    @field_validator("label")
-    @classmethod
-    def _printable(cls, label: str) -> str:
-        if not label.isprintable():
-            raise ValueError("use printable characters")
-        return label
-
-    @model_validator(mode="after")
-    def _complete(self) -> "TokenIn":
-        if self.role == "device" and (self.site is None or self.sensor is None):
-            raise ValueError("a token for a device needs site and sensor")
-        if self.role != "device" and self.sensor is not None:
-            raise ValueError("only a token for a device has a sensor")
-        return self
 
 
 class SessionIn(RequestModel):
@@ -113,8 +98,10 @@ def make_token(body: TokenIn, context: ContextDep, caller: CallerDep) -> NewToke
         if body.sensor is not None and body.sensor not in watched.ids:
             message = "The site has no sensor of this name. GET /v1/sites/{site} lists them."
             raise ApiError(422, "unknown-sensor", message)
-    make = context.store.tokens.create
-    token, secret = make(Role(body.role), body.site, body.sensor, body.label)
+    try:
+        token, secret = context.store.tokens.create(Role(body.role), body.site, body.sensor, body.label)
+    except InputError as problem:
+        raise ApiError(422, "invalid", f"body: {problem}") from None
     log.info("token %s made token %s of role %s", caller.token.id, token.id, token.role)
     return NewTokenBody(**asdict(token), secret=secret)
 

@@ -198,20 +198,18 @@ class ResultTable:
         limit: int = 100,
         after: str | None = None,
         newest_first: bool = False,
-        failed: bool = False,
     ) -> Page[Result]:
         """Return results by time; without their maps (None).
 
-        Failed ones are left out, unless `failed`: one device can cause them without end, and must not crowd out the
-        rest.
+        Failed ones are left out: one device can cause them without end, and must not crowd out the rest.
         """
-        values = period(since, until) | {"failed": int(failed), "limit": check_limit(limit)}
+        values = period(since, until) | {"limit": check_limit(limit)}
         if after is not None:
             [time] = parse_cursor(after, int)
             end = {"until": min(time, values["until"])} if newest_first else {"since": max(time + 1, values["since"])}
             values |= end
         sql = f"""
-            SELECT body FROM results WHERE site = :site AND time >= :since AND time < :until AND failed <= :failed
+            SELECT body FROM results WHERE site = :site AND time >= :since AND time < :until AND failed = 0
             ORDER BY time {"DESC" if newest_first else ""} LIMIT :limit"""
         results = [_result(row) for row in self._database.rows(sql, site=site, **values)]
         return page_of(results, limit, str(results[-1].time) if results else "")

@@ -74,11 +74,7 @@ def _check(role: Role, site: str | None, sensor: str | None, label: str) -> None
     if role is Role.DEVICE and not (site and sensor):
         raise InputError("a device token needs a site and a sensor: it may write nothing else.", role=role)
     if role is not Role.DEVICE and sensor is not None:
-        raise InputError(
-            f"sensor={sensor!r} for an {role.value}: only device tokens are for one sensor; leave it out.",
-            role=role,
-            sensor=sensor,
-        )
+        raise InputError(f"an {role.value}'s token is for no sensor: leave it out.", role=role, sensor=sensor)
     if len(label) > LONGEST_LABEL or not label.isprintable():
         raise InputError(
             f"a label has at most {LONGEST_LABEL} printable characters, this one has {len(label)}.", length=len(label)
