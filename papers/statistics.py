@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, IntArray
 from papers.result import Agreement
 
 ALLOWED = 0.1  # how far a finite range may bend an exponent, and how large its error may be
@@ -27,6 +27,18 @@ class Mean:
         Mean(value=2.0, error=1.0)
         """
         return cls(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))))
+
+    @classmethod
+    def over(cls, values: FloatArray, group: IntArray) -> "Mean":
+        """The mean of values and its error over groups, from 0 on: what lies in one group is alike.
+
+        >>> Mean.over(np.array([1.0, 1.0, 3.0, 3.0]), np.array([0, 0, 1, 1]))
+        Mean(value=2.0, error=1.0)
+        """
+        value = float(values.mean())
+        apart = np.bincount(group, values - value)
+        groups = len(np.unique(group))
+        return cls(value, math.sqrt(float((apart**2).sum()) * groups / max(groups - 1, 1)) / len(values))
 
     @classmethod
     def ratio(cls, over: FloatArray, under: FloatArray) -> "Mean":

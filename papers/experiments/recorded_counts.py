@@ -30,7 +30,7 @@ BY_DAY, BY_NIGHT = (0.1, 0.3, 0.5, 0.8), (0.0, 0.2)  # levels of ventilation
 
 @dataclass(frozen=True)
 class PublishedCounts:
-    """The root mean squared error of published arrivals in one room, over draws.
+    """The root mean squared error of published arrivals in one room, over draws: it does not depend on the arrivals.
 
     One visit is hidden, or a person of several. `constant` is the error of the best constant.
     """
@@ -44,11 +44,15 @@ class PublishedCounts:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a learner loses in a room over all hours, and what the best, the middle and the worst schedule lose."""
+    """What a learner loses in a room in a day, and what the best, the middle and the worst schedule lose.
+
+    `ahead` is how much more the middle schedule loses. Standard errors are over days.
+    """
 
     room: int
     epsilon: float
     loss: Mean
+    ahead: Mean
     best: float
     middle: float
     worst: float
@@ -64,18 +68,19 @@ class RecordedCounts(Finding):
     learnt: tuple[Learnt, ...]
 
     def goals(self) -> tuple[Goal, ...]:
-        ahead = [one.middle - one.loss.value for one in self.learnt if one.epsilon == 1.0]
+        least = min((one.ahead for one in self.learnt if one.epsilon == 1.0), key=lambda ahead: ahead.value)
         text = "at epsilon 1 the learner loses less than the middle schedule in every room"
-        return (Goal(text, f"by at least {min(ahead):.1f}", min(ahead) > 0),)
+        return (Goal(text, f"by at least {least} a day", least.value > 0),)
 
     def measures(self) -> tuple[Measure, ...]:
+        """All runs learn from the same days: runs differ by the draws of the noise alone."""
         errors = [
             Measure(f"room {one.room}, {one.kind}, {one.epsilon:g}", one.error.value, one.error.error)
             for one in self.published
             if one.kind != VISITORS
         ]
         losses = [
-            Measure(f"room {one.room}, learner, {one.epsilon:g}", one.loss.value, one.loss.error) for one in self.learnt
+            Measure(f"room {one.room}, learner, {one.epsilon:g}", one.loss.value, slack=0.1) for one in self.learnt
         ]
         return (*errors, *losses)
 
@@ -97,7 +102,7 @@ class RecordedCounts(Finding):
             "hidden, arrivals by the hour are published with a root mean squared error of "
             f"{hourly[0]} at epsilon {'/'.join(f'{e:g}' for e in EPSILONS)} (the best constant: {constant[0]}), "
             f"their running total with {hourly[1]} ({constant[1]}); these are means over the rooms. At epsilon 1 a "
-            f"learner of ventilation schedules loses {_span([x.loss.value for x in one])}, the best schedule "
+            f"learner of ventilation schedules loses {_span([x.loss.value for x in one])} a day, the best schedule "
             f"{_span([x.best for x in one])}, the worst {_span([x.worst for x in one])}."
         )
 
@@ -123,12 +128,14 @@ class RecordedCounts(Finding):
             x, y = [one.room + 0.1 * (k - 1) for one in mine_], [one.loss.value for one in mine_]
             bars = [2 * one.loss.error for one in mine_]
             right.errorbar(x, y, yerr=bars, fmt="o", color=color, capsize=2, label=f"learner, epsilon {epsilon:g}")
-        right.set(xticks=ROOMS, xlabel="room", ylabel="loss", title="grey: best to worst schedule, line: the middle")
+        right.set(
+            xticks=ROOMS, xlabel="room", ylabel="loss of a day", title="grey: best to worst schedule, line: the middle"
+        )
         right.legend(fontsize=8)
 
 
 def _span(values: Sequence[float]) -> str:
-    return f"{min(values):.0f} to {max(values):.0f}"
+    return f"{min(values):.1f} to {max(values):.1f}"
 
 
 @cache
@@ -182,11 +189,13 @@ def _learnt(room: int, epsilon: float, draws: int, key: tuple[int, ...]) -> Lear
     hours = np.arange(len(people)) % 24
     losses = table[hours, :, people]
     learner = Learner(experts, horizon=len(people), epsilon=epsilon, delta=DELTA)
-    mine = [float((learner.simulate(people, hours, rng=stream(*key, draw)) * losses).sum()) for draw in range(draws)]
-    totals = losses.sum(axis=0)
-    return Learnt(
-        room, epsilon, Mean.of(np.array(mine)), float(totals.min()), float(np.median(totals)), float(totals.max())
-    )
+    chosen = np.mean([learner.simulate(people, hours, rng=stream(*key, draw)) for draw in range(draws)], axis=0)
+    mine = (chosen * losses).sum(axis=1).reshape(-1, 24).sum(axis=1)
+    days = losses.reshape(len(mine), 24, -1).sum(axis=1)
+    days = days[:, days.sum(axis=0).argsort()]
+    middle = np.median(days[:, [(days.shape[1] - 1) // 2, days.shape[1] // 2]], axis=1)
+    ends = (float(each.mean()) for each in (days[:, 0], middle, days[:, -1]))
+    return Learnt(room, epsilon, Mean.of(mine), Mean.of(middle - mine), *ends)
 
 
 def _work(run: Run) -> RecordedCounts:

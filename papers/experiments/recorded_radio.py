@@ -1,7 +1,8 @@
 """Bluetooth in an office and a flat: maps from one date judged on another, and how far real moves shift readings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from cloakwork.recovery import Motion, PointSources, Tracker, recover
 from papers.drawing import INK, SERIES
 from papers.experiment import Experiment, Run, pick, stream
 from papers.recordings.radio import (
+    AREA,
     FLAT,
     FLAT_LATER,
     FLAT_RECEIVERS,
@@ -21,8 +23,10 @@ from papers.recordings.radio import (
     OFFICE_RECEIVERS,
     MapError,
     RadioMap,
+    Walk,
     flat,
     office,
+    squares,
 )
 from papers.result import Finding, Goal, Measure
 from papers.statistics import Mean
@@ -32,7 +36,7 @@ EPSILONS, QUICK_EPSILONS = (4.0, 2.0, 1.0), (2.0,)
 WINDOW = 10  # minutes in the office, whose mean is one frame
 ZONE = (5.2, 5.9)  # metres
 EVERY = 3  # readings of the flat: one a second
-STRETCH = 20  # seconds that count as one trial
+LONGEST = 1.5  # seconds between two of them, or the recording has a gap
 DISTANCES = {"office": (0.0, 0.35, 1.0, 2.0, 3.0, 5.0), "flat": (0.06, 0.14, 0.25, 0.4, 0.6)}
 MAP, REAL = "slope of the map", "measured shift"
 SINGLE, USUAL, FITTED, COUNTED = (
@@ -42,12 +46,11 @@ SINGLE, USUAL, FITTED, COUNTED = (
     "and lasting errors",
 )
 USUAL_MOTION = Motion(mean_present_s=1e6, mean_absent_s=100.0)
-ROBOT = Motion(mean_sit_s=5.0, mean_walk_s=20.0, speed=0.26, mean_present_s=1e6, mean_absent_s=100.0)
 
 
 @dataclass(frozen=True)
 class Found:
-    """How well the tag is found; means and standard errors are over points, or over stretches of the walk.
+    """How well the tag is found; standard errors are over areas of 2 m, where frames are alike.
 
     `right` is the share in the right zone or room, `held` that of 90 % areas that hold the truth. `sized` says which
     shift the noise hides; a row without `method` is the best constant guess.
@@ -157,13 +160,16 @@ def _sentence(one: Found, guess: Found) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Frames to judge: where they were taken, which belong together as one trial, and the zone of a position."""
+    """Frames to judge: where they were taken, the map with its error, and the zone of a position."""
 
     place: str
     map: RadioMap
     points: FloatArray
-    group: IntArray
     error: MapError
+
+    @cached_property
+    def area(self) -> IntArray:
+        return squares(self.points, AREA)
 
     def zones(self, points: FloatArray) -> IntArray:
         if self.place == "office":
@@ -182,11 +188,8 @@ class Scene:
         at = self.map.physics.space.places[cells]
         far = np.hypot(*np.moveaxis(at - self.points, -1, 0))
         right = np.array([self.zones(each) for each in at]) == self.zones(self.points)
-        means = (self._over_trials(each.astype(np.float64).mean(axis=0)) for each in (far, right, held))
+        means = (Mean.over(each.astype(np.float64).mean(axis=0), self.area) for each in (far, right, held))
         return Found(self.place, method, sized, epsilon, sigma, float(np.median(far)), *means)
-
-    def _over_trials(self, values: FloatArray) -> Mean:
-        return Mean.of(np.bincount(self.group, values) / np.bincount(self.group))
 
     def guess(self) -> Found:
         """The best constant: the middle of the points, and the zone where most frames are."""
@@ -194,8 +197,8 @@ class Scene:
         zones = self.zones(self.points)
         most = np.bincount(zones).argmax()
         far = np.hypot(*(self.points - centre).T)
-        right, none = (self._over_trials(each.astype(np.float64)) for each in (zones == most, zones < 0))
-        return Found(self.place, "", "", None, 0.0, float(np.median(far)), self._over_trials(far), right, none)
+        off, right, none = (Mean.over(each.astype(np.float64), self.area) for each in (far, zones == most, zones < 0))
+        return Found(self.place, "", "", None, 0.0, float(np.median(far)), off, right, none)
 
     def single(self, frames: Sequence[FloatArray], noise: float) -> tuple[IntArray, FloatArray]:
         """Find the tag in single frames: cells and whether the area holds the truth, (draws, frames)."""
@@ -244,8 +247,7 @@ def office_scene() -> tuple[Scene, FloatArray, tuple[Shift, ...]]:
     count = known.readings.shape[1] // WINDOW
     readings = known.readings[:, : count * WINDOW].reshape(-1, WINDOW, known.readings.shape[2])
     misses = known.survey.mean(axis=1) - known.map.floor - known.map.foretold
-    group = np.repeat(np.arange(len(known.points)), count)
-    scene = Scene("office", known.map, np.repeat(known.points, count, axis=0), group, MapError.of(misses))
+    scene = Scene("office", known.map, np.repeat(known.points, count, axis=0), MapError.of(misses, known.map.area))
     apart = np.hypot(*np.moveaxis(known.surveyed[:, None] - known.points[None], -1, 0))
     means = known.survey.mean(axis=1) - known.map.floor
     square = ((means[:, None] - known.readings.mean(axis=1)[None]) ** 2).sum(axis=-1)
@@ -259,8 +261,21 @@ def flat_scene() -> tuple[Scene, FloatArray, FloatArray, tuple[Shift, ...], tupl
     seconds, at, seen = survey.seconds[heard], survey.points[heard], survey.readings[heard]
     misses = seen - fitted.foretold[fitted.square]
     times, points, readings = later.seconds[::EVERY], later.points[::EVERY], later.readings[::EVERY]
-    scene = Scene("flat", fitted, points, (times // STRETCH).astype(np.int64), MapError.of(misses))
-    return scene, readings, times, _flat_shifts(scene, seconds, at, seen), _lasting(seconds, misses)
+    error = MapError.of(misses, fitted.area[fitted.square])
+    scene = Scene("flat", fitted, points, error)
+    lasting = _lasting(seconds, seen - fitted.physics.matrix[:, fitted.cells_of(at)].T)
+    return scene, readings, times, _flat_shifts(scene, seconds, at, seen), lasting
+
+
+def motion_of(walk: Walk) -> Motion:
+    """How a tag moves that is always there: a second in which it moves further than is hidden counts as walking."""
+    times, points = walk.seconds[::EVERY], walk.points[::EVERY]
+    seconds, moved = np.diff(times), np.hypot(*np.diff(points, axis=0).T)
+    known, walks = seconds < LONGEST, moved > ALPHA * seconds
+    changes = max(1, int((known[1:] & known[:-1] & (walks[1:] != walks[:-1])).sum()))
+    sitting, walking = (float(seconds[known & each].sum()) for each in (~walks, walks))
+    speed = float(moved[known & walks].sum()) / walking
+    return Motion(2 * sitting / changes, 2 * walking / changes, speed, mean_present_s=1e6, mean_absent_s=100.0)
 
 
 def _lasting(seconds: FloatArray, misses: FloatArray) -> tuple[float, ...]:
@@ -279,7 +294,7 @@ def _lasting(seconds: FloatArray, misses: FloatArray) -> tuple[float, ...]:
 
 def _flat_shifts(scene: Scene, seconds: FloatArray, at: FloatArray, seen: FloatArray) -> tuple[Shift, ...]:
     """Shifts between the points where the robot stood for four readings or more, less the noise of their means."""
-    moved = (np.hypot(*np.diff(at, axis=0).T) > 0.015) | (np.diff(seconds) > 1.5)
+    moved = (np.hypot(*np.diff(at, axis=0).T) > 0.015) | (np.diff(seconds) > LONGEST)
     stop = np.concatenate([[0], np.cumsum(moved)])
     kept = [rows for rows in np.split(np.arange(len(stop)), np.flatnonzero(moved) + 1) if len(rows) >= 4]
     where = np.array([at[rows].mean(axis=0) for rows in kept])
@@ -301,7 +316,7 @@ def _noisy(cloak: Cloak, frames: FloatArray, draws: int, *key: int) -> list[Floa
 def _office(run: Run) -> tuple[list[Found], tuple[Shift, ...]]:
     scene, readings, shifts = office_scene()
     readings = readings[: run.choose(None, None, 6)]
-    scene = Scene(scene.place, scene.map, scene.points[: len(readings)], scene.group[: len(readings)], scene.error)
+    scene = replace(scene, points=scene.points[: len(readings)])
     found = [scene.guess(), scene.judge(SINGLE, MAP, None, 0.0, *scene.single([readings.mean(axis=1)], 0.0))]
     for k, epsilon in enumerate(run.choose(EPSILONS, QUICK_EPSILONS, QUICK_EPSILONS)):
         cloak = Cloak(scene.map.physics, epsilon=epsilon, delta=DELTA, alpha=ALPHA, readings_per_window=WINDOW)
@@ -315,7 +330,7 @@ def _flat(run: Run) -> tuple[list[Found], tuple[Shift, ...], tuple[float, ...]]:
     scene, readings, times, shifts, lasting = flat_scene()
     count = run.choose(None, None, 45)
     readings, times = readings[:count], times[:count]
-    scene = Scene(scene.place, scene.map, scene.points[:count], scene.group[:count], scene.error)
+    scene = replace(scene, points=scene.points[:count])
     honest = ALPHA * shifts[0].real / shifts[0].allowed
     kinds: list[tuple[str, float | None]] = [(MAP, None)]
     kinds += [(MAP, epsilon) for epsilon in run.choose(EPSILONS, QUICK_EPSILONS, QUICK_EPSILONS)]
@@ -331,9 +346,10 @@ def _flat(run: Run) -> tuple[list[Found], tuple[Shift, ...], tuple[float, ...]]:
         if (sized, epsilon) not in ((MAP, None), (REAL, 2.0)):
             continue
         alike = 1 + 2 * sum(lasting)
-        trackers = ((USUAL, USUAL_MOTION, 1.0), (FITTED, ROBOT, 1.0), (COUNTED, ROBOT, alike))
-        for name, motion, shared in run.choose(trackers, trackers[2:], trackers[2:]):
-            followed = scene.tracked(frames, times, noise, motion, shared)
+        motion = motion_of(flat()[1])
+        trackers = ((USUAL, USUAL_MOTION, 1.0), (FITTED, motion, 1.0), (COUNTED, motion, alike))
+        for name, moves, shared in run.choose(trackers, trackers[2:], trackers[2:]):
+            followed = scene.tracked(frames, times, noise, moves, shared)
             found.append(scene.judge(name, sized, epsilon, noise, *followed))
     return found, shifts, lasting
 

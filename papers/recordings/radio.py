@@ -17,7 +17,7 @@ FLAT, FLAT_LATER, FLAT_RECEIVERS = (
     Path("ble_flat") / name for name in ("calibration.csv.gz", "second_run.csv.gz", "anchors.csv")
 )
 LIBRARY = Path("wifi_library_two_years") / "readings.csv.gz"
-PARTS = 5  # of the surveyed points, each foretold from all others
+AREA = 2.0  # metres: what lies in one square of this side is alike, and foretold from all others
 Trend = Callable[[FloatArray], FloatArray]
 
 
@@ -45,13 +45,15 @@ class Smooth:
 class RadioMap:
     """A physics fitted to a survey, in dB above `floor`.
 
-    `foretold` (k, m) is what a map made without a surveyed point says about that point: the difference shows how wrong
-    the map itself is. `square` is the surveyed point of each reading, where several were averaged.
+    `foretold` (k, m) is what a map made without the area around a surveyed point says about that point: the difference
+    shows how wrong the map itself is. `area` (k,) numbers these areas, and `square` is the surveyed point of each
+    reading, where several were averaged.
     """
 
     physics: Matrix
     floor: float
     foretold: FloatArray
+    area: IntArray
     square: IntArray | None = None
 
     def cells_of(self, points: FloatArray) -> FloatArray:
@@ -72,30 +74,41 @@ def radio_map(
     pairs = np.argwhere(np.triu(np.isclose(apart, cell)))
     readings = [smooth.foretell(at, seen[:, k], grid, trend) - floor for k, trend in enumerate(trends)]
     space = Space(grid, pairs, np.full(len(pairs), cell), Metric.PATH)
-    part = np.random.default_rng(0).permutation(len(at)) % PARTS
+    area = squares(at, AREA)
     foretold = np.zeros_like(seen)
     for k, trend in enumerate(trends):
-        for number in range(PARTS):
-            held = part == number
+        for number in np.unique(area):
+            held = area == number
             foretold[held, k] = smooth.foretell(at[~held], seen[~held, k], at[held], trend)
-    return RadioMap(Matrix(np.array(readings), space), floor, foretold - floor)
+    return RadioMap(Matrix(np.array(readings), space), floor, foretold - floor, area)
 
 
 @dataclass(frozen=True, eq=False)
 class MapError:
     """What readings show besides the map: noise of each receiver, `white` (m,), and an `error` that receivers share.
 
-    Together they have the covariance of the misses. For a single frame only the sum counts, so `white` is half of each
-    receiver's misses.
+    Together they have the covariance of the misses, as far as few areas show it. For a single frame only the sum
+    counts, so `white` is half of each receiver's misses.
     """
 
     white: FloatArray
     error: Nuisance
 
     @classmethod
-    def of(cls, misses: FloatArray) -> "MapError":
-        """Split the covariance of misses (k, m) at points that a map did not know."""
-        spread = misses.T @ misses / len(misses)
+    def of(cls, misses: FloatArray, area: IntArray) -> "MapError":
+        """Split the covariance of misses (k, m) in areas that a map did not know.
+
+        Notes
+        -----
+        Only different areas are independent. So correlations shrink as their number n asks (Schäfer and Strimmer, 2005,
+        with the variance (1 - r^2)^2 / n of a correlation r), and variances grow by (n + 1) / (n - 2): a new miss has
+        Student's distribution with n degrees of freedom.
+        """
+        n, spread = len(np.unique(area)), misses.T @ misses / len(misses)
+        deviations = np.sqrt(np.diag(spread))
+        alike = (spread / np.outer(deviations, deviations))[~np.eye(len(spread), dtype=bool)]
+        shrink = min(1.0, float(((1 - alike**2) ** 2).sum() / (n * (alike**2).sum())))
+        spread = (n + 1) / (n - 2) * ((1 - shrink) * spread + shrink * np.diag(deviations**2))
         white = np.sqrt(np.diag(spread)) / 2
         sizes, directions = np.linalg.eigh(spread / np.outer(white, white))
         left = sizes > 1.0 + 1e-9
@@ -118,12 +131,17 @@ def plane_trend(points: FloatArray) -> FloatArray:
     return np.column_stack([np.ones(len(points)), points])
 
 
+def squares(at: FloatArray, side: float) -> IntArray:
+    """Number the squares of a side in which points lie, from 0 on."""
+    return np.asarray(np.unique(np.floor(at / side), axis=0, return_inverse=True)[1].ravel())
+
+
 def pooled(at: FloatArray, seen: FloatArray, cell: float) -> tuple[FloatArray, FloatArray, IntArray]:
     """Average points and readings over squares of a side; returns the square of each point too."""
-    _, inverse = np.unique(np.floor(at / cell), axis=0, return_inverse=True)
-    number = np.bincount(inverse.ravel())
-    means = [np.bincount(inverse.ravel(), column) / number for column in np.c_[at, seen].T]
-    return np.stack(means[:2], axis=1), np.stack(means[2:], axis=1), inverse.ravel()
+    inverse = squares(at, cell)
+    number = np.bincount(inverse)
+    means = [np.bincount(inverse, column) / number for column in np.c_[at, seen].T]
+    return np.stack(means[:2], axis=1), np.stack(means[2:], axis=1), inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +248,8 @@ def library() -> Library:
         trends=[plane_trend] * means.shape[1],
     )
     own = np.sqrt(((readings[first] - means[inverse.ravel()]) ** 2).mean(axis=0))
-    error = MapError.of(readings[first] - fitted.floor - fitted.foretold[inverse.ravel()])
+    square = inverse.ravel()
+    error = MapError.of(readings[first] - fitted.floor - fitted.foretold[square], fitted.area[square])
     later = {int(k): tests & (month == k) for k in np.unique(month)}
     months = {k: (points[rows], readings[rows] - fitted.floor) for k, rows in later.items()}
     return Library(fitted, own, error, points[first], months)
