@@ -97,12 +97,6 @@ def test_bad_input_is_refused_by_option_and_nothing_is_lost(run: Run, here: Path
         assert {path.name: path.read_bytes() for path in here.iterdir()} == before, words
 
 
-def test_the_fullest_of_one_series_is_refused_by_the_option_that_gives_several(run: Run, visits: Path) -> None:
-    done = run("series", visits, *PERIOD, "--fullest")
-    assert done.code == 2
-    assert "--series-by" in done.err
-
-
 def test_the_largest_limit_that_a_refusal_names_is_possible_and_a_little_more_is_not(run: Run, visits: Path) -> None:
     words = ("series", visits, *PERIOD, "--filter", "running-sum", *PERSON)
     refused = run(*words, "1e9")

@@ -37,10 +37,7 @@ _GOES_WITH = {  # options that need another one
     "names": "series_by",
     "compare": "plot",
 }
-_EXCLUDES = {  # options that rule out others
-    "counts": ("value", "person"),
-    "fullest": ("filters", "delta", "out", "plot", "compare"),
-}
+_EXCLUDES = {"counts": ("value", "person")}  # options that rule out others
 _NEEDS = (  # options that need one of some others
     ("value", {"most_per_event", "most_per_person"}, "give --most-per-event, the most that one event may count."),
     ("person", {"most_per_person"}, "give --most-per-person: how many events, or how much value, of one may count."),
@@ -75,9 +72,6 @@ def series(
             "guarantee.",
         ),
     ] = None,
-    fullest: Annotated[
-        bool, typer.Option("--fullest", help="Instead, name the series with nearly the largest sum; no delta.")
-    ] = False,
     epsilon: Annotated[float, typer.Option(help="Privacy loss, smaller hides more; each run spends it again.")] = 1.0,
     delta: Annotated[float, typer.Option(help="About the probability that the guarantee fails; spent again.")] = 1e-6,
     time: Annotated[
@@ -176,7 +170,7 @@ def series(
     bound = "contribution" if counts is not None else "most_per_person" if person else "most_per_event" if value else ""
     try:
         _check_options(context)
-        made = () if fullest else parse_filters(filters or ())
+        made = parse_filters(filters or ())
         listed = [] if names is None else [name.strip() for name in names.split(",")]
         added = 1 if contribution is None else contribution
         width = HOUR if every is None else parse_span("--every", every)
@@ -214,11 +208,6 @@ def series(
                     names=listed,
                     progress=progress,
                 )
-        if fullest:
-            chosen = counted.fullest(epsilon)
-            _note_input(counted, context)
-            _say_fullest(counted, chosen, epsilon, json=json)
-            return
         old = [path for path in (out, plot) if path is not None and path.is_file()]
         with working("publishing"):
             published = counted.cloak(made, epsilon=epsilon, delta=delta).release(counted.values)
@@ -240,7 +229,8 @@ def series(
 
 def _check_options(context: typer.Context) -> None:
     """Refuse options that do not go together, or that would change nothing."""
-    options, given = context.params, _given(context)
+    options = context.params
+    given = {name for name, value in options.items() if value is not False and value not in (None, (), [])}
     called = {each.name or "": each.opts[0] for each in context.command.params}
     for name, needed in _GOES_WITH.items():
         if name in given and needed not in given:
@@ -256,16 +246,6 @@ def _check_options(context: typer.Context) -> None:
         raise InputError("--from, --to: give the period. It is public, so it is never taken from the data.")
     for path in (options["out"], options["plot"] or options["out"]):
         refuse_input(path, options["source"])
-
-
-def _given(context: typer.Context) -> set[str]:
-    """Names of the options that have a value, with --fullest of those that a person typed."""
-    given = {name for name, value in context.params.items() if value is not False and value not in (None, (), [])}
-    if "fullest" in given:
-        return {name for name in given if getattr(context.get_parameter_source(name), "name", "") != "DEFAULT"}
-    if "filters" not in given:
-        raise InputError("give --filter, or --fullest to name the fullest of several series.")
-    return given
 
 
 def _whole_bins(separation: str, width: int) -> int:
@@ -294,15 +274,6 @@ def _write(counted: Counts, published: Published, out: Path, plot: Path | None, 
             if compare and picture != plot.resolve():
                 os.close(os.open(picture, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # readable by its owner only
             write_picture(counted, published, picture, plot.suffix.lower(), compare=compare)
-
-
-def _say_fullest(counted: Counts, name: str, epsilon: float, *, json: bool) -> None:
-    if json:
-        as_json({"source": counted.title, "fullest": name, "of": list(counted.names), "epsilon": epsilon, "delta": 0.0})
-        return
-    say(f"fullest of {', '.join(counted.names)}: {name}")
-    say(f"{counted.hides} The choice favours the largest sum over the period; another may have had more.")
-    say(f"spent: epsilon {epsilon:g}, delta 0. Publishing more about the same data spends more.")
 
 
 def _costs(published: Published) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from hashlib import blake2b
 from typing import Any
 
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray, IntArray, frames, instance_of, numbers, positive, read_only, whole_numbers
 from cloakwork._compile import compiled
 from cloakwork.errors import CalibrationError, InputError, ReadingError
-from cloakwork.privacy import choose
 from cloakwork.readings import TextColumn
 from cloakwork.series.bins import Bins
 from cloakwork.series.filters import Filter
@@ -92,13 +90,6 @@ class Counts:
             step=self.step,
             series=series,
         )
-
-    def fullest(self, epsilon: float) -> str:
-        """Name the series with nearly the largest sum, by a private choice that spends epsilon and no delta."""
-        if len(self.names) < 2:
-            raise InputError("there is one series: give several names to choose from.", remedy="series_by")
-        scores = [sum(map(Fraction, row)) for row in np.rint(self.values / self.step).tolist()]
-        return self.names[choose(scores, epsilon=epsilon, sensitivity=self.contribution.total)]
 
     @property
     def remarks(self) -> list[str]:
