@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.service import ListenAddress, Service
-from cloakwork.collect.storage import Role, Store
+from cloakwork.collect.service import AWAY_MS, ListenAddress, Service
+from cloakwork.collect.storage import DeviceReport, Role, Store
 from cloakwork.errors import InputError
-from cloakwork.mqtt import BrokerAddress
+from cloakwork.mqtt import AWAY, BrokerAddress
 from tests.collect.collector_process import SITE, HttpClient
 from tests.collect.small_sites import make, readings
 from tests.ports import free_port
@@ -70,3 +70,11 @@ def test_a_server_that_ends_on_its_own_is_noticed(watched: CollectedSite, store:
     service._server.should_exit = True  # noqa: SLF001 - as a fault of it would
     until(lambda: service.failed)
     service.stop()
+
+
+def test_a_sensor_that_is_away_for_a_moment_is_no_alarm(watched: CollectedSite, store: Store) -> None:
+    now = 1_700_000_000_000
+    service = Service({"hall": watched}, store, broker=None, clock=lambda: now)
+    states = {"s1": ("offline", now - AWAY_MS + 1), "s2": ("offline", now - AWAY_MS), "s3": ("failing", now)}
+    store.reports.add([DeviceReport("hall", name, state, 0, 30, when) for name, (state, when) in states.items()])
+    assert service._alarms("hall")[AWAY] == ["s2: offline", "s3: failing"]  # noqa: SLF001 - no broker is needed

@@ -14,9 +14,9 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.zone_publisher import LASTING_S, LastingReasons, ZonePublisher
+from cloakwork.collect.zone_publisher import ZonePublisher
 from cloakwork.errors import InputError
-from cloakwork.mqtt import ALARMS, AWAY, BrokerAddress
+from cloakwork.mqtt import ALARMS, BrokerAddress
 from cloakwork.mqtt.connection import make_client
 from tests.broker import READER, Broker, running_broker
 from tests.collect.small_sites import FLAT, flat_result, flat_site
@@ -234,17 +234,6 @@ def test_with_tls_and_a_password_it_works_with_two_rights_and_nothing_arrives_wi
             until(lambda: teller.state.reason.startswith("the broker refuses collector (Not authorized)"))
     finally:
         broker.kill()
-
-
-def test_a_sensor_that_is_away_for_a_moment_is_no_alarm(broker: Broker) -> None:
-    moment, start = [0.0], now()
-    lasting = LastingReasons(lambda _: {AWAY: ["s1: offline"]}, lambda: moment[0])
-    with listening(broker) as listener, telling(broker, alarms=lasting) as teller:
-        until(lambda: listener.states(AWAY))
-        moment[0] = LASTING_S[AWAY]
-        teller.result(flat_result(flat_site(), start, zone=1))
-        until(lambda: len(listener.states(AWAY)) > 1)
-    assert [state["reasons"] for state in listener.states(AWAY)] == [[], ["s1: offline"]]
 
 
 def test_a_site_without_odds_has_alarms_and_no_zones(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:

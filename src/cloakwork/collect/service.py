@@ -10,14 +10,14 @@ from threading import Thread
 import uvicorn
 
 from cloakwork.collect.api import ApiContext, ApiMetrics, EventLimits, Simulation, make_app
-from cloakwork.collect.collected_site import CollectedBits, CollectedSite
+from cloakwork.collect.collected_site import OFFLINE, CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.message_problems import CANNOT_MEASURE, CLAIM_BREAKING, Reason
 from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.retention import Retention
 from cloakwork.collect.storage import Store, Token, unix_ms
-from cloakwork.collect.zone_publisher import LastingReasons, ZonePublisher, zone_broker
+from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
 from cloakwork.errors import InputError
 from cloakwork.mqtt import AWAY, CLAIM, KEEP_ALIVE, PHYSICS, BrokerAddress, BrokerState, MqttClient, MqttMessage
 from cloakwork.readings import ReadingScale
@@ -25,6 +25,7 @@ from cloakwork.readings import ReadingScale
 START_S = 20.0  # for the server to listen
 STOP_S = 15.0
 RECENT_MS = 3_600_000
+AWAY_MS = 900_000  # before a device that is offline is an alarm: it may only start again
 GRACE_S = 5  # that a current request may take to end
 NAME = "cloakwork-collector"
 log = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ class Service:
                 sites,
                 name=f"{name}-zones",
                 page_url=page_url,
-                alarms=LastingReasons(self._alarms),
+                alarms=self._alarms,
                 clock=clock,
             )
         sensors = {name: frozenset(site.ids) for name, site in sites.items()}
@@ -126,13 +127,18 @@ class Service:
 
     def _alarms(self, site: str) -> dict[str, list[str]]:
         """The reasons for each alarm of a site that is on now; a broken claim stays one for a window, or an hour."""
-        since = self._clock() - max(RECENT_MS, self._sites[site].budget_rules.window_ms)
+        now = self._clock()
+        since = now - max(RECENT_MS, self._sites[site].budget_rules.window_ms)
         problems = [problem for problem in self.store.problems.counts(site) if problem.last >= since]
         reports = self.store.reports.latest(site)
         return {
             PHYSICS: [fault_text(fault) for fault in self.store.checks.faults(site) if fault.ended is None],
             CLAIM: [f"{one.sensor}: {one.reason}" for one in problems if one.reason in (*CLAIM_BREAKING, Reason.ALARM)],
-            AWAY: [f"{one.sensor}: {one.state}" for one in reports if one.state in ("offline", *CANNOT_MEASURE)],
+            AWAY: [
+                f"{one.sensor}: {one.state}"
+                for one in reports
+                if one.state in CANNOT_MEASURE or (one.state == OFFLINE and one.received <= now - AWAY_MS)
+            ],
         }
 
     @property

@@ -19,7 +19,6 @@ from cloakwork.collect.storage import Result, unix_ms
 from cloakwork.errors import InputError, StoreError
 from cloakwork.mqtt import (
     ALARMS,
-    AWAY,
     PEOPLE,
     BrokerAddress,
     BrokerState,
@@ -37,7 +36,6 @@ from cloakwork.mqtt import (
 from cloakwork.recovery import PointSources
 
 USER_SUFFIX = "-zones"  # after the name of the collector's user at the broker
-LASTING_S = {AWAY: 900.0}  # before it is an alarm: a device may only start again
 ALARMS_S = 30.0  # between two looks at the alarms: without sensors there are no results to bring them
 log = logging.getLogger(__name__)
 
@@ -49,28 +47,6 @@ def zone_broker(broker: BrokerAddress) -> BrokerAddress:
     end one whenever the other begins. Besides, the user that reads everything need not be able to write anything.
     """
     return broker if broker.user is None else replace(broker, user=broker.user + USER_SUFFIX)
-
-
-class LastingReasons:
-    """The reasons of the alarms of a site that have lasted long enough, from those that are on now."""
-
-    def __init__(
-        self, reasons: Callable[[str], Mapping[str, Sequence[str]]], steady: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._reasons, self._steady = reasons, steady
-        self._since: dict[tuple[str, str], float] = {}
-
-    def __call__(self, site: str) -> dict[str, tuple[str, ...]]:
-        """The reasons by alarm, none for one that is not on or not yet."""
-        found, lasting = self._reasons(site), {}
-        for alarm in ALARMS:
-            reasons, now = tuple(found.get(alarm, ())), self._steady()
-            if not reasons:
-                self._since.pop((site, alarm), None)
-            elif now - self._since.setdefault((site, alarm), now) < LASTING_S.get(alarm, 0.0):
-                reasons = ()
-            lasting[alarm] = reasons
-        return lasting
 
 
 class ZonePublisher:
