@@ -1,6 +1,5 @@
 """Whether the moment at which a reading leaves a device reveals anything about its noise: it must not."""
 
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -10,13 +9,12 @@ from rich.progress import track
 from rich.table import Table
 from scipy import stats
 
-from cloakwork.privacy import noise_table
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.outbox import Outbox
-from cloakwork.sensor.state import COPIES, State
 from cloakwork.sensor.station import Station
 from cloakwork.sensor.store import Folder
 from cloakwork.sensor.wire import read_reading
+from tests.devices import make_folder
 
 GOAL = 0.02
 DRAWS = 100_000
@@ -118,32 +116,9 @@ def _measured() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _device(folder: Path) -> Device:
-    noise = noise_table(RATIO)
-    config = {
-        "site": "flat",
-        "sensor": "s07",
-        "generation": 1,
-        "kind": "reading",
-        "scope": "sensor",
-        "step": [1, 1],
-        "fallback": 0,
-        "keyed": True,
-        "noise": {"digest": noise.digest, "levels": [[level.factor, level.count] for level in noise.levels]},
-        "schedule": {
-            "period_ms": PERIOD,
-            "offset_ms": PERIOD // 2,
-            "late_ms": 1,
-            "window_slots": 64,
-            "allowed": 64,
-            "block": 64,
-        },
-        "broker": {"user": None, "password": None},
-    }
-    (folder / "device.json").write_text(json.dumps(config))
-    (folder / "noise.tab").write_bytes(noise.cuts)
-    for name in COPIES:
-        (folder / name).write_bytes(State("flat", "s07", 1, bytes(32)).pack())
-    return Device(config, Folder(str(folder)))
+    schedule = {"period_ms": PERIOD, "offset_ms": PERIOD // 2, "late_ms": 1, "window_slots": 64, "allowed": 64}
+    settings = {"step": [1, 1], "fallback": 0, "together": False, "schedule": schedule | {"block": 64}}
+    return Device(make_folder(folder, ratio=RATIO, **settings), Folder(str(folder)))
 
 
 def _memory() -> str | None:
