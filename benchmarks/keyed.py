@@ -17,9 +17,10 @@ from rich.table import Table
 
 import cloakwork
 from cloakwork.device.c_plan import plan_header
-from cloakwork.privacy import keyed_noise, keyed_words, noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor import keystream, look_up
 from tests.devices import config
+from tests.keystreams import keyed_noise, keyed_words
 
 GOAL_BULK = 200_000.0
 GOAL_DEVICE = 20_000.0

@@ -12,13 +12,14 @@ from io import BytesIO
 from typing import Any
 
 from benchmarks.timing import Recorder
-from cloakwork.privacy import keyed_noise, noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.outbox import Outbox
 from cloakwork.sensor.sntp import NetworkTime
 from cloakwork.sensor.station import Station
 from cloakwork.sensor.wire import read_reading
 from tests.devices import KEY, config, first_state
+from tests.keystreams import keyed_noise
 
 EPOCH = 2_208_988_800  # seconds from 1900 to 1970
 Answer = Callable[[bytes, int], bytes | None]

@@ -12,10 +12,11 @@ from paho.mqtt.enums import CallbackAPIVersion
 from cloakwork.device import Agent, ReadingSource
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy import keyed_noise, noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor.wire import read_reading, read_status
 from tests.broker import Broker
 from tests.devices import KEY
+from tests.keystreams import keyed_noise
 from tests.waiting import PATIENCE
 
 RATIO = 40.0

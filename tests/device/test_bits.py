@@ -12,7 +12,7 @@ from cloakwork.device import provision
 from cloakwork.errors import SiteError
 from cloakwork.keys import Unveiling, load_keys, new_keys, save_keys
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy import flip_table, keyed_noise
+from cloakwork.privacy import flip_table
 from cloakwork.sensor.device import TAKE, Device
 from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.store import Folder
@@ -26,6 +26,7 @@ from cloakwork.site import (
     parse_site,
 )
 from tests import micropython
+from tests.keystreams import keyed_noise
 
 SITE = """name = "hall"
 [bits]

@@ -11,10 +11,11 @@ import pytest
 from cloakwork.device import provision
 from cloakwork.keys import Unveiling, load_keys
 from cloakwork.mqtt import BrokerAddress
-from cloakwork.privacy import NoiseLaw, keyed_noise
+from cloakwork.privacy import NoiseLaw
 from cloakwork.sensor.keystream import sequence
 from cloakwork.site import Plan, Site, load_plan, parse_site, window_limits
 from tests import micropython
+from tests.keystreams import keyed_noise
 
 SITE = """name = "tank"
 sensors = 3

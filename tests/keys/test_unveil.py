@@ -25,10 +25,11 @@ from cloakwork.keys import (
     save_keys,
     wire_site,
 )
-from cloakwork.privacy import keyed_noise, noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, PlannedSensor, PlannedTable, SiteClaim, make_schedule
+from tests.keystreams import keyed_noise
 
 NOW = FIRST_SECOND + 60 * 400_000
 SENSORS = {"s1": 2.5, "s2": 129.0, "s3": 3017.0, "s4": 129.0}

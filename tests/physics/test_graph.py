@@ -112,7 +112,7 @@ def edges(*given_edges: tuple[object, ...], directed: bool = False) -> Any:
         (nx.Graph(), {}, "nodes"),
         (edges(("a", "b"), directed=True), {}, "graph"),
         (nx.MultiGraph([("a", "b"), ("a", "b")]), {}, "graph"),
-        (edges(("hall", "attic"), ("shed", "barn")), {}, "nodes"),
+        (edges(("hall", "attic"), ("shed", "barn")), {}, "places"),
         (edges(("a", "b", -1.0)), {}, "edge"),
         (edges(("a", "b", 0.0)), {}, "edge"),
         (edges(("a", "b", "heavy")), {}, "edges"),
@@ -125,7 +125,7 @@ def edges(*given_edges: tuple[object, ...], directed: bool = False) -> Any:
         ([("a", "b")], {}, "graph"),
         (np.zeros((2, 3)), {}, "shape"),
         (np.array([[0.0, 1.0], [2.0, 0.0]]), {}, "graph"),
-        (np.zeros((3, 3)), {}, "nodes"),
+        (np.zeros((3, 3)), {}, "places"),
     ],
 )
 def test_impossible_graphs_are_refused(graph: Any, extra: dict[str, Any], attribute: str) -> None:

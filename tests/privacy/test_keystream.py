@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cloakwork.errors import InputError
-from cloakwork.privacy import Keystream, keyed_noise, keyed_words, noise_table
+from cloakwork.privacy import Keystream, noise_table
 from cloakwork.sensor import keystream, look_up
+from tests.keystreams import keyed_noise, keyed_words
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "keystream.json").read_text(encoding="utf-8"))["cases"]
 NAMES = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cloakwork.privacy import keyed_noise, noise_table
+from cloakwork.privacy import noise_table
 from cloakwork.sensor.keystream import sequence
 from tests import micropython
 from tests.devices import GENERATION, KEY, SENSOR, SITE, make_folder
+from tests.keystreams import keyed_noise
 
 PROGRAM = micropython.PROGRAMS / "draws.py"
 COUNT = 1_500

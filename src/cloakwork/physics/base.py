@@ -161,6 +161,11 @@ class Physics(ABC):
         del positions
         return None
 
+    def columns_near(self, positions: FloatArray, places: IntArray) -> FloatArray:
+        """`columns_at` these positions (p, dimension) or, without a formula, those of their `places` (p,)."""
+        columns = self.columns_at(positions)
+        return self.matrix[:, places] if columns is None else columns
+
     def gradients_at(self, positions: FloatArray) -> FloatArray | None:
         """Derivatives of `columns_at` along each axis, shape (p, dimension, m); None without a formula."""
         del positions
@@ -251,8 +256,8 @@ class Physics(ABC):
                 "alone understate the sensitivity by up to sqrt 2. Give all pairs, or use Metric.PATH.",
                 pairs=distinct,
             )
-        if self.floor is None and self.space.components().max() > 0:
-            raise PhysicsError("the space has unconnected parts: connect them by neighbour pairs.", space=self.space)
+        if self.floor is None:
+            self.space.refuse_parts("space", "Connect them by neighbour pairs.")
         if position > 0:
             return self._displaced(position)
         return RowMoves.between_neighbours(self.matrix, self.space, self.move_error)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from cloakwork._checks import FloatArray, IntArray, frames, not_negative, positive, read_only, short_repr
+from cloakwork._checks import FloatArray, IntArray, frames, member_of, not_negative, positive, read_only, short_repr
 from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.array_sum import moved
@@ -89,8 +89,8 @@ class Graph(Physics):
         object.__setattr__(self, "tau", not_negative("tau", tau, error=PhysicsError))
         object.__setattr__(self, "sensors_at", sensors)
         object.__setattr__(self, "gain", positive("gain", gain, error=PhysicsError))
-        object.__setattr__(self, "kind", _kind(laplacian))
-        _refuse_disconnected(self.space)
+        object.__setattr__(self, "kind", member_of("laplacian", laplacian, Laplacian, error=PhysicsError))
+        self.space.refuse_parts("graph", "Connect them, or make one model for each.")
         if not len(self.sensor_places):
             raise PhysicsError("sensors is empty: name a node, or leave it out for all nodes.", sensors=sensors)
 
@@ -330,23 +330,3 @@ class EdgeMoves:
 
     def rows(self) -> Iterator[FloatArray]:
         return RowMoves.between_neighbours(self.graph.matrix, self.graph.space, 0.0).rows()
-
-
-def _kind(laplacian: Laplacian | str) -> Laplacian:
-    try:
-        return Laplacian(laplacian)
-    except ValueError:
-        kinds = " or ".join(repr(str(kind)) for kind in Laplacian)
-        raise PhysicsError(f"laplacian={laplacian!r}: give {kinds}.", laplacian=laplacian) from None
-
-
-def _refuse_disconnected(space: Space) -> None:
-    parts = space.components()
-    if parts.max() == 0:
-        return
-    samples = [space.name(int(np.flatnonzero(parts == part)[0])) for part in range(min(4, parts.max() + 1))]
-    raise PhysicsError(
-        f"the graph has {parts.max() + 1} unconnected parts (nodes {samples[0]} and {samples[1]} are in different "
-        "ones): the distance between them is undefined. Connect them, or make one model for each.",
-        nodes=samples,
-    )

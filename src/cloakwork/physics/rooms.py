@@ -172,14 +172,7 @@ class Rooms:
 
 
 def _connected(rooms: Rooms) -> Rooms:
-    parts = rooms.space.components()
-    if parts.max() > 0:
-        where = [rooms.space.name(int(np.flatnonzero(parts == part)[0])) for part in range(2)]
-        raise PhysicsError(
-            f"the floor has {parts.max() + 1} unconnected parts (at ({where[0]}) and ({where[1]}), say): the distance "
-            "between them is undefined. Draw a door, or make one site for each.",
-            places=where,
-        )
+    rooms.space.refuse_parts("floor", "Draw a door, or make one site for each.")
     return rooms
 
 

@@ -119,6 +119,17 @@ class Space:
         """The number of the connected part of each place, shape (n,)."""
         return np.asarray(csgraph.connected_components(self.adjacency, directed=False)[1], dtype=np.int64)
 
+    def refuse_parts(self, what: str, remedy: str) -> None:
+        """Refuse a space of which some places have no path to others."""
+        parts = self.components()
+        if parts.max() > 0:
+            one, other = (self.name(int(np.argmax(parts == part))) for part in range(2))
+            raise PhysicsError(
+                f"the {what} has {parts.max() + 1} unconnected parts, such as those of ({one}) and ({other}): the "
+                f"distance between them is undefined. {remedy}",
+                places=[one, other],
+            )
+
     def distances(self, place: int) -> FloatArray:
         """Distances from one place to all, shape (n,); infinite if no path exists."""
         if self.metric is Metric.PATH:

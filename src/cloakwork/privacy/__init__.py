@@ -2,7 +2,7 @@
 
 from cloakwork.privacy.assumptions import Assumptions
 from cloakwork.privacy.budget import Budget
-from cloakwork.privacy.bulk_keystream import Keystream, first_offset, keyed_noise, keyed_words
+from cloakwork.privacy.bulk_keystream import Keystream, first_offset
 from cloakwork.privacy.calibration import Allowance, reading_mu, sensitivity
 from cloakwork.privacy.claim import Claim, Scope, allowed_mu
 from cloakwork.privacy.cloak import Cloak
@@ -71,8 +71,6 @@ __all__ = [
     "first_offset",
     "flip_exposures",
     "flip_table",
-    "keyed_noise",
-    "keyed_words",
     "laplace_table",
     "largest_mu",
     "mean_variance",

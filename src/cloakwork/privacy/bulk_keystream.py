@@ -26,27 +26,6 @@ _BATCH = 1 << 14  # sequence numbers whose words are held in memory at once
 _INNER_PAD, _OUTER_PAD = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 
 
-def keyed_words(key: bytes, site: str, sensor: str, seqs: ArrayLike, count: int) -> NDArray[np.uint64]:
-    """Return the first `count` words of each sequence number, shape (len(seqs), count, 2), upper half first.
-
-    `key` is the device key, which is the key of epoch 0. The sequence numbers may come in any order and repeat, but all
-    must belong to one generation.
-
-    >>> words = keyed_words(bytes(32), "flat", "s07", [0, 1, 64], 2)
-    >>> words.shape, hex(words[0, 0, 0])
-    ((3, 2, 2), '0xf3222e8355fb7f96')
-    """
-    return _keystream(key, site, sensor, seqs).words(seqs, count)
-
-
-def keyed_noise(table: NoiseTable, key: bytes, site: str, sensor: str, seqs: ArrayLike) -> IntArray:
-    """Return the noise, in steps, that the device added under each sequence number, shape (len(seqs),).
-
-    The arguments are those of `keyed_words`. For repeated calls, create a `Keystream`.
-    """
-    return _keystream(key, site, sensor, seqs).noise(table, seqs)
-
-
 class Keystream:
     """The random words and the noise of one generation of a device, for a holder of its key.
 
@@ -60,6 +39,10 @@ class Keystream:
         The names that the device uses on the wire.
     generation
         The generation of all sequence numbers in later calls.
+
+    >>> words = Keystream(bytes(32), "flat", "s07", 0).words([0, 1, 64], 2)
+    >>> words.shape, hex(words[0, 0, 0])
+    ((3, 2, 2), '0xf3222e8355fb7f96')
     """
 
     def __init__(self, key: bytes, site: str, sensor: str, generation: int) -> None:
@@ -174,11 +157,6 @@ def first_offset(slow: SlowNoise, key: bytes | None) -> int:
     drawn = keystream.words(keystream.offset_key(key), 0, len(table.levels))
     halves = [[word >> 64, word & ((1 << 64) - 1)] for word in drawn]
     return int(noise_from_words(table, np.array([halves], dtype=np.uint64))[0])
-
-
-def _keystream(key: bytes, site: str, sensor: str, seqs: ArrayLike) -> Keystream:
-    numbers = _sequence_numbers(seqs)
-    return Keystream(key, site, sensor, int(numbers[0]) >> keystream.COUNTER_BITS if len(numbers) else 0)
 
 
 def _sequence_numbers(seqs: ArrayLike) -> IntArray:

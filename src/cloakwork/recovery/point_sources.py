@@ -147,8 +147,7 @@ def _misfit(problem: Problem, lattice: Lattice, draws: Draws, readings: FloatArr
     best, physics = draws.best, problem.physics
     k = int(draws.counts[best])
     at, strength = draws.at[best, :k], draws.strength[best, :k]
-    columns = physics.columns_at(lattice.positions[at])
-    explained = (physics.matrix[:, at] if columns is None else columns) @ strength
+    explained = physics.columns_near(lattice.positions[at], lattice.place[at]) @ strength
     rest = lattice.whiten(problem.whiten(readings - explained))
     fitted = k * lattice.space.dimension  # strengths hardly count: the best draw is not quite the best fit
     degrees = physics.sensors - excluded - fitted

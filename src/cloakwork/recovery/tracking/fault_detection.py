@@ -194,9 +194,8 @@ class FaultDetector:
 
     def _whitened(self, physics: Physics) -> FloatArray:
         """The readings of a unit source in each cell, divided by the noise, (n, m)."""
-        columns = physics.columns_at(self._observer.positions)
-        matrix = physics.matrix[:, self._observer.place] if columns is None else columns
-        return np.ascontiguousarray(matrix.T / self._sigma)
+        columns = physics.columns_near(self._observer.positions, self._observer.place)
+        return np.ascontiguousarray(columns.T / self._sigma)
 
     def _common_faults(self, physics: Physics) -> Iterator[tuple[Fault, FloatArray]]:
         """Yield the faults of all sensors, each with the readings of a unit source."""

@@ -98,9 +98,8 @@ class Observer:
     @cached_property
     def columns(self) -> Single:
         """Readings of a unit source in each cell, (n, m)."""
-        physics = self.problem.physics
-        columns = physics.columns_at(self.positions)
-        return np.ascontiguousarray((physics.matrix if columns is None else columns).T, dtype=np.float32)
+        columns = self.problem.physics.columns_near(self.positions, self.place)
+        return np.ascontiguousarray(columns.T, dtype=np.float32)
 
     @cached_property
     def distances(self) -> Single:
