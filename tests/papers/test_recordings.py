@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
 from papers import EXPERIMENTS
 from papers.recordings import FOLDER, LICENCES, data_file, read_infrared, titles
+from papers.recordings.radio import MapError
+from papers.statistics import Mean
 
 
 def stored(folder: Path, frames: ArrayLike, people: ArrayLike | None = None) -> Path:
@@ -35,6 +38,28 @@ def test_each_folder_says_its_title_source_licence_and_changes() -> None:
 def test_the_experiments_use_files_that_are_there() -> None:
     for experiment in EXPERIMENTS.values():
         assert all(data_file(name).is_file() for name in experiment.data)
+
+
+def test_misses_of_few_areas_have_wide_errors_that_hardly_share_anything() -> None:
+    rng = np.random.default_rng(1)
+    area = np.repeat(np.arange(400), 5)
+    misses = rng.multivariate_normal([0, 0], [[4.0, 3.0], [3.0, 9.0]], 400)[area]
+
+    def covariance(areas: int) -> FloatArray:
+        found = MapError.of(misses[: 5 * areas], area[: 5 * areas])
+        return np.asarray(np.diag(found.white**2) + found.error.factor @ found.error.factor.T)
+
+    assert covariance(400) == pytest.approx(np.array([[4.0, 3.0], [3.0, 9.0]]), rel=0.2)
+    few = covariance(4)
+    assert np.diag(few) == pytest.approx(2.5 * (misses[:20] ** 2).mean(axis=0))
+    real = abs((misses[:20, 0] * misses[:20, 1]).mean()) / np.sqrt((misses[:20] ** 2).mean(axis=0).prod())
+    assert abs(few[0, 1]) < real * np.sqrt(few[0, 0] * few[1, 1])
+
+
+def test_an_error_over_groups_does_not_shrink_when_each_value_is_repeated() -> None:
+    values, group = np.array([1.0, 2.0, 4.0, 7.0]), np.arange(4)
+    assert Mean.over(values, group) == Mean.of(values)
+    assert Mean.over(values.repeat(9), group.repeat(9)).error == pytest.approx(Mean.of(values).error)
 
 
 def test_frames_come_with_the_people_who_are_there(tmp_path: Path) -> None:
