@@ -27,7 +27,8 @@ def fitted(true: Blocks, n: int, rng: np.random.Generator) -> tuple[Blocks, Bloc
     else:
         first = communities(drawn.met, k=true.k, flip=flip, false_alarms=1.0).labels
     groups = (first, least_squares(table, first))
-    one, two = (communities(drawn.met, labels=labels, flip=flip).blocks for labels in groups)
+    known = [(labels, communities(drawn.met, labels=labels, flip=flip).densities) for labels in groups]
+    one, two = (Blocks(np.clip(densities, 0.0, 1.0), shares=np.bincount(labels)) for labels, densities in known)
     return one, two
 
 

@@ -24,7 +24,7 @@ def test_a_mechanism_at_the_boundary_of_its_claim_raises_hardly_any_alarm(case: 
     rng = np.random.default_rng(1000)
     result = audit(case.mechanism, epsilon=case.epsilon, delta=case.delta, reports=10_000, rng=rng)
     assert result.verdict is not Verdict.VIOLATION
-    assert result.independent
+    assert not result.dependence
     assert result.epsilon_lower > 0.5 * case.epsilon  # the auditor is awake: half the claim would have been rejected
 
 

@@ -57,7 +57,7 @@ def filtered(database: int, size: int, rng: Rng) -> np.ndarray:
 def test_reports_that_depend_on_each_other_withhold_the_verdict(mechanism: Any, words: str) -> None:
     result = audit(mechanism, epsilon=1.0, reports=50_000, rng=np.random.default_rng(1))
     assert result.verdict is Verdict.WITHHELD
-    assert not result.independent
+    assert result.dependence
     assert words in result.dependence
     assert result.witness is None
     assert (result.epsilon_lower, result.delta_lower) == (0.0, 0.0)

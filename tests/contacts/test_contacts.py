@@ -209,7 +209,7 @@ def test_a_person_alone_has_any_density_and_a_network_of_all_or_none_has_no_grou
     assert found.limits[0, 0].tolist() == [0.0, 1.0]
     for n, k in ((2, 2), (5, 5), (9, 4)):
         cliques: Any = np.kron(np.eye(2, dtype=int), np.ones((n, n), int)) - np.eye(2 * n, dtype=int)
-        assert cw.communities(cliques, k=k, flip=flip_of(9.0), false_alarms=1.0).blocks.k <= k
+        assert cw.communities(cliques, k=k, flip=flip_of(9.0), false_alarms=1.0).labels.max() < k
     for entry in (0, 1):
         assert not cw.communities(entry * (1 - np.eye(9, dtype=int)), k=2, flip=flip_of(2.0)).findable
 

@@ -105,11 +105,6 @@ class Audit:
 
     __repr__ = short_repr
 
-    @property
-    def independent(self) -> bool:
-        """Whether the reports looked independent."""
-        return not self.dependence
-
     def to_json(self) -> dict[str, Any]:
         """Return the audit as plain values, ready for `json.dumps`."""
         values = asdict(self)
@@ -117,7 +112,7 @@ class Audit:
         curve = {name: np.asarray(part).tolist() for name, part in values.pop("profile").items()}
         if self.witness is not None:
             values["witness"]["frequencies"] = self.witness.frequencies
-        return {**values, "claim": claim, "independent": self.independent, "profile": curve}
+        return {**values, "claim": claim, "profile": curve}
 
     def __str__(self) -> str:
         lines = [

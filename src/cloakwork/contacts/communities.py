@@ -12,7 +12,6 @@ from scipy.cluster.vq import kmeans2
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from cloakwork._checks import FloatArray, IntArray, count, positive, read_only, short_repr, whole_numbers
-from cloakwork.contacts.blocks import Blocks
 from cloakwork.contacts.contact_pairs import checked_network, flip_of_bits
 from cloakwork.errors import InputError
 from cloakwork.privacy import Flip, share_limits
@@ -36,7 +35,7 @@ class Communities:
     found shift them. `snr` is the signal to noise of each direction that stands out, largest first; empty if the labels
     were given.
 
-    >>> from cloakwork.contacts import simulate_contacts
+    >>> from cloakwork.contacts import Blocks, simulate_contacts
     >>> rng, flip = np.random.default_rng(1), Flip(epsilon=3.0, readings_per_window=1)
     >>> office = Blocks([[0.3, 0.01], [0.01, 0.3]]).sample(100, rng=rng)
     >>> found = communities(simulate_contacts(office.met, flip, rng=rng), labels=office.labels, flip=flip)
@@ -52,11 +51,6 @@ class Communities:
     findable: bool
 
     __repr__ = short_repr
-
-    @property
-    def blocks(self) -> Blocks:
-        """The groups as a block model, with densities cut to [0, 1]."""
-        return Blocks(np.clip(self.densities, 0.0, 1.0), shares=np.bincount(self.labels))
 
     @property
     def status(self) -> str:
@@ -100,7 +94,7 @@ def communities(
     maximisation). While there are fewer than k groups, the one in which some direction stands out most is split.
     A density is (share of ones - lie)/(truth - lie), for the rates of ones without and with a contact.
 
-    >>> from cloakwork.contacts import simulate_contacts
+    >>> from cloakwork.contacts import Blocks, simulate_contacts
     >>> rng, flip = np.random.default_rng(1), Flip(epsilon=3.0, readings_per_window=1)
     >>> office = Blocks([[0.05, 0.001], [0.001, 0.05]]).sample(500, rng=rng)
     >>> found = communities(simulate_contacts(office.met, flip, rng=rng), k=2, flip=flip)
