@@ -53,11 +53,6 @@ class CommunityPlan:
         return self.snr > 1
 
     @property
-    def reports(self) -> float:
-        """The mean number of ones that all devices together send."""
-        return self.reported.density * self.n * (self.n - 1) / 2
-
-    @property
     def right(self) -> float:
         """The share of people whom `communities` puts into their group, if it is to name groups in any case.
 

@@ -43,8 +43,8 @@ class Experts:
 
     The release has coordinates u with d = basis u, in whole `steps`; one visit moves them by at most `reach`.
 
-    >>> Experts(["low", "high"], [[0.0, 0.5, 1.0], [0.3, 0.2, 0.1]]).max_count
-    2
+    >>> Experts(["low", "high"], [[0.0, 0.5, 1.0], [0.3, 0.2, 0.1]]).table.shape
+    (1, 2, 3)
     """
 
     names: Sequence[str]
@@ -86,11 +86,6 @@ class Experts:
         fields = {name: read_only(array) for name, array in arrays.items()}
         for name, value in (fields | {"names": names, "reach": math.isqrt(square - 1) + 1}).items():
             object.__setattr__(self, name, value)
-
-    @property
-    def max_count(self) -> int:
-        """The largest count that matters."""
-        return int(self.table.shape[2]) - 1
 
 
 @final
@@ -204,7 +199,7 @@ class Learner(Immutable):
         if isinstance(visits, bool) or not isinstance(visits, int | np.integer) or visits < 0:
             raise ReadingError("visits: give a whole number, 0 or above.")
         [place] = self._contexts([context])
-        steps = self.experts.steps[place, min(visits, self.experts.max_count)].tolist()
+        steps = self.experts.steps[place, min(visits, self.experts.steps.shape[1] - 1)].tolist()
         with self._lock:
             if self._open:
                 raise BudgetError("this learner was interrupted while it learned a round: start a new one.")
@@ -224,7 +219,7 @@ class Learner(Immutable):
         places = self._contexts(np.zeros_like(visits) if contexts is None else contexts)
         if not len(visits) or len(places) != len(visits) or (visits < 0).any():
             raise ReadingError("counts: give at least one, whole numbers of 0 or above, and one context for each.")
-        steps = self.experts.steps[places, np.minimum(visits, self.experts.max_count)]
+        steps = self.experts.steps[places, np.minimum(visits, self.experts.steps.shape[1] - 1)]
         sums = self.streams[0].simulate(steps.T, rng=rng).values
         totals = np.cumsum(self._public(places), axis=0) + sums.T @ self.experts.basis.T
         before = np.vstack([np.zeros(len(self.experts.names)), totals[:-1]])

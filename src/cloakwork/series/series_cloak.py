@@ -157,9 +157,7 @@ class SeriesCloak(Immutable):
         total = self.contribution.total * self.step
         together = "" if self.series == 1 else f" in all {self.series} series together"
         most = self.contribution
-        apart = (
-            f" (at most {most.per_bin * self.step:g} in a bin, {most.separation} bins apart)" if most.per_bin else ""
-        )
+        apart = f" (at most {most.per_bin * self.step:g} in any {most.separation} bins)" if most.per_bin else ""
         edges = "The series is 0 before its start and after its end; averages near an end use fewer values."
         each = zip(self.filters, np.sqrt(self.expected_mses).tolist(), strict=True)
         return Explanation(
