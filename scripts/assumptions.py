@@ -52,7 +52,8 @@ def rough_step(site: Site) -> float:
 def quiet_sensors(cloak: Cloak, factor: float) -> float:
     """The mu of a window whose plan rests on a noise floor, where the sensors have this part of it."""
     true = NoiseFloor(np.full_like(cloak.sigmas, factor * NOISE_FLOOR), np.full_like(cloak.sigmas, STEP))
-    frame = replace(cloak.allowance, own=true).frame_mu(cloak.sigmas)
+    plan = cloak.allowance
+    frame = replace(plan, hardware=plan.hardware._replace(floor=true)).frame_mu(cloak.sigmas)
     return Profile(frame).compose(cloak.readings_per_window).mu
 
 
@@ -61,9 +62,9 @@ def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
     family, plan = cloak.family, cloak.allowance
     late, clock, speed = site.schedule.late_ms / 1000, site.schedule.clock_ms / 1000, float(family.timing.speed)
 
-    def window(*, family: Family = family, alpha: float = plan.alpha) -> float:
+    def window(*, family: Family = family, alpha: float = cloak.alpha) -> float:
         """The mu of a window with the planned noise, where some of the plan is wrong."""
-        frame = replace(plan, family=family, alpha=alpha).cost(cloak.sigmas, cloak.steps)
+        frame = replace(plan, family=family, claim=replace(plan.claim, alpha=alpha)).cost(cloak.sigmas, cloak.steps)
         return Profile(frame).compose(cloak.readings_per_window).mu
 
     def moved(spread: float, fastest: float) -> float:
@@ -89,7 +90,7 @@ def assumptions(site: Site, cloak: Cloak) -> Iterator[Assumption]:
     remembering = replace(family, tolerance=replace(family.tolerance, memory=True))
     lingering = "warmth lingers, for any time"
     yield Assumption("model: memory", "readings follow sources at once", lingering, window(family=remembering))
-    yield Assumption("move", f"up to {cloak.alpha:g} m", f"{2 * cloak.alpha:g} m", window(alpha=2 * plan.alpha))
+    yield Assumption("move", f"up to {cloak.alpha:g} m", f"{2 * cloak.alpha:g} m", window(alpha=2 * cloak.alpha))
     yield Assumption("baseline", f"{site.baselines[0]:g}", "any other", planned)
     count = cloak.readings_per_window
     yield Assumption("budget", f"{count} readings in a window", f"{2 * count}, or someone keeps two windows", more().mu)

@@ -59,6 +59,11 @@ def test_distances_on_a_floor_go_round_walls() -> None:
     assert rooms.space.distances(start)[end] == pytest.approx(0.5 * 7)
 
 
+@pytest.mark.parametrize(("pairs", "lengths"), [([[0, 1], [0, 1]], [2.0, 3.0]), ([[0, 1], [1, 0]], [3.0, 2.0])])
+def test_of_two_ways_between_neighbours_the_shorter_counts(pairs: list[list[int]], lengths: list[float]) -> None:
+    assert Space.path(pairs, lengths).distances(0).tolist() == [0.0, 2.0]
+
+
 def test_labels_are_looked_up_by_name() -> None:
     space = Graph(nx.path_graph(["hall", "attic", ("a", 1)]), tau=1.0).space
     assert [space.index(name) for name in ("attic", ("a", 1), "hall")] == [1, 2, 0]

@@ -204,6 +204,13 @@ def test_noise_for_rooms_that_remember_meets_the_sum_over_ages_and_none_nearby_i
             assert cloak.allowance.variance(other.sigma) >= 0.98 * best.variance
 
 
+def test_few_ratios_need_few_tables() -> None:
+    sigma = np.geomspace(0.5, 50.0, 500)
+    ratios = search.few_ratios(sigma, np.full(500, 0.01)) / 0.01
+    assert len(np.unique(ratios.round(9))) <= 55
+    assert ratios == pytest.approx(sigma / 0.01, rel=2 ** (1 / 16) - 1 + 1e-9)
+
+
 @pytest.mark.parametrize(
     "tolerance",
     [Tolerance(diffusion=0.2, gain=0.05), Tolerance(doors=True), Tolerance(position=0.5)],

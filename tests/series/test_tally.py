@@ -109,6 +109,14 @@ def test_all_that_one_person_did_changes_no_more_than_the_limit(
             assert change.sum() == min(len(counting), most)  # no less is taken than may be
 
 
+def test_which_events_count_does_not_depend_on_the_order_of_the_file(rng: np.random.Generator) -> None:
+    times, persons = rng.permutation(70) + 1000, rng.integers(0, 5, 70)
+    order = rng.permutation(70)
+    first = tally(times, BINS, persons=persons, most_per_person=3)
+    second = tally(times[order], BINS, persons=persons[order], most_per_person=3)
+    assert (first.values == second.values).all()
+
+
 @settings(deadline=None, derandomize=True, max_examples=40)
 @given(EVENTS, st.lists(st.sampled_from(["", "0", "1x", "zoe"]), max_size=8))
 def test_which_events_of_a_person_count_does_not_depend_on_who_else_is_there(
