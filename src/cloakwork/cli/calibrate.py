@@ -24,7 +24,7 @@ LARGE_GAIN = 0.3  # a tolerance whose noise is worth another walk
 
 def calibrate(
     path: SiteFile,
-    walk: Annotated[Path, typer.Option(help="File of start,end,x,y or time,x,y: where you stood.", callback=reads())],
+    walk: Annotated[Path, typer.Option(help="File of start,end,x,y: where you stood.", callback=reads())],
     readings: Annotated[
         Path, typer.Option(help="File of time,sensor,value: true readings meanwhile.", callback=reads())
     ],

@@ -65,9 +65,8 @@ class Walk:
 def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
     """Read where a person stood, and what the sensors read meanwhile.
 
-    `walk` has the columns start, end, x and y: one row a spot, with x and y empty for a time when nobody was there. Or
-    it has time, x and y: the person stands between two rows with the same x and y, and walks otherwise. `readings` has
-    the columns time, sensor and value, in the unit of the site. Both are CSV or Parquet files.
+    `walk` has the columns start, end, x and y: one row a spot, with x and y empty for a time when nobody was there.
+    `readings` has the columns time, sensor and value, in the unit of the site. Both are CSV or Parquet files.
     """
     plan, reach = steady_plan(site)
     starts, ends, at = _spots(walk)
@@ -106,13 +105,12 @@ def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
 def _spots(path: Path) -> tuple[IntArray, IntArray, FloatArray]:
     """Start, end and place of each spot, in order of time."""
     file = TableFile(path)
-    spans = {"start", "end"} <= set(file.names)
-    needed = ["start", "end", "x", "y"] if spans else ["time", "x", "y"]
+    needed = ["start", "end", "x", "y"]
     if not set(needed) <= set(file.names):
-        raise InputError(f"{path}: give the columns start, end, x, y, or time, x, y.", columns=tuple(file.names))
+        raise InputError(f"{path}: give the columns start, end, x, y.", columns=tuple(file.names))
     columns = file.read(needed)
     at = np.stack([column_numbers(columns[name], name) for name in ("x", "y")], axis=1)
-    moments = [_times(file, columns[name], name) for name in needed[:-2]]
+    starts, ends = (_times(file, columns[name], name) for name in needed[:2])
     for name, numbers in zip("xy", at.T, strict=True):
         wrong = unreadable(columns[name], numbers)
         if wrong.any():
@@ -126,15 +124,8 @@ def _spots(path: Path) -> tuple[IntArray, IntArray, FloatArray]:
     if half.any():
         where = file.place(int(np.argmax(half)))
         raise InputError(f"{path}, {where}: only one of x and y. Give both, or neither while nobody is there.")
-    order = np.argsort(moments[0], kind="stable")
-    at, (starts, *later) = at[order], [each[order] for each in moments]
-    if spans:
-        ends = later[0]
-    else:
-        stands = (at[1:] == at[:-1]).all(axis=1) | np.isnan(at[1:] + at[:-1]).all(axis=1)
-        starts, ends, at = starts[:-1][stands], starts[1:][stands], at[:-1][stands]
-    if not len(starts):
-        raise InputError(f"{path}: nobody ever stands still in it. Give two rows for each spot: coming and leaving.")
+    order = np.argsort(starts, kind="stable")
+    starts, ends, at = starts[order], ends[order], at[order]
     if (ends < starts).any() or (starts[1:] < ends[:-1]).any():
         raise InputError(f"{path}: two spots overlap in time, or one ends before it starts.")
     return starts, ends, at
