@@ -11,8 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cloakwork.accuracy import Method, cramer_rao
-from cloakwork.accuracy.cramer_rao import std_of_one
-from cloakwork.accuracy.information import mean_length
+from cloakwork.accuracy.cramer_rao import mean_length, std_of_one
 from cloakwork.accuracy.slopes import slopes_at
 from cloakwork.accuracy.whitening import whiten
 from cloakwork.errors import InputError, PhysicsError

@@ -10,7 +10,7 @@ from scipy import stats
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
 from cloakwork.privacy import NoiseTable, noise_of_frames, simulated_words
-from cloakwork.privacy.laplace_table import LARGEST_SCALE, laplace_table
+from cloakwork.privacy.laplace import LARGEST_SCALE, laplace_table
 
 
 def numbers(raw: bytes) -> list[int]:

@@ -1,6 +1,6 @@
 """Linear models of how sources become readings, and the space the sources live in."""
 
-from cloakwork.physics.base import Physics, follow, sources
+from cloakwork.physics.base import NumericalRange, Physics, follow, sources
 from cloakwork.physics.continuum import heat_kernel
 from cloakwork.physics.drift import Drift, Heat, Nuisance, whitener
 from cloakwork.physics.edge_list import EDGE_COLUMNS, edge_columns
@@ -11,7 +11,6 @@ from cloakwork.physics.matrix import Matrix
 from cloakwork.physics.moves import Moves, RowMoves, Slope, largest_of_each, pieces_of
 from cloakwork.physics.rooms import Rooms
 from cloakwork.physics.space import Metric, Space
-from cloakwork.physics.spectrum import NumericalRange
 from cloakwork.physics.tolerance import AT_ONCE, Family, Timing, Tolerance
 
 __all__ = [

@@ -3,28 +3,52 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
+from scipy import linalg, sparse
 
-from cloakwork._checks import FloatArray, IntArray, frames
+from cloakwork._checks import FloatArray, IntArray, frames, read_only
 from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics.diffusion import CertifiedRows
 from cloakwork.physics.later_readings import LaterMoves, SlopeBounds
 from cloakwork.physics.moves import Moves, RowMoves, Steps, TravellingMoves, pieces_of, shortest
 from cloakwork.physics.space import Metric, Space
-from cloakwork.physics.spectrum import NumericalRange
 
 if TYPE_CHECKING:
     from cloakwork.physics.rooms import Rooms
 
 MAX_RANGES = 32  # cached ranges of differently weighted models
+RANK_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class NumericalRange:
+    """M = basis @ reduced, without singular values below 1e-10 of the largest.
+
+    `basis` (m, rank) has orthonormal columns; `reduced` = S V' (rank, n) is much smaller than M.
+    """
+
+    basis: FloatArray
+    reduced: FloatArray
+
+    @classmethod
+    def of_matrix(cls, matrix: FloatArray) -> "NumericalRange":
+        """Compute the range of a matrix; a matrix of zeros has rank 0."""
+        left, values, right = linalg.svd(matrix, full_matrices=False, lapack_driver="gesdd")
+        rank = int((values > RANK_TOLERANCE * values[0]).sum()) if values[0] > 0 else 0
+        basis, reduced = left[:, :rank], values[:rank, None] * right[:rank]
+        return cls(read_only(np.ascontiguousarray(basis)), read_only(np.ascontiguousarray(reduced)))
+
+    @property
+    def rank(self) -> int:
+        """Number of singular values above 1e-10 of the largest."""
+        return int(self.reduced.shape[0])
 
 
 class Physics(ABC):

@@ -1,10 +1,9 @@
 """How much noise hides a move: sensitivity, calibration, composition, the noise, and the cloak."""
 
-from cloakwork.privacy.assumptions import Assumptions
 from cloakwork.privacy.budget import Budget
 from cloakwork.privacy.bulk_keystream import Keystream, first_offset
 from cloakwork.privacy.calibration import Allowance, reading_mu, sensitivity
-from cloakwork.privacy.claim import Claim, Scope, allowed_mu
+from cloakwork.privacy.claim import Assumptions, Claim, Scope, allowed_mu
 from cloakwork.privacy.cloak import Cloak
 from cloakwork.privacy.design import Design, DesignReport
 from cloakwork.privacy.distribution import NoiseLaw
@@ -13,8 +12,7 @@ from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Profile, check_claim, largest_mu
 from cloakwork.privacy.guarantee import LARGE_COST, Explanation, Figure, Guarantee, rule_of_thumb
 from cloakwork.privacy.hardware import Hardware
-from cloakwork.privacy.laplace import LaplaceProfile
-from cloakwork.privacy.laplace_table import laplace_table
+from cloakwork.privacy.laplace import LaplaceProfile, laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
 from cloakwork.privacy.long_stay import Information, OffsetWalk, SlowNoise, Stay
 from cloakwork.privacy.noise_table import (

@@ -19,9 +19,8 @@ from cloakwork._checks import (
 )
 from cloakwork.errors import CalibrationError, ReadingError
 from cloakwork.physics import Nuisance, Physics
-from cloakwork.privacy.assumptions import Assumptions
 from cloakwork.privacy.calibration import Allowance, NoiseLevels, refuse_nothing_to_hide, sensitivity
-from cloakwork.privacy.claim import Claim, Scope
+from cloakwork.privacy.claim import Assumptions, Claim, Scope
 from cloakwork.privacy.design import Design, DesignReport, report, stated_design
 from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.gaussian import Profile

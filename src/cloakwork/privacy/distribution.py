@@ -14,8 +14,7 @@ from typing import final
 from cloakwork.errors import CalibrationError
 from cloakwork.privacy.claim import Claim, Scope
 from cloakwork.privacy.gaussian import Profile, check_claim
-from cloakwork.privacy.laplace import LaplaceProfile, largest_shift
-from cloakwork.privacy.laplace_table import laplace_table
+from cloakwork.privacy.laplace import LaplaceProfile, laplace_table, largest_shift
 from cloakwork.privacy.noise_table import DEVICE_TABLES, NoiseTable, noise_table, table_ratio
 
 ROOT_2 = math.sqrt(2.0)  # the standard deviation of Laplace noise, in scales

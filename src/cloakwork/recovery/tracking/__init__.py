@@ -3,7 +3,7 @@
 A `Tracker` (tracker.py) sends each frame through six stages, which can be read and tested alone:
 
 1. *Observe* (observation.py): an `Observer` turns readings into an `Observation`, the score of a source in each cell.
-2. *Predict* (motion.py): a `MotionModel` gives the `Step` from frame to frame; a `Belief` (belief.py, ties.py) is what
+2. *Predict* (motion.py): a `MotionModel` gives the `Step` from frame to frame; a `Belief` (belief.py) is what
    frames before the window say, and drifting_offsets.py what they say about drift.
 3. *Draw* (path_sampler.py): a `PathSampler` draws the paths of all sources over the frames of a window (window.py), in
    several chains, and sums what they say about a frame in `TrackMarginals`. path_kernels.py has its inner loops.

@@ -11,7 +11,7 @@ from cloakwork.recovery.estimator import Status
 from cloakwork.recovery.goodness_of_fit import Fit
 from cloakwork.recovery.tracking.alignment import EXISTS, Aligner, Centres
 from cloakwork.recovery.tracking.observation import DrawnSources, Observer
-from cloakwork.recovery.tracking.track_marginals import TrackMarginals
+from cloakwork.recovery.tracking.window import TrackMarginals
 from cloakwork.recovery.vicinity import Source, expected_map
 
 MAX_MOMENTS = 100  # that a track holds

@@ -21,8 +21,7 @@ from cloakwork.recovery.tracking.belief import Belief, SourceStates, predicted, 
 from cloakwork.recovery.tracking.drifting_offsets import OffsetBelief, Residual
 from cloakwork.recovery.tracking.motion import MotionModel, Single
 from cloakwork.recovery.tracking.observation import DrawnSources, Observation
-from cloakwork.recovery.tracking.track_marginals import TrackMarginals
-from cloakwork.recovery.tracking.window import Chains, WindowFrame
+from cloakwork.recovery.tracking.window import Chains, TrackMarginals, WindowFrame
 
 IDLE = 0.001  # a slot less likely to hold a source is left alone
 STUCK = 30.0  # a chain this much less likely than the best, in log probability, is stuck

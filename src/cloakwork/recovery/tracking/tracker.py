@@ -22,7 +22,7 @@ from cloakwork.recovery.tracking.motion import Motion, MotionModel
 from cloakwork.recovery.tracking.observation import Observer
 from cloakwork.recovery.tracking.path_sampler import Drawing, PathSampler
 from cloakwork.recovery.tracking.registry import Registry
-from cloakwork.recovery.tracking.track_marginals import TrackMarginals
+from cloakwork.recovery.tracking.window import TrackMarginals
 
 WINDOW = 6  # frames whose paths are drawn together
 MIN_BEFORE = 4  # frames of the window before a final moment: beliefs about each source alone are too sure
