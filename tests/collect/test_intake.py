@@ -83,6 +83,14 @@ def test_an_unusable_message_is_counted_by_reason_and_acknowledged(
     assert (harness.counted(), fake_store.rows, harness.new) == ({reason.value: 1}, {}, [])
 
 
+def test_duplicates_and_alarms_are_counted_and_not_handed_on(harness: IntakeHarness) -> None:
+    for value in (5, 5, 6, 5):
+        harness.reading(1, value=value)
+    until(lambda: harness.done == 4)
+    until(lambda: harness.counted() == {Reason.DUPLICATE.value: 2, Reason.ALARM.value: 1})
+    until(lambda: len(harness.new) == harness.intake.state.stored == 1)
+
+
 @pytest.mark.parametrize(
     ("stamp", "reason", "handed"),
     [

@@ -59,6 +59,14 @@ def test_a_period_is_sampled_by_the_last_good_result_of_each_step(store: Store) 
     assert all(one.map is None for one in found)
 
 
+def test_a_later_result_takes_the_place_of_an_earlier_one(store: Store) -> None:
+    store.readings.add(frames(1))
+    store.results.save([result(sensors=2)])
+    assert len(store.results.save([result(status="old"), result(status="better", map=None)])) == 1
+    assert store.results.latest(SITE) == result(status="better", map=None)
+    assert len(store.results.page(SITE).items) == 1
+
+
 @pytest.mark.parametrize("newest_first", [False, True])
 @pytest.mark.parametrize("limit", [1, 3, 9, 10])
 def test_pages_of_results_hold_each_once_while_others_arrive(store: Store, limit: int, newest_first: bool) -> None:

@@ -27,6 +27,35 @@ def test_numbers_stay_exact_beside_a_word_unless_floats_are_asked_for() -> None:
     assert asked.words == ["ERR", "low"]
 
 
+def test_a_word_may_stand_for_a_whole_row() -> None:
+    found = ReportReader().read(["1.5 2.5", "OFFLINE", "3 4", "OK 5"])
+    assert found.tolist() == [[1.5, 2.5], ["OFFLINE", "OFFLINE"], [3.0, 4.0], ["OK", 5.0]]
+
+
+@pytest.mark.parametrize(
+    ("later", "kept", "form"),
+    [
+        ("2.5", 2.5, ReportForm.NUMBERS),
+        ("-inf", -math.inf, ReportForm.NUMBERS),
+        ("ERR", "ERR", ReportForm.WHOLE),
+        ("", "", ReportForm.WHOLE),
+    ],
+)
+def test_whole_numbers_that_nobody_asked_for_do_not_stop_at_something_else(
+    later: str, kept: object, form: ReportForm
+) -> None:
+    reader = ReportReader()
+    assert reader.read(["1", "2"]).dtype == np.int64
+    assert reader.read(["3", later, "4"]).tolist() == [3, kept, 4]
+    assert reader.form is form
+
+
+def test_rows_of_whole_numbers_become_rows_of_numbers() -> None:
+    reader = ReportReader()
+    reader.read(["1 2"])
+    assert reader.read(["3 4", "OFFLINE", "5 6.5"]).tolist() == [[3.0, 4.0], ["OFFLINE", "OFFLINE"], [5.0, 6.5]]
+
+
 @pytest.mark.parametrize(
     ("form", "first", "later", "said"),
     [
