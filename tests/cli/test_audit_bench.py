@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import DeviceClaim
-from cloakwork.cli.audit import AuditOptions, audited
 from cloakwork.cli.audit_mqtt import DeviceResult, advice
+from cloakwork.cli.audit_report import AuditOptions, audited
 from cloakwork.device import Agent, FileReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
@@ -109,7 +109,7 @@ def audit_recorded(
     """Audit recorded readings whose set-ups differ `wrong_by` times as much as stated, with part of the noise."""
 
     def recorded(
-        plan: Plan, _: object, claim: DeviceClaim, __: object, ___: object, options: AuditOptions
+        plan: Plan, _: object, claim: DeviceClaim, __: object, ___: object, options: AuditOptions, *____: object
     ) -> DeviceResult:
         rng = np.random.default_rng(3)
         sigma, step = plan.sensor("s2").sigma, plan.sensor("s2").step

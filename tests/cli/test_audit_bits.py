@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import DeviceClaim
-from cloakwork.cli.audit import AuditOptions, audited
 from cloakwork.cli.audit_mqtt import DeviceResult
+from cloakwork.cli.audit_report import AuditOptions, audited
 from cloakwork.privacy import noise_of_frames, simulated_words
 from cloakwork.site import FrozenPlan
 from tests.cli.conftest import Run
@@ -22,7 +22,7 @@ def test_a_binary_sensor_is_audited_by_its_plan(
     """A device that never flips one report in `shown` breaks the claim."""
 
     def recorded(
-        plan: FrozenPlan, _: object, claim: DeviceClaim, __: object, ___: object, options: AuditOptions
+        plan: FrozenPlan, _: object, claim: DeviceClaim, __: object, ___: object, options: AuditOptions, *____: object
     ) -> DeviceResult:
         flips = noise_of_frames([plan.noise("door").table] * 2, 5000, simulated_words(np.random.default_rng(2)))
         if shown:

@@ -1,5 +1,6 @@
 """Site files: which load, and where each mistake is reported."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -247,3 +248,12 @@ def test_the_assumptions_of_a_claim_follow_the_file() -> None:
     assert [fact for fact in ("sources stay", "read a pulse", "in steps of 0.25") if fact not in stepped] == []
     alone = " ".join(parse_site(changed(FLAT, "[privacy]", '[privacy]\nscope = "sensor"')).assumptions)
     assert "within" not in alone
+
+
+@pytest.mark.parametrize("text", [LINE, FLAT], ids=["line", "flat"])
+def test_a_site_and_its_cloak_travel_to_other_processes(text: str) -> None:
+    site = parse_site(text)
+    cloak = site.cloak()
+    there, its_cloak = pickle.loads(pickle.dumps((site, cloak)))  # noqa: S301 - our own
+    assert there.digest == site.digest
+    assert np.array_equal(its_cloak.sigmas, cloak.sigmas)

@@ -15,11 +15,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cloakwork._extras import optional_parts
-from cloakwork.cli.arguments import in_options
-from cloakwork.cli.output import err, note, say
+from cloakwork.cli.arguments import in_options, option
+from cloakwork.cli.output import err, note, say, working
 from cloakwork.errors import BudgetError, CloakworkError, InputError, PlanError
 
 FAILURE, BAD_INPUT = 1, 2
+LOADING = "loading the library"
 PREPARING = "preparing the solver, once on this machine, about 20 s"
 # one line a command, by job; the module of the same name in this folder has the rest
 JOBS = {
@@ -65,9 +66,10 @@ class _Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; help and refused arguments come before Numba is loaded, which takes a second."""
-        from cloakwork._compile import announce_compiling, avoid_gathers
+        with working(LOADING):
+            from cloakwork._compile import announce_compiling, avoid_gathers
 
-        avoid_gathers()
+            avoid_gathers()
         if err.is_terminal:
             announce_compiling(partial(note, PREPARING))
         try:
@@ -98,7 +100,8 @@ class _LazyCommands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"cloakwork.cli.{cmd_name}")
+        with working(LOADING):
+            module = import_module(f"cloakwork.cli.{cmd_name}")
         command = getattr(module, cmd_name)
         if isinstance(command, typer.Typer):
             for each in command.registered_commands:
@@ -133,9 +136,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def top(
-    show: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    show: Annotated[bool, option("Print the version.", "--version", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Differential privacy for physical sensors: see which rooms are in use, not which chair someone sits on."""
 

@@ -18,6 +18,16 @@ KEYS = "Create it with: cloakwork keys new"
 STORE = "Name the store that the collector created."
 
 
+def option(text: str, *names: str, panel: str | None = None, **more: Any) -> Any:
+    """An option with its help, under the heading of its panel."""
+    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
+
+def argument(text: str, **more: Any) -> Any:
+    """An argument with its help."""
+    return typer.Argument(help=text, **more)
+
+
 def reads(hint: str = "") -> Callable[..., Any]:
     """Return the callback of a file that a command reads: it must exist; else the `hint` says how to get one.
 
@@ -73,29 +83,24 @@ def in_options(problem: InputError, context: typer.Context) -> InputError:
     return problem if text == str(problem) else type(problem)(text, **problem.values)
 
 
-SiteFile = Annotated[Path, typer.Argument(metavar="SITE", help="The site file.", callback=reads(INIT))]
+SiteFile = Annotated[Path, argument("The site file.", metavar="SITE", callback=reads(INIT))]
 PlanFile = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "The frozen plan; by default the one beside the site file, if any.",
         "--plan",
         metavar="FILE",
-        help="The frozen plan; by default the one beside the site file, if any.",
         callback=reads(FREEZE),
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-BrokerUrl = Annotated[str, typer.Option(help="Broker to send to: mqtt://host, or mqtts://user@host:8883 with TLS.")]
-PasswordFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="File that holds the broker password.", callback=reads())
-]
+Json = Annotated[bool, option("Print one JSON object instead of text.", "--json")]
+BrokerUrl = Annotated[str, option("Broker to send to: mqtt://host, or mqtts://user@host:8883 with TLS.")]
+PasswordFile = Annotated[Path | None, option("File that holds the broker password.", metavar="FILE", callback=reads())]
 Authority = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="CA certificate of the broker, in PEM form.", callback=reads(), rich_help_panel=RARE
-    ),
+    Path | None, option("CA certificate of the broker, in PEM form.", metavar="FILE", callback=reads(), panel=RARE)
 ]
-KeyFile = Annotated[Path, typer.Argument(metavar="KEYS", help="The site's key file.", callback=reads(KEYS))]
-SensorId = Annotated[str, typer.Option("--id", help="Id of the sensor.")]
+KeyFile = Annotated[Path, argument("The site's key file.", metavar="KEYS", callback=reads(KEYS))]
+SensorId = Annotated[str, option("Id of the sensor.", "--id")]
 
 
 def _store(check: Callable[..., Any]) -> Any:
@@ -109,10 +114,9 @@ def _store(check: Callable[..., Any]) -> Any:
 
 StoreUrl = Annotated[str, _store(no_password)]
 ExistingStore = Annotated[str, _store(existing_store)]
-SiteName = Annotated[str, typer.Argument(metavar="SITE", help="The name of the site.")]
-Since = Annotated[str | None, typer.Option(metavar="TIME", help="Start of the period: a date, an ISO time or Unix ms.")]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="End of the period, exclusive.")]
+SiteName = Annotated[str, argument("The name of the site.", metavar="SITE")]
+Since = Annotated[str | None, option("Start of the period: a date, an ISO time or Unix ms.", metavar="TIME")]
+Until = Annotated[str | None, option("End of the period, exclusive.", metavar="TIME")]
 Scheduler = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="Work on a Dask cluster: its scheduler, tcp://HOST:8786.", rich_help_panel=RARE),
+    str | None, option("Work on a Dask cluster: its scheduler, tcp://HOST:8786.", metavar="URL", panel=RARE)
 ]

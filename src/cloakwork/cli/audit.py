@@ -1,71 +1,50 @@
 """`cloakwork audit command | readings | mqtt`."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from cloakwork.auditing import (
-    FEWEST_REPORTS,
-    Audit,
-    AuditReport,
-    ProgramSource,
-    Subject,
-    Verdict,
+from cloakwork.auditing import FEWEST_REPORTS, ProgramSource, Subject
+from cloakwork.cli.arguments import RARE, Json, argument, option, reads
+from cloakwork.cli.audit_mqtt import mqtt
+from cloakwork.cli.audit_report import (
+    CONFIDENCE,
+    AuditOptions,
+    Confidence,
+    Html,
+    Reports,
+    Seed,
+    audited,
+    finish,
+    refuse_page,
 )
-from cloakwork.auditing import audit as run_audit
-from cloakwork.cli.arguments import RARE, Authority, Json, PasswordFile, PlanFile, SiteFile, reads
-from cloakwork.cli.output import as_json, counted, is_special, note, refuse_unwritable, say, working, written
+from cloakwork.cli.output import counted, note, working
 from cloakwork.errors import InputError
 from cloakwork.readings import ReportForm, ReportReader, printable, read_recordings
 
-VIOLATION, WITHHELD = 3, 4
-CONFIDENCE = 0.95
 _IDENTICAL = (
     "The two recordings are identical, report by report: one is a copy of the other, or the same noise was used for "
     "both. Give two that were made one after the other."
 )
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+audit.command("mqtt")(mqtt)
 
-Epsilon = Annotated[float, typer.Option(min=0.0, help="The claimed epsilon.")]
-Delta = Annotated[float, typer.Option(min=0.0, help="The claimed delta, below 1.")]
-Reports = Annotated[int, typer.Option(min=1, metavar="N", help="The most reports to take with each input.")]
-Confidence = Annotated[float, typer.Option(help="Confidence of a violation, such as 0.95.", rich_help_panel=RARE)]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as an HTML page.")]
-Seed = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=0, help="Make the auditor's own choices reproducible.", rich_help_panel=RARE),
-]
-As = Annotated[
-    ReportForm | None, typer.Option("--as", help="How reports are read; inferred by default.", rich_help_panel=RARE)
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditOptions:
-    """The options of all audits: how many reports, how sure, and what to write."""
-
-    reports: int
-    confidence: float
-    html: Path | None
-    seed: int | None
-    json: bool
+Epsilon = Annotated[float, option("The claimed epsilon.", min=0.0)]
+Delta = Annotated[float, option("The claimed delta, below 1.", min=0.0)]
+As = Annotated[ReportForm | None, option("How reports are read; inferred by default.", "--as", panel=RARE)]
 
 
 @audit.command("command")
 def command(
-    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="Prints one report a line; gets 0 or 1 appended.")],
+    program: Annotated[str, argument("Prints one report a line; gets 0 or 1 appended.", metavar="PROGRAM")],
     epsilon: Epsilon,
     delta: Delta = 0.0,
     reports: Reports = 500_000,
     confidence: Confidence = CONFIDENCE,
     form: As = None,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for a line.")] = 30.0,
+    timeout: Annotated[float, option("How long to wait for a line.", metavar="SECONDS")] = 30.0,
     html: Html = None,
     seed: Seed = None,
     json: Json = False,
@@ -85,14 +64,14 @@ def command(
 
 @audit.command("readings")
 def readings(
-    first: Annotated[Path, typer.Argument(metavar="A.csv", help="Recorded with one set-up.", callback=reads())],
-    second: Annotated[Path, typer.Argument(metavar="B.csv", help="Recorded with the other.", callback=reads())],
+    first: Annotated[Path, argument("Recorded with one set-up.", metavar="A.csv", callback=reads())],
+    second: Annotated[Path, argument("Recorded with the other.", metavar="B.csv", callback=reads())],
     epsilon: Epsilon,
     delta: Delta = 0.0,
     columns: Annotated[
-        list[str] | None, typer.Option("--column", metavar="NAME", help="Column of the report; repeat it for a row.")
+        list[str] | None, option("Column of the report; repeat it for a row.", "--column", metavar="NAME")
     ] = None,
-    sensor: Annotated[str | None, typer.Option("--sensor", metavar="ID", help="Which sensor, of several.")] = None,
+    sensor: Annotated[str | None, option("Which sensor, of several.", "--sensor", metavar="ID")] = None,
     reports: Reports = 500_000,
     confidence: Confidence = CONFIDENCE,
     form: As = None,
@@ -138,112 +117,6 @@ def readings(
     finish(result, subject, options)
 
 
-@audit.command("mqtt")
-def mqtt(
-    site: SiteFile,
-    sensor: Annotated[str, typer.Option("--id", help="Which sensor of the site; provisioned with --bench.")],
-    broker: Annotated[str, typer.Option(help="Where it sends: mqtt://host, or mqtts://user@host with TLS.")],
-    password_file: PasswordFile = None,
-    ca: Authority = None,
-    plan: PlanFile = None,
-    shift: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0, help="How far the true readings differ; by default what the site hides.", rich_help_panel=RARE
-        ),
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(min=0.0, help="At which epsilon to test the plan's noise.", rich_help_panel=RARE)
-    ] = None,
-    reports: Reports = 2_000,
-    confidence: Confidence = CONFIDENCE,
-    between: Annotated[
-        str | None, typer.Option(metavar="PROGRAM", help="Changes the set-up; by default a person is asked to.")
-    ] = None,
-    settle: Annotated[
-        float | None, typer.Option(min=0.0, metavar="SECONDS", help="Pause before each set-up.", rich_help_panel=RARE)
-    ] = None,
-    patience: Annotated[
-        float | None,
-        typer.Option(min=1.0, metavar="SECONDS", help="Give up after so long without a reading.", rich_help_panel=RARE),
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for the recordings.")] = None,
-    continued: Annotated[bool, typer.Option("--resume", help="Continue the recordings in that folder.")] = False,
-    html: Html = None,
-    seed: Seed = None,
-    json: Json = False,
-) -> None:
-    """Audit a test device: record it with one set-up of sources, then with the other.
-
-    Firmware can tell that this is an audit, and add noise only then: prefer "readings" of a working device.
-    """
-    from cloakwork.cli.audit_mqtt import DeviceOptions, run_mqtt  # noqa: PLC0415 - it shares what is below
-
-    options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
-    device = DeviceOptions(
-        sensor=sensor,
-        broker=broker,
-        password_file=password_file,
-        ca=ca,
-        plan=plan,
-        shift=shift,
-        epsilon=epsilon,
-        between=between,
-        settle=settle,
-        patience=patience,
-        out=out,
-        continued=continued,
-    )
-    run_mqtt(site, device, options)
-
-
-def audited(mechanism: Callable[..., Any], epsilon: float, delta: float, options: AuditOptions, reports: int) -> Audit:
-    """Audit with a progress bar; an interrupted audit reports how far it came."""
-    seen = 0
-    with working("auditing", reports) as show:
-
-        def progress(done: int, _: int) -> None:
-            nonlocal seen
-            seen = done
-            show(done)
-
-        try:
-            return run_audit(
-                mechanism,
-                epsilon=epsilon,
-                delta=delta,
-                reports=reports,
-                confidence=options.confidence,
-                rng=np.random.default_rng(options.seed),
-                progress=progress,
-            )
-        except KeyboardInterrupt:
-            note(f"stopped after {seen:,} of up to {reports:,} reports with each input, without a verdict")
-            raise
-
-
-def refuse_page(options: AuditOptions, *inputs: Path) -> None:
-    """Refuse, before anything is drawn, a page that cannot be written or would replace an input."""
-    if options.html is not None:
-        refuse_unwritable("--html", options.html, *inputs)
-        if options.html.suffix.lower() not in {".html", ".htm"} and not is_special(options.html):
-            raise InputError(f"--html {options.html}: a page is an .html file.", path=str(options.html))
-
-
-def finish(result: Audit, subject: Subject, options: AuditOptions) -> None:
-    """Print and write the report; the exit code carries the verdict."""
-    report = AuditReport(audit=result, subject=subject, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
-    if options.json:
-        as_json(report.to_json())
-    else:
-        say(report)
-    if options.html is not None:
-        _write_page(report, options.html)
-    code = {Verdict.VIOLATION: VIOLATION, Verdict.WITHHELD: WITHHELD}.get(result.verdict, 0)
-    if code:
-        raise typer.Exit(code)
-
-
 def _vary(reports: NDArray[Any]) -> bool:
     return len(set(map(repr, reports.tolist()))) > 1
 
@@ -253,12 +126,3 @@ def _words_seen(reader: ReportReader) -> tuple[str, ...]:
         return ()
     shown = ", ".join(f'"{word}"' for word in reader.words[:5])
     return (f"Among the numbers there were words, each an outcome of its own: {shown}.",)
-
-
-def _write_page(report: AuditReport, path: Path) -> None:
-    try:
-        with written(path) as file:
-            file.write(report.to_html())
-    except OSError as problem:  # it names the temporary file that is written first
-        raise OSError(problem.errno, problem.strerror, str(path)) from None
-    note(f"wrote {path}")

@@ -1,4 +1,4 @@
-"""The work of `cloakwork audit mqtt`, whose options are in `audit.py`."""
+"""`cloakwork audit mqtt`."""
 
 import math
 import shlex
@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
@@ -25,40 +25,30 @@ from cloakwork.auditing import (
     Recording,
     device_claim,
 )
-from cloakwork.cli.audit import CONFIDENCE, AuditOptions, audited, finish, refuse_page
+from cloakwork.cli.arguments import RARE, Authority, Json, PasswordFile, PlanFile, SiteFile, option
+from cloakwork.cli.audit_report import (
+    CONFIDENCE,
+    AuditOptions,
+    Confidence,
+    Html,
+    Reports,
+    Seed,
+    audited,
+    finish,
+    refuse_page,
+)
 from cloakwork.cli.output import counted, err, note, refuse_unwritable, working
-from cloakwork.cli.planned_noise import CHECKING
+from cloakwork.cli.planned_noise import checked_plan
 from cloakwork.errors import BrokerError, InputError
-from cloakwork.mqtt import parse_broker
-from cloakwork.site import FrozenPlan, load_any_plan, load_any_site, plan_beside
+from cloakwork.mqtt import BrokerAddress, parse_broker
+from cloakwork.site import FrozenPlan, load_any_site, plan_beside
 
+MIN_PATIENCE_S, MISSES = 60.0, 10  # without a reading, before the device is given up
 TENTH_LESS = 0.9  # of the planned noise
 STDERR = 2  # where the output of the changing program goes, so that our own stays one JSON object
 _NOBODY = "nobody is there to change the set-up: give a program that does with --between."
 
 Files: TypeAlias = tuple[Path, Path]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeviceOptions:
-    """The options of an audit over a broker."""
-
-    sensor: str
-    broker: str
-    password_file: Path | None
-    ca: Path | None
-    plan: Path | None
-    shift: float | None
-    epsilon: float | None
-    between: str | None
-    settle: float | None
-    patience: float | None
-    out: Path | None
-    continued: bool
-
-    def patience_for(self, period: float) -> float:
-        """Seconds to wait for a reading of a device that reads this often."""
-        return max(60.0, 10 * period) if self.patience is None else self.patience
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +60,50 @@ class DeviceResult:
     missing: int
 
 
-def run_mqtt(path: Path, device: DeviceOptions, options: AuditOptions) -> None:
-    """Audit a test device over a broker."""
-    site = load_any_site(path)
-    file = device.plan or plan_beside(path)
-    plan = load_any_plan(file)
-    with working(CHECKING):
-        plan.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
-    claim = device_claim(site, plan, device.sensor, shift=device.shift, epsilon=device.epsilon)
-    if options.reports < FEWEST_REPORTS:
-        raise InputError(f"--reports {options.reports}: an audit needs at least {FEWEST_REPORTS} with each set-up.")
-    changer = _changer(device.between)
-    folder = device.out or path.parent / "audits" / device.sensor
-    files = _files(folder, claim, options, continued=device.continued)
+def mqtt(
+    path: SiteFile,
+    sensor: Annotated[str, option("Which sensor of the site; provisioned with --bench.", "--id")],
+    broker: Annotated[str, option("Where it sends: mqtt://host, or mqtts://user@host with TLS.")],
+    password_file: PasswordFile = None,
+    ca: Authority = None,
+    plan: PlanFile = None,
+    shift: Annotated[
+        float | None, option("How far the true readings differ; by default what the site hides.", min=0.0, panel=RARE)
+    ] = None,
+    epsilon: Annotated[float | None, option("At which epsilon to test the plan's noise.", min=0.0, panel=RARE)] = None,
+    reports: Reports = 2_000,
+    confidence: Confidence = CONFIDENCE,
+    between: Annotated[
+        str | None, option("Changes the set-up; by default a person is asked to.", metavar="PROGRAM")
+    ] = None,
+    settle: Annotated[float | None, option("Pause before each set-up.", min=0.0, metavar="SECONDS", panel=RARE)] = None,
+    patience: Annotated[
+        float | None, option("Give up after so long without a reading.", min=1.0, metavar="SECONDS", panel=RARE)
+    ] = None,
+    out: Annotated[Path | None, option("Folder for the recordings.", "--out", metavar="FOLDER")] = None,
+    continued: Annotated[bool, option("Continue the recordings in that folder.", "--resume")] = False,
+    html: Html = None,
+    seed: Seed = None,
+    json: Json = False,
+) -> None:
+    """Audit a test device: record it with one set-up of sources, then with the other.
+
+    Firmware can tell that this is an audit, and add noise only then: prefer "readings" of a working device.
+    """
+    options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
+    site, file = load_any_site(path), plan or plan_beside(path)
+    frozen = checked_plan(site, path, file)
+    claim = device_claim(site, frozen, sensor, shift=shift, epsilon=epsilon)
+    if reports < FEWEST_REPORTS:
+        raise InputError(f"--reports {reports}: an audit needs at least {FEWEST_REPORTS} with each set-up.")
+    changer = _changer(between)
+    folder = out or path.parent / "audits" / sensor
+    files = _files(folder, claim, options, continued=continued)
     refuse_page(options, path, file)
     _announce(claim, options)
+    address = parse_broker(broker, password_file=password_file, authority=ca)
     try:
-        result = _record(plan, device, claim, files, changer, options)
+        result = _record(frozen, address, claim, files, changer, options, settle, patience)
     except (KeyboardInterrupt, BrokerError):
         _note_kept(files, claim, options)
         raise
@@ -96,24 +113,25 @@ def run_mqtt(path: Path, device: DeviceOptions, options: AuditOptions) -> None:
 
 def _record(
     plan: FrozenPlan,
-    device: DeviceOptions,
+    broker: BrokerAddress,
     claim: DeviceClaim,
     files: Files,
     changer: list[str],
     options: AuditOptions,
+    settle: float | None,
+    patience: float | None,
 ) -> DeviceResult:
+    """Record both set-ups; without a `patience`, wait for as long as ten readings take, and at least a minute."""
     planned = plan.schedule.period_ms / 1000
-    broker = parse_broker(device.broker, password_file=device.password_file, authority=device.ca)
-    with DeviceListener(
-        broker, site=plan.site, sensor=device.sensor, patience=device.patience_for(planned), note=note
-    ) as listener:
+    first_patience = patience or max(MIN_PATIENCE_S, MISSES * planned)
+    with DeviceListener(broker, site=plan.site, sensor=claim.sensor, patience=first_patience, note=note) as listener:
         period = listener.pace() or planned
-        listener.patience = device.patience_for(period)
-        settle = 2 * period + 0.5 if device.settle is None else device.settle
+        listener.patience = patience or max(MIN_PATIENCE_S, MISSES * period)
+        pause = 2 * period + 0.5 if settle is None else settle
         minutes = max(1.0, 2 * options.reports * period / 60)
         note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
         changed = files[1].exists()  # an audit that goes on, with set-up 1
-        recording = partial(Recording, listener, settle=settle)
+        recording = partial(Recording, listener, settle=pause)
         with recording(files[0]) as zero, working("set-up 0", options.reports) as show:
             if not changed:
                 zero.take(max(0, options.reports - len(zero.values)), show)

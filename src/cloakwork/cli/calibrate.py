@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 
 from cloakwork._checks import percent, rounded_up
-from cloakwork.cli.arguments import Json, SiteFile, reads
+from cloakwork.cli.arguments import Json, SiteFile, option, reads
 from cloakwork.cli.output import as_json, check_picture, note, out, program, refuse_input, say, working, written
 from cloakwork.cli.report import table
 from cloakwork.errors import InputError
@@ -24,13 +23,11 @@ LARGE_GAIN = 0.3  # a tolerance whose noise is worth another walk
 
 def calibrate(
     path: SiteFile,
-    walk: Annotated[Path, typer.Option(help="File of start,end,x,y: where you stood.", callback=reads())],
-    readings: Annotated[
-        Path, typer.Option(help="File of time,sensor,value: true readings meanwhile.", callback=reads())
-    ],
-    target: Annotated[Path | None, typer.Option("--out", help="Site file to write with the fitted values.")] = None,
-    write: Annotated[bool, typer.Option("--write", help="Change the site file itself.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Picture of the walk against the model to write.")] = None,
+    walk: Annotated[Path, option("File of start,end,x,y: where you stood.", callback=reads())],
+    readings: Annotated[Path, option("File of time,sensor,value: true readings meanwhile.", callback=reads())],
+    target: Annotated[Path | None, option("Site file to write with the fitted values.", "--out")] = None,
+    write: Annotated[bool, option("Change the site file itself.", "--write")] = False,
+    plot: Annotated[Path | None, option("Picture of the walk against the model to write.")] = None,
     json: Json = False,
 ) -> None:
     """Fit the physics of a floor plan to the readings of a walk."""
@@ -68,9 +65,10 @@ def _fitted(site: Site, walk: Path, readings: Path, plot: Path | None, inputs: t
     with working("fitting the model to the walk"):
         fit = fit_walk(site, read_walk(site, walk, readings))
     if plot is not None:
-        from cloakwork.cli.draw import draw_walk  # noqa: PLC0415 - Matplotlib is slow to load
+        with working("drawing"):
+            from cloakwork.cli.draw import draw_walk  # noqa: PLC0415 - Matplotlib is slow to load
 
-        draw_walk(plot, fit)
+            draw_walk(plot, fit)
         note(f"wrote the picture, which shows true readings, to {plot}")
     if pairs := fit.swapped():
         named = " and ".join(f"{a} with {b}" for a, b in pairs)

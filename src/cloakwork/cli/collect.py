@@ -9,11 +9,19 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from cloakwork.cli.arguments import DEFAULT_STORE, INIT, RARE, Authority, PasswordFile, StoreUrl, reads
+from cloakwork.cli.arguments import (
+    DEFAULT_STORE,
+    INIT,
+    RARE,
+    Authority,
+    PasswordFile,
+    StoreUrl,
+    argument,
+    option,
+    reads,
+)
 from cloakwork.cli.output import counted, err, note, stop_signal, working
-from cloakwork.cli.time_arguments import parse_days
+from cloakwork.cli.time_arguments import DAY_MS, parse_span
 from cloakwork.collect import (
     EmbeddedBroker,
     ListenAddress,
@@ -34,51 +42,37 @@ NAME = "cloakwork-collector"
 
 def collect(
     sites: Annotated[
-        list[Path],
-        typer.Argument(metavar="SITE...", help="Site files, each with its plan beside it.", callback=reads(INIT)),
+        list[Path], argument("Site files, each with its plan beside it.", metavar="SITE...", callback=reads(INIT))
     ],
     broker: Annotated[
-        str,
-        typer.Option(help="Broker of the devices: mqtts://user@host, `embedded[:PORT]` (for this machine) or `none`."),
+        str, option("Broker of the devices: mqtts://user@host, `embedded[:PORT]` (for this machine) or `none`.")
     ] = EMBEDDED,
     password_file: PasswordFile = None,
     ca: Authority = None,
     store: StoreUrl = DEFAULT_STORE,
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the page and API.")] = "127.0.0.1:8080",
-    proxied: Annotated[bool, typer.Option("--proxied", help="A proxy on this machine serves https.")] = False,
+    listen: Annotated[str, option("Address of the page and API.", metavar="HOST:PORT")] = "127.0.0.1:8080",
+    proxied: Annotated[bool, option("A proxy on this machine serves https.", "--proxied")] = False,
     private_network: Annotated[
-        bool, typer.Option("--private-network", help="Listen on another address, without encryption.")
+        bool, option("Listen on another address, without encryption.", "--private-network")
     ] = False,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            help="Share the readings with other collectors of this group.",
-            rich_help_panel=RARE,
-        ),
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Session name at the broker, unique.", rich_help_panel=RARE)] = None,
-    keep: Annotated[str | None, typer.Option(metavar="SPAN", help="Remove older data: 90d, 12h or 4w.")] = None,
-    home_assistant: Annotated[
-        bool, typer.Option("--home-assistant", help="Publish zones and alarms to Home Assistant.")
-    ] = False,
-    page_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of the page, for links in Home Assistant.")
-    ] = None,
+    group: Annotated[str | None, option("Share the readings with other collectors of this group.", panel=RARE)] = None,
+    name: Annotated[str | None, option("Session name at the broker, unique.", panel=RARE)] = None,
+    keep: Annotated[str | None, option("Remove older data: 90d, 12h or 4w.", metavar="SPAN")] = None,
+    home_assistant: Annotated[bool, option("Publish zones and alarms to Home Assistant.", "--home-assistant")] = False,
+    page_url: Annotated[str | None, option("Address of the page, for links in Home Assistant.", metavar="URL")] = None,
 ) -> None:
     """Collect until stopped."""
     host, port = parse_listen(listen)
     address = ListenAddress(host, port, proxied)
     _require_private(address, private_network)
-    keep_days = parse_days("--keep", keep)
+    keep_days = None if keep is None else parse_span("--keep", keep) / DAY_MS
     with working("reading the site files"):
         watched = load_collected_sites(sites)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("cloakwork").setLevel(logging.INFO)
     with ExitStack() as stack:
         opened = stack.enter_context(open_store(store))
-        if (broker == NONE or _embedded_port(broker) is not None) and not (
-            password_file is None and ca is None and group is None
-        ):
+        if (broker == NONE or _embedded_port(broker) is not None) and (password_file or ca or group is not None):
             raise InputError("--password-file, --ca and --group need --broker with the address of a real broker.")
         service = Service(
             watched,

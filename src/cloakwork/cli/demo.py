@@ -5,15 +5,17 @@ import signal
 import sys
 import time
 import webbrowser
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import INIT, reads
+from cloakwork.cli.arguments import INIT, argument, option, reads
 from cloakwork.cli.output import counted, err, note, program, say, stop_signal, working
 from cloakwork.cli.planned_noise import earlier_forecast
+from cloakwork.cli.report import show
 from cloakwork.demo import (
     Demonstration,
     DemoProgress,
@@ -40,18 +42,16 @@ STOPPED = "stopped; all data is removed"
 def demo(
     path: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[SITE]", help="Your own site, with simulated people; else a flat.", callback=reads(INIT)
-        ),
+        argument("Your own site, with simulated people; else a flat.", metavar="[SITE]", callback=reads(INIT)),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Draw one picture and exit; the default without a terminal or with CI=true.")
+        bool, option("Draw one picture and exit; the default without a terminal or with CI=true.", "--once")
     ] = False,
-    out: Annotated[Path, typer.Option("--out", help="Folder for that picture.")] = Path("out"),
+    out: Annotated[Path, option("Folder for that picture.", "--out")] = Path("out"),
     building: Annotated[
-        bool, typer.Option("--building", help="Two floors of an office with 30 people instead of the flat.")
+        bool, option("Two floors of an office with 30 people instead of the flat.", "--building")
     ] = False,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the map in a browser.")] = True,
+    browser: Annotated[bool, option("Open the map in a browser.", "--browser/--no-browser")] = True,
 ) -> None:
     """Run a flat, your site or the office until stopped, or draw one picture."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary files are removed
@@ -96,8 +96,11 @@ def _draw(site: Site, people: Household, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "demo.png"
     print_scores(morning)
-    draw_morning(picture, morning)
-    explain(morning)
+    with working("drawing"):
+        draw_morning(picture, morning)
+    with working("computing what an observer learns"):
+        explained = explain(morning)
+    show(*explained)
     note(
         f"drew {picture} in {time.perf_counter() - began:.1f} s. For a live map with devices, a broker and a "
         f"collector, run {program()} demo in a terminal. Next, try: {program()} init, then {program()} plan site.toml"
@@ -118,25 +121,27 @@ def _office() -> Demonstration:
 def _live(demonstration: Demonstration, *, browser: bool) -> None:
     sensors = counted(sum(site.physics.sensors for site, _ in demonstration.floors), "sensor")
     note(f"planning the noise of {sensors}, and starting a device for each, a broker and a collector ...")
-    with demonstration as show:
-        say(f"The map: {show.invite()}")
-        note(sensors_of(show.site))
-        note(f"that address works once, within ten minutes; later, sign in at {show.service.url}/ with {show.secret}")
+    with ExitStack() as stack:
+        with working("starting"):
+            live = stack.enter_context(demonstration)
+        say(f"The map: {live.invite()}")
+        note(sensors_of(live.site))
+        note(f"that address works once, within ten minutes; later, sign in at {live.service.url}/ with {live.secret}")
         note(
-            f"time runs {show.clock.speed:g} times faster there: a reading a minute is one in "
-            f"{60 / show.clock.speed:g} s here. People live {show.floors[0][1].origin}. To "
+            f"time runs {live.clock.speed:g} times faster there: a reading a minute is one in "
+            f"{60 / live.clock.speed:g} s here. People live {live.floors[0][1].origin}. To "
             "compare, tick `Simulated truth` in History, under Advanced. Ctrl-C stops the demo and removes its data"
         )
         stopping = stop_signal()
-        with err.status(_status_line(show.progress())) as line:
+        with err.status(_status_line(live.progress())) as line:
             shown = not browser
             while not stopping.wait(LOOK_S):
-                if show.service.failed:
+                if live.service.failed:
                     raise RuntimeError("the HTTP server ended unexpectedly")
-                now = show.progress()
+                now = live.progress()
                 if now.frames and not shown:
                     shown = True
-                    _open(show.invite())
+                    _open(live.invite())
                 line.update(_status_line(now))
     note(STOPPED)
 

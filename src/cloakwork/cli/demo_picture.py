@@ -15,7 +15,7 @@ from cloakwork._checks import FloatArray, duration
 from cloakwork.cli.draw import floor, save, tracks_on
 from cloakwork.cli.plan_report import answer, over_time
 from cloakwork.cli.recover_report import RecoverySummary
-from cloakwork.cli.report import show, table
+from cloakwork.cli.report import Row, table
 from cloakwork.demo import FURNITURE, Household, Position, SimulatedFlat, sensors_of
 from cloakwork.physics import FloorPlan
 from cloakwork.privacy import Guarantee
@@ -96,11 +96,11 @@ def print_scores(morning: Morning) -> None:
     table(title, ("judged", "right room", "right count"), rows)
 
 
-def explain(morning: Morning) -> None:
-    """Print what the sensors add, what that hides, and what an observer learns over time."""
+def explain(morning: Morning) -> list[Row]:
+    """What the sensors add, what that hides, and what an observer learns over time."""
     site, cloak, unit = morning.site, morning.cloak, morning.site.unit
     guarantee = Guarantee.of(cloak, spans=spans_of(site), sensor_names=site.sensor_ids)
-    show(
+    return [
         sensors_of(site),
         f"Each of the {morning.flat.sensors} sensors adds noise to its own reading before it sends it: "
         f"from {cloak.sigmas.min():.2f} {unit} for the most useful sensors up to {cloak.sigmas.max():.0f} {unit} for "
@@ -110,7 +110,7 @@ def explain(morning: Morning) -> None:
         *answer(site, cloak, guarantee),
         "",
         over_time(site, guarantee),
-    )
+    ]
 
 
 def draw_morning(path: Path, morning: Morning) -> None:

@@ -3,9 +3,7 @@
 import sys
 from typing import Annotated
 
-import typer
-
-from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until
+from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until, option
 from cloakwork.cli.output import counted, err, note
 from cloakwork.cli.time_arguments import parse_moment, shown
 from cloakwork.collect import open_store
@@ -14,10 +12,10 @@ from cloakwork.errors import InputError
 
 def erase(
     site: SiteName,
-    sensor: Annotated[str | None, typer.Option("--id", help="Only readings of this sensor.")] = None,
+    sensor: Annotated[str | None, option("Only readings of this sensor.", "--id")] = None,
     since: Since = None,
     until: Until = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, option("Do not ask for confirmation.", "--yes")] = False,
     store: ExistingStore = DEFAULT_STORE,
 ) -> None:
     """Remove stored readings and the results of their frames."""

@@ -6,9 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until
+from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until, option
 from cloakwork.cli.output import counted, form_of, note, working, written
 from cloakwork.cli.time_arguments import parse_moment
 from cloakwork.collect import Result, Store, open_store, plan_of, stored_span
@@ -40,11 +38,8 @@ RESULTS = {
 
 def export(
     site: SiteName,
-    out: Annotated[
-        Path,
-        typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow."),
-    ],
-    results: Annotated[bool, typer.Option("--results", help="Write recovered sources instead of readings.")] = False,
+    out: Annotated[Path, option("File to write: .csv, .jsonl, .parquet or .arrow.", "--out")],
+    results: Annotated[bool, option("Write recovered sources instead of readings.", "--results")] = False,
     since: Since = None,
     until: Until = None,
     store: ExistingStore = DEFAULT_STORE,

@@ -4,13 +4,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from cloakwork.cli.arguments import argument
 from cloakwork.cli.output import note, program
 from cloakwork.errors import InputError
 
 
-def init(path: Annotated[Path, typer.Argument(help="File to write.")] = Path("site.toml")) -> None:
+def init(path: Annotated[Path, argument("File to write.")] = Path("site.toml")) -> None:
     """Write the example site file; never overwrite one."""
     text = files("cloakwork.site").joinpath("example.toml").read_text(encoding="utf-8")
     try:

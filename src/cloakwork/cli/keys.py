@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import cloakwork.keys as key_store
-from cloakwork.cli.arguments import Json, KeyFile, SensorId, SiteFile
+from cloakwork.cli.arguments import Json, KeyFile, SensorId, SiteFile, option
 from cloakwork.cli.output import as_json, note, refuse_input, say
 from cloakwork.cli.report import table
 from cloakwork.keys import Generation, KeyRing, load_keys
@@ -19,9 +19,7 @@ SHORT = 12  # digits of a digest that a person compares
 
 
 @keys.command()
-def new(
-    site: SiteFile, out: Annotated[Path, typer.Option("--out", help="Key file to write.")] = Path("keys.json")
-) -> None:
+def new(site: SiteFile, out: Annotated[Path, option("Key file to write.", "--out")] = Path("keys.json")) -> None:
     """Create the keys of a site."""
     name = load_any_site(site).name
     refuse_input(out, site)
@@ -72,7 +70,7 @@ def list_devices(file: KeyFile, json: Json = False) -> None:
 
 
 @keys.command()
-def export(file: KeyFile, sensor: SensorId, out: Annotated[Path, typer.Option("--out", help="File to write.")]) -> None:
+def export(file: KeyFile, sensor: SensorId, out: Annotated[Path, option("File to write.", "--out")]) -> None:
     """Write the keys that unveil one sensor, and no other."""
     refuse_input(out, file)
     exported = load_keys(file).export(sensor)

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from cloakwork.cli.arguments import Json, SiteFile
+from cloakwork.cli.arguments import Json, SiteFile, option
+from cloakwork.cli.output import working
 from cloakwork.errors import InputError
 
 SWEEP = "With --sweep"
@@ -13,45 +12,38 @@ SWEEP = "With --sweep"
 
 def plan(
     path: SiteFile,
-    details: Annotated[bool, typer.Option("--details", help="Print every figure.")] = False,
+    details: Annotated[bool, option("Print every figure.", "--details")] = False,
     no_simulation: Annotated[
-        bool, typer.Option("--no-simulation", help="Do not simulate people, which takes up to a minute.")
+        bool, option("Do not simulate people, which takes up to a minute.", "--no-simulation")
     ] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Freeze the plan: write it for devices.")] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw rooms, doors, zones and sensors."),
-    ] = None,
-    compare: Annotated[
-        bool, typer.Option("--sweep", help="Instead, simulate people at many settings and compare.")
-    ] = False,
+    out: Annotated[Path | None, option("Freeze the plan: write it for devices.", metavar="FILE")] = None,
+    picture: Annotated[Path | None, option("Draw rooms, doors, zones and sensors.", metavar="FILE")] = None,
+    compare: Annotated[bool, option("Instead, simulate people at many settings and compare.", "--sweep")] = False,
     json: Json = False,
     tried: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Compare epsilon=1,2,4, alpha=..., readings=..., sensors=... or resolution=...; repeat for more.",
             "--try",
             metavar="NAME=LIST",
-            rich_help_panel=SWEEP,
-            help="Compare epsilon=1,2,4, alpha=..., readings=..., sensors=... or resolution=...; repeat for more.",
+            panel=SWEEP,
         ),
     ] = None,
     need: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", rich_help_panel=SWEEP, help='What for, such as "room 95%" or "count 90% live".'),
+        list[str] | None, option('What for, such as "room 95%" or "count 90% live".', metavar="TEXT", panel=SWEEP)
     ] = None,
-    frames: Annotated[
-        int | None, typer.Option(metavar="N", rich_help_panel=SWEEP, help="Frames of each simulation, at least 24.")
-    ] = None,
+    frames: Annotated[int | None, option("Frames of each simulation, at least 24.", metavar="N", panel=SWEEP)] = None,
 ) -> None:
     """Print the plan of a site and write it to a file, or compare settings."""
     if not compare and (tried or need or frames is not None):
         raise InputError("--try, --need and --frames go with --sweep: add --sweep.")
     if compare and (out is not None or picture is not None):
         raise InputError("--sweep with --out or --picture: change the site file first, then write or draw its plan.")
-    from cloakwork.cli import plan_report  # noqa: PLC0415 - help and refused options need no library
-    from cloakwork.site import BitSite, load_any_site  # noqa: PLC0415
+    with working("loading the library"):
+        from cloakwork.cli import plan_report  # noqa: PLC0415 - help and refused options need no library
+        from cloakwork.site import BitSite, load_any_site  # noqa: PLC0415
 
-    site = load_any_site(path)
+        site = load_any_site(path)
     plan_report.check_outputs(site, path, picture)
     if isinstance(site, BitSite):
         if compare:

@@ -1,7 +1,7 @@
 """The reports of `cloakwork plan`: an answer of at most 18 lines, or every figure."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,11 @@ from cloakwork.site import (
 
 SHOWN_SPANS = 4  # a window, an hour, eight hours, a day; --details shows all
 IN_READINGS = {"sigma", "sensitivity"}  # figures of a guarantee in the unit of the readings
+CLAIMED = ("sensitivity", "sigma", "epsilon", "delta", "alpha")
+HARDWARE = (
+    *("step", "resolution", "noise_floor", "rests_on_noise_floor"),
+    *("resolution_cost", "resolution_cost_without_noise_floor"),
+)
 KEEPS = "Someone keeps readings for"
 CAVEAT = (
     "An epsilon above 10 hides little. The right cell and the error are what the best method reaches with all sensors "
@@ -78,9 +83,10 @@ def plan_site(
     if out is not None:
         write_plan(frozen, out, path, *site.files.values())
     if picture is not None:
-        from cloakwork.cli.draw import draw_site  # noqa: PLC0415 - Matplotlib is slow to load
+        with working("drawing"):
+            from cloakwork.cli.draw import draw_site  # noqa: PLC0415 - Matplotlib is slow to load
 
-        draw_site(picture, site, cloak)
+            draw_site(picture, site, cloak)
     render(report, json=json)
 
 
@@ -124,22 +130,11 @@ class PlanReport:
             "site": site.name,
             "plan": self.frozen.digest,
             "unit": site.spec.unit,
-            "sensitivity": cloak.sensitivity,
-            "sigma": cloak.sigma,
-            "epsilon": cloak.epsilon,
-            "delta": cloak.delta,
-            "alpha": cloak.alpha,
+            **{name: getattr(cloak, name) for name in CLAIMED},
             "scope": str(cloak.scope),
             "noise": str(cloak.noise),
-            "places": cloak.physics.places,
-            "sensors": cloak.physics.sensors,
-            "rank": cloak.physics.rank,
-            "step": cloak.step,
-            "resolution": cloak.resolution,
-            "noise_floor": cloak.noise_floor,
-            "rests_on_noise_floor": cloak.rests_on_noise_floor,
-            "resolution_cost": cloak.resolution_cost,
-            "resolution_cost_without_noise_floor": cloak.resolution_cost_without_noise_floor,
+            **{name: getattr(cloak.physics, name) for name in ("places", "sensors", "rank")},
+            **{name: getattr(cloak, name) for name in HARDWARE},
             "timing": asdict(cloak.family.timing),
             "timing_cost": cloak.timing_cost,
             "memory_cost": None if np.isnan(cloak.memory_cost) else cloak.memory_cost,
@@ -218,7 +213,7 @@ class PlanReport:
         ]
         if site.noise_floors is not None:
             model.append(("Noise floor of the sensors, at least", spread_of(site.noise_floors) + unit))
-        yield from section("Model and sensors", (Labelled(f"  {name}", value) for name, value in model))
+        yield from section("Model and sensors", _pairs(model))
         costs = ((each.label, each.text + (unit if each.name in IN_READINGS else "")) for each in self.guarantee.cost)
         noise = [
             ("Distribution of the noise", cloak.noise.title()),
@@ -228,7 +223,7 @@ class PlanReport:
             ("Readings allowed in a window", f"{cloak.readings_per_window:,}"),
             ("Noise table on a device", _sizes(self.frozen)),
         ]
-        yield from section("Noise", (Labelled(f"  {name}", value) for name, value in noise))
+        yield from section("Noise", _pairs(noise))
         yield from section("What drives the noise", _listed(said.drivers))
         yield from section("Accuracy for a lone source", self._accuracy())
 
@@ -249,12 +244,9 @@ class PlanReport:
     def _design(self) -> Table:
         """How well one window locates a lone source with equal noise and with the plan's."""
         cloak, report, drift = self.cloak, self.cloak.design_report, self.cloak.allowance.drift
-        equal = (
-            spread_of(cloak.allowance.equal().sigma),
-            f"{report.equal_vicinity:.3g}",
-            f"{report.equal_variance:.3g}",
-        )
-        own = (spread_of(cloak.sigmas), f"{report.vicinity:.3g}", f"{report.variance:.3g}")
+        errors = (report.equal_vicinity, report.equal_variance), (report.vicinity, report.variance)
+        sigmas = cloak.allowance.equal().sigma, cloak.sigmas
+        equal, own = ((spread_of(s), *(f"{value:.3g}" for value in e)) for s, e in zip(sigmas, errors, strict=True))
         title = "one window, along one axis (Cramer-Rao)"
         if drift:
             title += ", with the drift" + (" as learnt" if isinstance(drift, Nuisance) else "")
@@ -358,7 +350,7 @@ class BitsReport:
                 ("Sensors that one person changes in a reading, at most", f"{claim.shared:,}"),
                 ("Readings allowed in a window", f"{claim.readings_per_window:,}"),
             ]
-            yield from section("Model and sensors", (Labelled(f"  {name}", value) for name, value in model))
+            yield from section("Model and sensors", _pairs(model))
             yield from section(
                 "How bits are hidden", _listed((*str(self.site.flip.explain()).splitlines(), *self.site.assumptions))
             )
@@ -377,6 +369,10 @@ def _ending(path: Path, advice: tuple[Advice, ...], *, written: bool) -> Iterato
         following = f"cloakwork keys new {site}, then cloakwork provision {site} --all --keys keys.json"
     yield ""
     yield Labelled("Next", following)
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[Row]:
+    return (Labelled(f"  {name}", value) for name, value in pairs)
 
 
 def _listed(sentences: tuple[str, ...]) -> Iterator[Row]:
@@ -400,22 +396,20 @@ def _sizes(plan: Plan) -> str:
 
 def _stay_rows(cloak: Cloak, unit: str) -> list[tuple[str, str]]:
     """The claim for stays, the slow offsets, and their cost for a frame and for the mean of a window."""
-    if cloak.stay is None or cloak.slow is None or cloak.offsets is None:
+    if (stay := _stay_values(cloak)) is None:
         return []
-    deviations = cloak.slow.deviations(cloak.steps)
-    share, within = float((deviations / cloak.sigmas).max()) ** 2, cloak.readings_per_window
+    deviations = np.array(stay["deviations"])
+    share = float((deviations / cloak.sigmas).max()) ** 2
+    guarantee = f"epsilon {stay['epsilon']:g}, delta {stay['delta']:g}"
     return [
-        (
-            f"Guarantee for a stay of {cloak.stay.readings:,} readings",
-            f"epsilon {cloak.stay.epsilon:g}, delta {cloak.stay.delta:g}",
-        ),
+        (f"Guarantee for a stay of {stay['readings']:,} readings", guarantee),
         ("Slow offset of a sensor", spread_of(deviations) + unit),
-        ("Time constant of the offsets", duration(cloak.offsets.over[0])),
-        ("Variance of a window's mean with its slow offset", f"{1 + within * share:.3g} times"),
+        ("Time constant of the offsets", duration(stay["time_constant"])),
+        ("Variance of a window's mean with its slow offset", f"{1 + cloak.readings_per_window * share:.3g} times"),
     ]
 
 
-def _stay_values(cloak: Cloak) -> dict[str, object] | None:
+def _stay_values(cloak: Cloak) -> dict[str, Any] | None:
     """The claim for stays and its offsets as plain values."""
     if cloak.stay is None or cloak.slow is None or cloak.offsets is None:
         return None

@@ -1,5 +1,6 @@
 """The frozen plan, as commands write and use it."""
 
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import Family
 from cloakwork.privacy import Cloak, Design
 from cloakwork.site import (
+    BitPlan,
     BitSite,
     Forecast,
     FrozenPlan,
@@ -61,6 +63,20 @@ def planned_noise(site: Site, site_file: Path, plan_file: Path | None) -> Planne
         cloak = plan.cloak(site, file=file)
     note(f"using the noise of plan {file} ({plan.digest[:SHOWN]})")
     return PlannedNoise(cloak, plan, file)
+
+
+def checked_plan(site: Site | BitSite, path: Path, file: Path) -> Plan | BitPlan:
+    """The plan of a site, which fits it as it is now."""
+    if not file.is_file():
+        raise InputError(
+            f"{file}: there is no frozen plan yet. Write one with: "
+            f"cloakwork plan {shlex.quote(str(path))} --out {shlex.quote(str(file))}",
+            path=str(path),
+        )
+    plan = load_any_plan(file)
+    with working(CHECKING):
+        plan.check(site, file=file)
+    return plan
 
 
 def earlier_forecast(file: Path) -> Forecast | None:

@@ -4,18 +4,27 @@ import re
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
-
-from cloakwork.cli.arguments import KEYS, RARE, Authority, BrokerUrl, Json, PasswordFile, PlanFile, SiteFile, reads
+from cloakwork.cli.arguments import (
+    KEYS,
+    RARE,
+    Authority,
+    BrokerUrl,
+    Json,
+    PasswordFile,
+    PlanFile,
+    SiteFile,
+    option,
+    reads,
+)
 from cloakwork.cli.output import as_json, note, say, working
-from cloakwork.cli.planned_noise import CHECKING, refuse_impossible
+from cloakwork.cli.planned_noise import checked_plan, refuse_impossible
 from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
-from cloakwork.site import BitSite, FrozenPlan, Site, load_any_plan, load_any_site, plan_beside
+from cloakwork.site import BitSite, FrozenPlan, Site, load_any_site, plan_beside
 
 FLASH = 64 * 1024
 
@@ -23,49 +32,33 @@ FLASH = 64 * 1024
 def provision(
     path: SiteFile,
     sensors: Annotated[
-        list[str] | None, typer.Option("--id", metavar="SENSOR", help="Id of a sensor; repeat it for several.")
+        list[str] | None, option("Id of a sensor; repeat it for several.", "--id", metavar="SENSOR")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All sensors of the site.")] = False,
+    every: Annotated[bool, option("All sensors of the site.", "--all")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder to write; by default devices/SENSOR beside the site file.")
+        Path | None, option("Folder to write; by default devices/SENSOR beside the site file.", "--out")
     ] = None,
     keys: Annotated[
-        Path | None, typer.Option("--keys", help="Key file: its holder can remove the noise.", callback=reads(KEYS))
+        Path | None, option("Key file: its holder can remove the noise.", "--keys", callback=reads(KEYS))
     ] = None,
     plan: PlanFile = None,
     broker: BrokerUrl = "mqtt://localhost",
     password_file: PasswordFile = None,
     ca: Authority = None,
     time_server: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST", help="Time server of the device, the same for all of a site.", rich_help_panel=RARE
-        ),
+        str, option("Time server of the device, the same for all of a site.", metavar="HOST", panel=RARE)
     ] = TIME_SERVER,
-    bench: Annotated[
-        bool, typer.Option("--bench", help="For audits: own key and site name, no budget.", rich_help_panel=RARE)
-    ] = False,
+    bench: Annotated[bool, option("For audits: own key and site name, no budget.", "--bench", panel=RARE)] = False,
     period: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", help="Reading period of a --bench device, if not as planned.", rich_help_panel=RARE
-        ),
+        float | None, option("Reading period of a --bench device, if not as planned.", metavar="SECONDS", panel=RARE)
     ] = None,
-    target: Annotated[Target, typer.Option(help="Program to write for it; for a gateway, none.")] = Target.MICROPYTHON,
+    target: Annotated[Target, option("Program to write for it; for a gateway, none.")] = Target.MICROPYTHON,
     json: Json = False,
 ) -> None:
     """Write the folders of devices. In --broker and --password-file, {id} stands for the id of each sensor."""
     site = load_any_site(path)
     refuse_impossible(site, path)
-    file = plan or plan_beside(path)
-    if not file.exists():
-        raise InputError(
-            f"{file}: there is no frozen plan yet. Write one with: "
-            f"cloakwork plan {shlex.quote(str(path))} --out {shlex.quote(str(file))}"
-        )
-    frozen = load_any_plan(file)
-    with working(CHECKING):
-        frozen.check(site, file=file)  # refuses a plan of another site, or of this one before it changed
+    frozen = checked_plan(site, path, plan or plan_beside(path))
     if every == bool(sensors):
         raise InputError(f"give{' either' if every else ''} --id SENSOR, which may be repeated, or --all.")
     if out is not None and (every or len(sensors or ()) > 1):
@@ -87,23 +80,19 @@ def provision(
         for sensor in folders
     }
     made = []
+    same: dict[str, Any] = {
+        "keys": keys,
+        "unit": site.unit,
+        "bench": bench,
+        "period": period,
+        "time_server": time_server,
+    }
     with working("provisioning", len(folders)) as progress:
         for sensor, folder in folders.items():  # before the first is written
             check_device(frozen, sensor, folder)
         for sensor, folder in folders.items():
-            device = provision_device(
-                frozen,
-                sensor,
-                folder,
-                broker=brokers[sensor],
-                keys=keys,
-                unit=site.unit,
-                resolution=site.resolution_of(sensor),
-                bench=bench,
-                period=period,
-                time_server=time_server,
-                target=target,
-            )
+            own: dict[str, Any] = {"broker": brokers[sensor], "resolution": site.resolution_of(sensor)}
+            device = provision_device(frozen, sensor, folder, target=target, time_server=time_server, **own, **same)
             made.append((sensor, device))
             progress(len(made))
             if not json:

@@ -8,10 +8,19 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cloakwork._checks import FloatArray
-from cloakwork.cli.arguments import Json, PlanFile, Scheduler, Since, SiteFile, Until, existing_store, reads
+from cloakwork.cli.arguments import (
+    Json,
+    PlanFile,
+    Scheduler,
+    Since,
+    SiteFile,
+    Until,
+    argument,
+    existing_store,
+    option,
+    reads,
+)
 from cloakwork.cli.output import Show, check_picture, counted, form_of, is_folder, note, refuse_input, working, written
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
 from cloakwork.cli.recover_report import RecoverySummary, report, report_parts
@@ -52,32 +61,28 @@ STOPPED = (
 def recover(
     path: SiteFile,
     readings: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Readings: files of CSV, JSON Lines, Parquet or Arrow.", callback=reads()),
+        list[Path] | None, argument("Readings: files of CSV, JSON Lines, Parquet or Arrow.", callback=reads())
     ] = None,
     from_store: Annotated[
-        str | None, typer.Option(metavar="URL", callback=existing_store, help="Read from a collector's store instead.")
+        str | None, option("Read from a collector's store instead.", metavar="URL", callback=existing_store)
     ] = None,
     since: Since = None,
     until: Until = None,
     plan: PlanFile = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", help="Sources to write: .csv, .jsonl, .parquet or .arrow; or a folder, to be able to resume."
-        ),
+        option("Sources to write: .csv, .jsonl, .parquet or .arrow; or a folder, to be able to resume.", "--out"),
     ] = None,
     scheduler: Scheduler = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture of the recovered map to write.")] = None,
-    alone: Annotated[bool, typer.Option("--alone", help="Recover each frame alone instead of tracks.")] = False,
+    plot: Annotated[Path | None, option("Picture of the recovered map to write.")] = None,
+    alone: Annotated[bool, option("Recover each frame alone instead of tracks.", "--alone")] = False,
     json: Json = False,
 ) -> None:
     """Follow sources through the frames of a file or of a store, and write where each was."""
     if plot is not None:
         check_picture(plot)
     in_parts = out is not None and is_folder(out)
-    _check_output(out, plot, scheduler, in_parts=in_parts)
-    _check_source(readings, from_store, since, until)
+    _check(readings, from_store, out, plot, period=(since, until), scheduler=scheduler, in_parts=in_parts)
     site = load_site(path)
     with ExitStack() as stack:
         noise = planned_noise(site, path, plan)
@@ -105,25 +110,32 @@ def recover(
             else:
                 _write(out, inputs, rows, recovered_columns(site))
     if plot is not None and summary.total is not None:
-        _draw(plot, site, summary, summary.total / summary.frames)
+        with working("drawing"):
+            _draw(plot, site, summary, summary.total / summary.frames)
         note(f"wrote the picture to {plot}")
     report(summary, frames, out, plan=noise.digest, json=json)
 
 
-def _check_output(out: Path | None, plot: Path | None, scheduler: str | None, *, in_parts: bool) -> None:
+def _check(
+    readings: list[Path] | None,
+    from_store: str | None,
+    out: Path | None,
+    plot: Path | None,
+    *,
+    period: tuple[str | None, str | None],
+    scheduler: str | None,
+    in_parts: bool,
+) -> None:
+    """Refuse options that do not go together."""
     if scheduler is not None and not in_parts:
         raise InputError("--scheduler needs --out with the name of a folder, for the results of each stretch of time.")
     if in_parts and plot is not None:
         raise InputError("--plot needs a CSV file as --out: the results of a folder are not drawn.")
     if out is not None and not in_parts and form_of(out) not in FORMS:
         raise InputError(f"--out {out}: give a name that ends in {', '.join(FORMS)}, or that of a folder.")
-
-
-def _check_source(readings: list[Path] | None, from_store: str | None, since: str | None, until: str | None) -> None:
-    """Refuse readings from two places, or from none."""
     if readings and from_store is not None:
         raise InputError("give either a file of readings or --from-store, not both.")
-    if from_store is None and (since is not None or until is not None):
+    if from_store is None and period != (None, None):
         raise InputError("--since and --until need --from-store; a file is recovered as a whole.")
     if not readings and from_store is None:
         raise InputError("give a file of readings, or --from-store with the address of a collector's store.")
@@ -136,8 +148,8 @@ def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray)
         draw_tracks(plot, site, weights, summary.trails, summary.recent[-1].time)
         return
     title = "Recovered map" if summary.frames == 1 else f"Recovered map, average of {summary.frames:,} frames"
-    label = "weight" if summary.last_counts is None else "expected sources"
-    draw_map(plot, site.physics, weights, summary.last, title=title, label=label)
+    label = "weight" if summary.recent[-1].counts is None else "expected sources"
+    draw_map(plot, site.physics, weights, summary.recent[-1].sources, title=title, label=label)
 
 
 def _file_frames(readings: list[Path], site: Site, noise: PlannedNoise) -> FrameSource:
@@ -183,18 +195,12 @@ def _counted(source: Iterable[Frame], frames: FrameSource, progress: Callable[[f
         progress(frames.share)
 
 
-def _more_likely_than_not(found: FrameRecovery) -> FrameRecovery:
-    """A frame recovered alone, without the sources that probably do not exist."""
-    if found.tracked is not None:
-        return found
-    return replace(found, sources=tuple(source for source in found.sources if source.probability >= EXISTS))
-
-
 def _rows(found: Iterable[FrameRecovery], summary: RecoverySummary) -> Iterator[Row]:
-    """The rows of recovered frames, each of which the summary counts."""
-    for each in map(_more_likely_than_not, found):
-        summary.add(each)
-        yield from recovered_rows(each, summary.site)
+    """The rows of recovered frames, each of which the summary counts; alone, without sources that are unlikely."""
+    for each in found:
+        likely = tuple(source for source in each.sources if each.tracked or source.probability >= EXISTS)
+        summary.add(shown := replace(each, sources=likely))
+        yield from recovered_rows(shown, summary.site)
 
 
 def _write(path: Path, inputs: tuple[Path, ...], rows: Iterator[Row], columns: Mapping[str, type]) -> None:

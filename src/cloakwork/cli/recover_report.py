@@ -1,6 +1,7 @@
-"""The summary that `cloakwork recover` prints: tracks or sources, statuses, goodness of fit, rows left out."""
+"""What `cloakwork recover` found: tracks or sources, statuses, goodness of fit, rows left out."""
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ SHOWN_TRACKS = 20
 TRAIL = 60  # frames
 SHOWN_SENSORS = 5
 EARLIEST, LATEST = 10**11, 2 * 10**14  # times between these, in milliseconds, are shown as dates
+CHECK = "check the baseline, and that neither the site file nor the plan has changed since the readings were made"
 
 
 @dataclass
@@ -35,17 +37,17 @@ class TrackRecord:
 
     label: int
     since: int
+    last: Source
     until: int = 0
     frames: int = 0
     zones: Counter[str] = field(default_factory=Counter)
-    last: Source | None = None
     same: float = 1.0
 
     def where(self, site: Site) -> str:
         """The zones in which it was, most often first; without zones, its last place."""
         labels = {zone.id: zone.label for zone in site.zones}
         shares = (f"{labels[zone]} {100 * number / self.frames:.0f} %" for zone, number in self.zones.most_common())
-        return ", ".join(shares) or (shown_place(self.last.at) if self.last else "")
+        return ", ".join(shares) or shown_place(self.last.at)
 
 
 @dataclass
@@ -66,21 +68,23 @@ class RecoverySummary:
     status: Counter[Status] = field(default_factory=Counter)
     worst_gap: float = 0.0
     doubtful: int = 0
-    set_aside: Counter[int] = field(default_factory=Counter)
+    set_aside: Counter[str] = field(default_factory=Counter)
     misfit: float = 0.0
     degrees: int = 0
     heaviest: float = 0.0
     at_most: int = 0
-    last_counts: FloatArray | None = None
     total: FloatArray | None = None
-    last: tuple[Source, ...] = ()
-    last_labels: tuple[int | None, ...] = ()
     shown: list[FrameRecovery] = field(default_factory=list)
 
     @property
     def fit_together(self) -> float:
         """The p-value of all frames together."""
         return joint_p_value([Fit(1.0, self.misfit, self.degrees)])
+
+    @property
+    def last(self) -> FrameRecovery | None:
+        """The last frame."""
+        return self.recent[-1] if self.recent else None
 
     @property
     def trails(self) -> list[Trail]:
@@ -99,52 +103,70 @@ class RecoverySummary:
         self.status[found.status] += 1
         self.worst_gap = max(self.worst_gap, found.gap)
         self.doubtful += found.fit.doubtful
-        self.set_aside.update(found.fit.set_aside)
+        self.set_aside.update(self.site.sensor_ids[sensor] for sensor in found.fit.set_aside)
         self.misfit += found.fit.misfit
         self.degrees += found.fit.degrees
         self.heaviest = max(self.heaviest, float(found.map.sum()))
         self.total = found.shown if self.total is None else self.total + found.shown
-        self.last, self.last_labels, self.last_counts = found.sources, found.labels, found.counts
         self.at_most += found.counts is not None and int(found.counts.argmax()) == len(found.counts) - 1
+        self.recent.append(found)
         if found.tracked is None:
             self.shown += [found] * (len(self.shown) < SHOWN_FRAMES)
-        else:
-            self._add_tracks(found)
-
-    def _add_tracks(self, found: FrameRecovery) -> None:
-        self.recent.append(found)
         same = {track.label: track.identity_probability for track in found.tracks}
         for label, source in zip(found.labels, found.sources, strict=True):
-            if label is None:
-                continue
-            record = self.tracks.setdefault(label, TrackRecord(label, found.time))
-            record.until, record.last, record.same = found.time, source, same.get(label, 1.0)
-            record.frames += 1
-            record.zones.update(zone.id for zone in self.site.zones if source.place in zone.places)
+            if label is not None:
+                record = self.tracks.setdefault(label, TrackRecord(label, found.time, source))
+                record.until, record.last, record.same = found.time, source, same.get(label, 1.0)
+                record.frames += 1
+                record.zones.update(zone.id for zone in self.site.zones if source.place in zone.places)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Signs that the result as a whole is implausible, whatever the single frames say."""
+        return list(self._warnings())
+
+    def _warnings(self) -> Iterator[str]:
+        most, estimator = self.site.spec.sources.max_count, self.site.estimator().estimator
+        frames, misfits = counted(self.frames, "frame"), self.status[Status.BEST_FIT]
+        if most is not None and self.heaviest > 1.5 * most:
+            yield f"a frame has sources of {self.heaviest:.3g} units, but the site allows {most}: {CHECK}"
+        if self.fit_together < DOUBTFUL:
+            yield (
+                f"the frames together do not fit the model (p = {self.fit_together:.1g}): the strength or the largest "
+                "number of sources, the baseline or the physics of the site file may be off, or the readings were made "
+                "with another plan"
+            )
+        elif self.doubtful > 3 + 0.02 * self.frames:
+            yield f"{self.doubtful:,} of {frames} do not fit the model"
+        for name, number in self.set_aside.most_common(SHOWN_SENSORS):
+            yield f"nothing explains the readings of sensor {name} in {counted(number, 'frame')}; they were set aside"
+        if isinstance(estimator, PointSources) and 2 * self.at_most > self.frames:
+            yield (
+                f"the most likely number of sources is the largest that the site allows ({estimator.max_sources}) in "
+                f"{self.at_most:,} of {frames}: there may be more, or stronger ones"
+            )
+        if self.frames >= 3 and misfits > 0.4 * self.frames:
+            yield f"nothing fits {misfits:,} of {frames}, where one in ten would be usual: {CHECK}"
 
 
 def report(summary: RecoverySummary, source: FrameSource, out: Path | None, *, plan: str | None, json: bool) -> None:
     """Print warnings, then the result as JSON or text; `plan` is the digest of the plan in use."""
-    site = summary.site
     for line in source.problems.shown:
         note(line)
     hidden = source.problems.total - len(source.problems.shown)
     if hidden > 0:
         note(f"... and {counted(hidden, 'more row')} left out")
-    for warning in _warnings(summary, site):
+    for warning in summary.warnings:
         note(f"warning: {warning}")
     if json:
-        as_json(_values(summary, source, site) | {"plan": plan})
+        as_json(_values(summary, source) | {"plan": plan})
         return
     if summary.followed:
         _say_tracks(summary)
     else:
         _say_sources(summary)
-    _say_method(summary, site)
-    for status, number in summary.status.items():
-        say(f"{number:,} of {counted(summary.frames, 'frame')}: {status}")
-    if summary.incomplete:
-        say(f"{counted(summary.incomplete, 'frame')} lacked readings of some sensors and used the rest")
+    for line in _method(summary):
+        say(line)
     for line in left_out(source.problems.counts, source.rows):
         say(line)
     say(f"largest gap {summary.worst_gap:.2g}")
@@ -171,58 +193,55 @@ def report_parts(
 
 
 def _say_tracks(summary: RecoverySummary) -> None:
-    listed = sorted(summary.tracks.values(), key=lambda record: (-record.frames, record.label))[:SHOWN_TRACKS]
+    tracks = summary.tracks.values()
+    longest = sorted(tracks, key=lambda record: (-record.frames, record.label))[:SHOWN_TRACKS]
     rows = [
         (
             str(record.label),
-            _moment(record.since),
-            _moment(record.until),
+            *map(_moment, (record.since, record.until)),
             f"{record.frames:,}",
             record.where(summary.site),
             shown_place(record.last.at),
             f"{record.last.radius:.3g}",
         )
-        for record in sorted(listed, key=lambda record: record.label)
-        if record.last is not None
+        for record in sorted(longest, key=lambda record: record.label)
     ]
-    number = len(summary.tracks)
     if rows:
-        title = f"{counted(number, 'track')}" + (f", the {len(rows)} longest" if number > len(rows) else "")
+        title = counted(len(tracks), "track") + (f", the {len(rows)} longest" if len(tracks) > len(rows) else "")
         table(title, ("track", "from", "to", "frames", "rooms, share of frames", "last at", "within"), rows)
     else:
         say("no track: no source is more likely than not in any frame")
 
 
 def _say_sources(summary: RecoverySummary) -> None:
+    spots = [(found.time, spot) for found in summary.shown for spot in found.sources]
     rows = [
-        (
-            _moment(found.time),
-            shown_place(spot.at),
-            f"{spot.weight:.3f}",
-            f"{spot.radius:.3g}",
-            f"{spot.probability:.2f}",
-        )
-        for found in summary.shown
-        for spot in found.sources
+        (_moment(time), shown_place(s.at), f"{s.weight:.3f}", f"{s.radius:.3g}", f"{s.probability:.2f}")
+        for time, s in spots
     ]
     if rows:
         part = f" (first {len(summary.shown)} of {summary.frames:,} frames)" if summary.frames > SHOWN_FRAMES else ""
         table("Recovered sources" + part, ("time", "at", "weight", "within", "probability"), rows)
 
 
-def _say_method(summary: RecoverySummary, site: Site) -> None:
+def _method(summary: RecoverySummary) -> Iterator[str]:
+    """How the frames were recovered, and with what result."""
+    site, last, frames = summary.site, summary.last, counted(summary.frames, "frame")
     choice = site.estimator()
     if summary.followed:
         judged = "all of them" if summary.lag is None else "those before it"
         judged += f" and {summary.lag} after it" if summary.lag else ""
-        say(f"followed through {counted(summary.frames, 'frame')}, each judged from {judged}; {choice.reason}")
+        yield f"followed through {frames}, each judged from {judged}; {choice.reason}"
     else:
-        say(f"recovered with {type(choice.estimator).__name__}: {choice.reason}")
+        yield f"recovered with {type(choice.estimator).__name__}: {choice.reason}"
     if site.spec.sources.strongest != 1:
-        say(f"a weight of 1 is a source of strength {site.spec.sources.strongest:g}")
-    if summary.last_counts is not None:
-        likely = (f"{k}: {100 * p:.0f} %" for k, p in enumerate(summary.last_counts) if p >= 0.005)
-        say(f"number of sources in the last frame: {', '.join(likely)}")
+        yield f"a weight of 1 is a source of strength {site.spec.sources.strongest:g}"
+    if last is not None and last.counts is not None:
+        likely = (f"{k}: {100 * p:.0f} %" for k, p in enumerate(last.counts) if p >= 0.005)
+        yield f"number of sources in the last frame: {', '.join(likely)}"
+    yield from (f"{number:,} of {frames}: {status}" for status, number in summary.status.items())
+    if summary.incomplete:
+        yield f"{counted(summary.incomplete, 'frame')} lacked readings of some sensors and used the rest"
 
 
 def _moment(time: int) -> str:
@@ -230,48 +249,10 @@ def _moment(time: int) -> str:
     return shown(time) if EARLIEST <= time < LATEST else f"{time / 1000:g} s"
 
 
-def _warnings(summary: RecoverySummary, site: Site) -> list[str]:
-    """Signs that the result as a whole is implausible, whatever the single frames say."""
-    check = "check the baseline, and that neither the site file nor the plan has changed since the readings were made"
-    warnings = []
-    most = site.spec.sources.max_count
-    if most is not None and summary.heaviest > 1.5 * most:
-        warnings.append(f"a frame has sources of {summary.heaviest:.3g} units, but the site allows {most}: {check}")
-    misfits = summary.status[Status.BEST_FIT]
-    warnings += _doubts(summary, site)
-    estimator = site.estimator().estimator
-    if isinstance(estimator, PointSources) and 2 * summary.at_most > summary.frames:
-        warnings.append(
-            f"the most likely number of sources is the largest that the site allows ({estimator.max_sources}) in "
-            f"{summary.at_most:,} of {counted(summary.frames, 'frame')}: there may be more, or stronger ones"
-        )
-    if summary.frames >= 3 and misfits > 0.4 * summary.frames:
-        warnings.append(
-            f"nothing fits {misfits:,} of {counted(summary.frames, 'frame')}, where one in ten would be usual: {check}"
-        )
-    return warnings
-
-
-def _doubts(summary: RecoverySummary, site: Site) -> list[str]:
-    """Warnings from the goodness of fit."""
-    warnings = []
-    if summary.fit_together < DOUBTFUL:
-        warnings.append(
-            f"the frames together do not fit the model (p = {summary.fit_together:.1g}): the strength or the largest "
-            "number of sources, the baseline or the physics of the site file may be off, or the readings were made "
-            "with another plan"
-        )
-    elif summary.doubtful > 3 + 0.02 * summary.frames:
-        warnings.append(f"{summary.doubtful:,} of {counted(summary.frames, 'frame')} do not fit the model")
-    for sensor, number in summary.set_aside.most_common(SHOWN_SENSORS):
-        name = site.sensor_ids[sensor]
-        warnings.append(
-            f"nothing explains the readings of sensor {name} in {counted(number, 'frame')}; they were set aside"
-        )
-    return warnings
-
-
-def _values(summary: RecoverySummary, source: FrameSource, site: Site) -> dict[str, object]:
+def _values(summary: RecoverySummary, source: FrameSource) -> dict[str, object]:
+    site, last = summary.site, summary.last
+    sources = [] if last is None else list(zip(last.labels, last.sources, strict=True))
+    kept = ("place", "at", "weight", "radius", "probability")
     return {
         "site": site.name,
         "frames": summary.frames,
@@ -284,32 +265,15 @@ def _values(summary: RecoverySummary, source: FrameSource, site: Site) -> dict[s
         "largest_gap": summary.worst_gap,
         "fit": summary.fit_together,
         "doubtful_frames": summary.doubtful,
-        "set_aside": {site.sensor_ids[sensor]: number for sensor, number in summary.set_aside.items()},
-        "last_counts": None if summary.last_counts is None else summary.last_counts.tolist(),
-        "warnings": _warnings(summary, site),
+        "set_aside": dict(summary.set_aside),
+        "last_counts": None if last is None else last.counts,
+        "warnings": summary.warnings,
         "rows": source.rows,
         "rows_left_out": dict(source.problems.counts),
-        "last_sources": [
-            {
-                "label": label,
-                "place": s.place,
-                "at": s.at,
-                "weight": s.weight,
-                "radius": s.radius,
-                "probability": s.probability,
-            }
-            for label, s in zip(summary.last_labels, summary.last, strict=True)
-        ],
+        "last_sources": [{"label": label} | {key: getattr(s, key) for key in kept} for label, s in sources],
         "tracks": [
-            {
-                "label": record.label,
-                "since": record.since,
-                "until": record.until,
-                "frames": record.frames,
-                "zones": dict(record.zones.most_common()),
-                "last_at": record.last and record.last.at,
-                "same": record.same,
-            }
+            {key: getattr(record, key) for key in ("label", "since", "until", "frames")}
+            | {"zones": dict(record.zones.most_common()), "last_at": record.last.at, "same": record.same}
             for record in summary.tracks.values()
         ],
     }

@@ -7,9 +7,7 @@ from json import loads
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from cloakwork.cli.arguments import INIT, Authority, Json, PasswordFile, reads
+from cloakwork.cli.arguments import INIT, Authority, Json, PasswordFile, argument, option, reads
 from cloakwork.cli.output import note, stop_signal
 from cloakwork.cli.sensor_check import MeasureFile, check_device, load_measure
 from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, parse_time_server
@@ -22,27 +20,20 @@ from cloakwork.site import load_any_plan, load_any_site, load_site, plan_beside
 
 
 def sensor(
-    path: Annotated[
-        Path, typer.Argument(metavar="SITE", help="The site file, or the folder of a device.", callback=reads(INIT))
-    ],
+    path: Annotated[Path, argument("The site file, or the folder of a device.", metavar="SITE", callback=reads(INIT))],
     source: Annotated[
-        str | None,
-        typer.Option(help="command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file; else measure.py."),
+        str | None, option("command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file; else measure.py.")
     ] = None,
-    sensor_id: Annotated[str | None, typer.Option("--id", help="Id of the sensor.")] = None,
-    broker: Annotated[str | None, typer.Option(help="Broker to use instead of the folder's.")] = None,
-    time_server: Annotated[
-        str | None, typer.Option(metavar="HOST", help="Time server to use instead of the folder's.")
-    ] = None,
+    sensor_id: Annotated[str | None, option("Id of the sensor.", "--id")] = None,
+    broker: Annotated[str | None, option("Broker to use instead of the folder's.")] = None,
+    time_server: Annotated[str | None, option("Time server to use instead of the folder's.", metavar="HOST")] = None,
     password_file: PasswordFile = None,
     ca: Authority = None,
-    home_assistant: Annotated[
-        bool, typer.Option("--home-assistant", help="Announce the sensor to Home Assistant.")
-    ] = False,
+    home_assistant: Annotated[bool, option("Announce the sensor to Home Assistant.", "--home-assistant")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Only read, at rest and on a ramp, send nothing, and compare with the plan.")
+        bool, option("Only read, at rest and on a ramp, send nothing, and compare with the plan.", "--check")
     ] = False,
-    readings: Annotated[int, typer.Option(min=FEWEST, help="Readings that --check takes.")] = COUNT,
+    readings: Annotated[int, option("Readings that --check takes.", min=FEWEST)] = COUNT,
     json: Json = False,
 ) -> None:
     """Work as one device until stopped, or check one."""

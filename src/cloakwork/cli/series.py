@@ -2,13 +2,15 @@
 
 import os
 from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from cloakwork.cli.arguments import RARE, Json, options_in, reads
+from cloakwork.cli.arguments import RARE, Json, argument, option, options_in, reads
 from cloakwork.cli.output import as_json, note, note_secretly, part_of, refuse_input, refuse_unwritable, say, working
 from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
@@ -43,7 +45,7 @@ _NEEDS = (  # options that need one of some others
     ("person", {"most_per_person"}, "give --most-per-person: how many events, or how much value, of one may count."),
     ("counts", {"every"}, "give --every, the time between two rows. It is public, as --from and --to are."),
 )
-ROWS = "What each row is"  # a panel of the options
+row = partial(option, panel="What each row is")
 
 
 def _check_output(option: typer.CallbackParam, path: Path | None) -> Path | None:
@@ -58,107 +60,66 @@ def _check_output(option: typer.CallbackParam, path: Path | None) -> Path | None
 
 def series(
     context: typer.Context,
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="File of events or counts, in any form.", callback=reads()),
-    ],
+    source: Annotated[Path, argument("File of events or counts, in any form.", metavar="FILE", callback=reads())],
     filters: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "running-sum, window:24, average:24, decay:0.9, power:1, trend:24, seasonal:24x4 or any taps, such as "
+            "taps:0.5,0.25; widths are in bins, window:1 is each bin as it is. Repeat for more: they share the "
+            "guarantee.",
             "--filter",
             metavar="FILTER",
-            help="running-sum, window:24, average:24, decay:0.9, power:1, trend:24, seasonal:24x4 or any taps, "
-            "such as taps:0.5,0.25; widths are in bins, window:1 is each bin as it is. Repeat for more: they share the "
-            "guarantee.",
         ),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss, smaller hides more; each run spends it again.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="About the probability that the guarantee fails; spent again.")] = 1e-6,
+    epsilon: Annotated[float, option("Privacy loss, smaller hides more; each run spends it again.")] = 1.0,
+    delta: Annotated[float, option("About the probability that the guarantee fails; spent again.")] = 1e-6,
     time: Annotated[
         str | None,
-        typer.Option(
-            rich_help_panel=ROWS,
-            metavar="COLUMN",
-            help="Times, ISO 8601 or Unix; default: one called time, timestamp or date.",
-        ),
+        row("Times, ISO 8601 or Unix; default: one called time, timestamp or date.", metavar="COLUMN"),
     ] = None,
-    every: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="Length of a bin: 15m, 1h (default), 1d, 1w.")
-    ] = None,
+    every: Annotated[str | None, option("Length of a bin: 15m, 1h (default), 1d, 1w.", metavar="SPAN")] = None,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Start of the first bin; public, so it is needed.")
+        str | None, option("Start of the first bin; public, so it is needed.", "--from", metavar="TIME")
     ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="End of the last bin; public, so it is needed.")
-    ] = None,
-    value: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=ROWS, metavar="COLUMN", help="Add up this column instead of counting events."),
-    ] = None,
+    end: Annotated[str | None, option("End of the last bin; public, so it is needed.", "--to", metavar="TIME")] = None,
+    value: Annotated[str | None, row("Add up this column instead of counting events.", metavar="COLUMN")] = None,
     most_per_event: Annotated[
         float | None,
-        typer.Option(
-            rich_help_panel=ROWS, metavar="AMOUNT", help="With --value: the most that one event adds; more is clipped."
-        ),
+        row("With --value: the most that one event adds; more is clipped.", metavar="AMOUNT"),
     ] = None,
     step: Annotated[
-        float | None,
-        typer.Option(
-            rich_help_panel=ROWS, metavar="AMOUNT", help="With --value: what the value of each event is rounded to."
-        ),
+        float | None, row("With --value: what the value of each event is rounded to.", metavar="AMOUNT")
     ] = None,
     person: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=ROWS, metavar="COLUMN", help="Person of each event: hides everything that one person did."
-        ),
+        str | None, row("Person of each event: hides everything that one person did.", metavar="COLUMN")
     ] = None,
     most_per_person: Annotated[
         float | None,
-        typer.Option(
-            rich_help_panel=ROWS, metavar="K", help="With --person: how many events (or how much value) of one count."
-        ),
+        row("With --person: how many events (or how much value) of one count.", metavar="K"),
     ] = None,
     separation: Annotated[
         str | None,
-        typer.Option(
-            rich_help_panel=ROWS,
+        row(
+            "With --person: a person counts once within this time, for less noise; take half the natural cycle.",
             metavar="SPAN",
-            help="With --person: a person counts once within this time, for less noise; take half the natural cycle.",
         ),
     ] = None,
     counts: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=ROWS, metavar="COLUMN", help="The file has one row for each bin: whole numbers to publish."
-        ),
+        str | None, row("The file has one row for each bin: whole numbers to publish.", metavar="COLUMN")
     ] = None,
     contribution: Annotated[
-        int | None,
-        typer.Option(
-            rich_help_panel=ROWS, metavar="K", help="With --counts: how much one event or person adds; default 1."
-        ),
+        int | None, row("With --counts: how much one event or person adds; default 1.", metavar="K")
     ] = None,
     series_by: Annotated[
-        str | None,
-        typer.Option(
-            rich_help_panel=ROWS, metavar="COLUMN", help="One series for each name in this column, such as a door."
-        ),
+        str | None, row("One series for each name in this column, such as a door.", metavar="COLUMN")
     ] = None,
-    names: Annotated[
-        str | None, typer.Option(rich_help_panel=ROWS, metavar="A,B,...", help="With --series-by: its names; public.")
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", callback=_check_output, help="File to write: .csv or .parquet.")] = Path(
+    names: Annotated[str | None, row("With --series-by: its names; public.", metavar="A,B,...")] = None,
+    out: Annotated[Path, option("File to write: .csv or .parquet.", "--out", callback=_check_output)] = Path(
         "published.csv"
     ),
-    plot: Annotated[
-        Path | None, typer.Option(callback=_check_output, help="Picture to write, with a band for the error.")
-    ] = None,
+    plot: Annotated[Path | None, option("Picture to write, with a band for the error.", callback=_check_output)] = None,
     compare: Annotated[
-        bool,
-        typer.Option(
-            "--compare", rich_help_panel=RARE, help="Draw the true series as well. Not private: do not share it."
-        ),
+        bool, option("Draw the true series as well. Not private: do not share it.", "--compare", panel=RARE)
     ] = False,
     json: Json = False,
 ) -> None:
@@ -174,40 +135,18 @@ def series(
         listed = [] if names is None else [name.strip() for name in names.split(",")]
         added = 1 if contribution is None else contribution
         width = HOUR if every is None else parse_span("--every", every)
-        bins = Bins.between(
-            parse_moment("--from", start or ""),
-            parse_moment("--to", end or ""),
-            every=width,
-            series=max(len(listed), 1),
-        )
+        period = parse_moment("--from", start or ""), parse_moment("--to", end or "")
+        bins = Bins.between(*period, every=width, series=max(len(listed), 1))
         size = source.stat().st_size if source.is_file() else bins.end - bins.start
         with working("reading", size) as progress:
+            common: dict[str, Any] = {"time": time, "series_by": series_by, "names": listed, "progress": progress}
             if counts is not None:
-                counted = read_counts(
-                    source,
-                    counts,
-                    bins,
-                    contribution=added,
-                    time=time,
-                    series_by=series_by,
-                    names=listed,
-                    progress=progress,
-                )
+                counted = read_counts(source, counts, bins, contribution=added, **common)
             else:
-                counted = count_events(
-                    source,
-                    bins,
-                    time=time,
-                    value=value,
-                    most_per_event=most_per_event,
-                    step=step,
-                    person=person,
-                    most_per_person=most_per_person,
-                    separation=None if separation is None else _whole_bins(separation, width),
-                    series_by=series_by,
-                    names=listed,
-                    progress=progress,
-                )
+                apart = None if separation is None else _whole_bins(separation, width)
+                limits: dict[str, Any] = {"most_per_event": most_per_event, "most_per_person": most_per_person}
+                limits |= {"value": value, "step": step, "person": person, "separation": apart}
+                counted = count_events(source, bins, **limits, **common)
         old = [path for path in (out, plot) if path is not None and path.is_file()]
         with working("publishing"):
             published = counted.cloak(made, epsilon=epsilon, delta=delta).release(counted.values)
@@ -321,10 +260,5 @@ def _summary(counted: Counts, published: Published, level: str, out: Path, plot:
         "expected_mse": cloak.expected_mse,
         "out": str(out),
         "plot": None if plot is None else str(plot),
-        "explanation": {
-            "hidden": [counted.hides, *explained.hidden[:1]],
-            "not_hidden": list(explained.not_hidden),
-            "cost": list(explained.cost),
-            "drivers": list(explained.drivers),
-        },
+        "explanation": asdict(explained) | {"hidden": [counted.hides, *explained.hidden[:1]]},
     }

@@ -9,27 +9,26 @@ from pathlib import Path
 from string import Template
 from typing import Annotated, Any
 
-import typer
-
 from cloakwork._checks import rounded_up
-from cloakwork.cli.arguments import PlanFile, SiteFile
+from cloakwork.cli.arguments import PlanFile, SiteFile, option
 from cloakwork.cli.output import note, working, written
+from cloakwork.cli.planned_noise import checked_plan
 from cloakwork.errors import InputError
-from cloakwork.privacy import Cloak, Exposure, Guarantee, Scope
-from cloakwork.site import BitSite, FrozenPlan, Plan, Site, clock_ms, load_any_plan, load_any_site, plan_beside
+from cloakwork.privacy import Exposure, Guarantee, Scope
+from cloakwork.site import BitPlan, BitSite, FrozenPlan, Plan, Site, clock_ms, load_any_site, plan_beside
 
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("sheet_texts.toml").read_text("utf-8"))
-HIDDEN = {Scope.NETWORK: "hidden", Scope.SENSOR: "hidden_sensor"}
+HIDDEN = {Scope.NETWORK: "", Scope.SENSOR: "_sensor"}
 SPANS = {"minute": 60, "day": 86_400, "year": 365 * 86_400}
 PAGE = Template(Path(__file__).with_name("sheet.html").read_text("utf-8"))
 
 
 def sheet(
     path: SiteFile,
-    out: Annotated[Path, typer.Option("--out", help="Page to write, .html: a browser prints it on one sheet.")],
-    language: Annotated[str, typer.Option(help=f"Language of the page: {', '.join(TEXTS)}.")] = "en",
-    key_holder: Annotated[str, typer.Option(help="Who holds the keys, or 'no one'; else a blank line.")] = "",
-    contact: Annotated[str, typer.Option(help="Whom tenants can ask; else a blank line.")] = "",
+    out: Annotated[Path, option("Page to write, .html: a browser prints it on one sheet.", "--out")],
+    language: Annotated[str, option(f"Language of the page: {', '.join(TEXTS)}.")] = "en",
+    key_holder: Annotated[str, option("Who holds the keys, or 'no one'; else a blank line.")] = "",
+    contact: Annotated[str, option("Whom tenants can ask; else a blank line.")] = "",
     plan: PlanFile = None,
 ) -> None:
     """Write the page."""
@@ -38,18 +37,9 @@ def sheet(
     if out.suffix.lower() != ".html":
         raise InputError(f"--out {out}: give a name that ends in .html; any browser prints it.", path=str(out))
     site, file = load_any_site(path), plan or plan_beside(path)
-    if not file.is_file():
-        raise InputError(
-            f"{path} has no plan beside it. A sheet describes a frozen plan: write that first.", path=str(path)
-        )
-    frozen = load_any_plan(file)
+    frozen = checked_plan(site, path, file)
     with working("computing what the plan hides"):
-        frozen.check(site, file=file)
-        if isinstance(site, BitSite):
-            sections = _bit_sections(site, frozen, TEXTS[language])
-        else:
-            assert isinstance(frozen, Plan)  # noqa: S101 - it fits a site of readings
-            sections = _sections(site, frozen, frozen.cloak(site, file=file), TEXTS[language])
+        sections = _sections(site, frozen, file, TEXTS[language])
     with written(out, path, file) as target:
         target.write(tenants_page(sections, language, key_holder, contact))
     note(f"wrote {out}")
@@ -69,80 +59,58 @@ class _Sections:
     assumed: str
 
 
-def _sections(site: Site, plan: Plan, cloak: Cloak, texts: dict[str, Any]) -> _Sections:
-    """The sections of a site of readings."""
-    window, sensors = site.spec.privacy.window, cloak.physics.sensors
-    spans = _spans(window, cloak.readings_per_window, plan, texts)
-    guarantee = Guarantee.of(cloak, spans=spans, sensor_names=site.sensor_ids)
-    alpha = guarantee["alpha"]
+def _sections(site: Site | BitSite, plan: Plan | BitPlan, file: Path, texts: dict[str, Any]) -> _Sections:
+    """The sections of a site of readings or of bits."""
+    sensors, window = len(plan.ids), site.window
+    spans, unit = _spans(window, plan, texts), ""
     values: dict[str, object] = {
         "site": site.name,
         "plan": plan.id,
         "sensors": sensors,
-        "unit": f" ({site.unit})" if site.unit else "",
         "period": _duration(plan.schedule.period_ms / 1000, texts),
         "window": _duration(window, texts),
-        "alpha": _decimal(_length(alpha.value, alpha.unit), texts),
-        "right": _decimal(guarantee["best_test_accuracy"].shown, texts),
     }
-    if cloak.stay is not None and site.spec.privacy.stay is not None:
-        values["stay"] = _duration(site.spec.privacy.stay.length, texts)
-        values["stay_right"] = _decimal(guarantee["stay_best_test_accuracy"].shown, texts)
+    if isinstance(site, BitSite):
+        guarantee, kind = Guarantee.of_flip(site.flip, spans=spans), "bits_"
+        values |= {
+            "wrong": _decimal(f"{math.floor(1000 * site.flip.other) / 10:g}", texts),
+            "shared": site.flip.sensors,
+        }
+        hidden, shown, assumed = ["bits_hidden"], [], ["bits_assumed"]
+    else:
+        assert isinstance(plan, Plan)  # noqa: S101 - it fits a site of readings
+        cloak, kind = plan.cloak(site, file=file), ""
+        guarantee = Guarantee.of(cloak, spans=spans, sensor_names=site.sensor_ids)
+        alpha, unit, of_scope = guarantee["alpha"], guarantee["alpha"].unit, HIDDEN[cloak.scope]
+        values |= {"unit": f" ({site.unit})" if site.unit else "", "alpha": _decimal(_length(alpha.value, unit), texts)}
+        hidden, shown, assumed = [f"hidden{of_scope}"], ["shown_stay"], ["assumed"]
+        if site.spec.privacy.stay is not None:
+            values["stay"] = _duration(site.spec.privacy.stay.length, texts)
+            values["stay_right"] = _decimal(guarantee["stay_best_test_accuracy"].shown, texts)
+            hidden, shown = [*hidden, f"hidden_stay{of_scope}"], ["shown_long_stay"]
+        if site.spec.sources.kind == "lasting":
+            assumed.append("lingering_covered" if site.spec.physics.tolerance.memory else "lingering")
+    values["right"] = _decimal(guarantee["best_test_accuracy"].shown, texts)
 
     def text(key: str) -> str:
         return escape(_of_number(texts[key], sensors).format(**values))
 
-    keys = [HIDDEN[cloak.scope]]
-    if cloak.stay is not None:
-        keys.append("hidden_stay" if cloak.scope is Scope.NETWORK else "hidden_stay_sensor")
-    assumed = ["assumed"]
-    if site.spec.sources.kind == "lasting":
-        assumed.append("lingering_covered" if site.spec.physics.tolerance.memory else "lingering")
+    located = ([] if kind else [_located(span, unit, texts)] for span in guarantee.over_time)
     return _Sections(
         intro=text("intro"),
-        measured=text("measured"),
-        hidden=[text(key) for key in keys],
-        shown=[*map(escape, texts["shown"]), text("shown_long_stay" if cloak.stay else "shown_stay")],
-        heads=[head.format(**values) for head in texts["time_heads"]],
-        rows=[(span.time, _right(span, texts), _located(span, alpha.unit, texts)) for span in guarantee.over_time],
-        note=text("time_note"),
+        measured=text(f"{kind}measured"),
+        hidden=[text(key) for key in hidden],
+        shown=[*map(escape, texts[f"{kind}shown"]), *map(text, shown)],
+        heads=[head.format(**values) for head in texts[f"{kind}time_heads"]],
+        rows=[(s.time, _right(s, texts), *more) for s, more in zip(guarantee.over_time, located, strict=True)],
+        note=text(f"{kind}time_note"),
         assumed=" ".join(map(text, assumed)),
     )
 
 
-def _bit_sections(site: BitSite, plan: FrozenPlan, texts: dict[str, Any]) -> _Sections:
-    """The sections of a site of bits."""
-    flip, window, sensors = site.flip, site.spec.bits.window, len(site.sensor_ids)
-    guarantee = Guarantee.of_flip(flip, spans=_spans(window, flip.readings_per_window, plan, texts))
-    values: dict[str, object] = {
-        "site": site.name,
-        "plan": plan.id,
-        "sensors": sensors,
-        "period": _duration(plan.schedule.period_ms / 1000, texts),
-        "window": _duration(window, texts),
-        "wrong": _decimal(f"{math.floor(1000 * flip.other) / 10:g}", texts),
-        "right": _decimal(guarantee["best_test_accuracy"].shown, texts),
-        "shared": flip.sensors,
-    }
-
-    def text(key: str) -> str:
-        return escape(_of_number(texts[key], sensors).format(**values))
-
-    return _Sections(
-        intro=text("intro"),
-        measured=text("bits_measured"),
-        hidden=[text("bits_hidden")],
-        shown=[escape(line) for line in texts["bits_shown"]],
-        heads=texts["bits_time_heads"],
-        rows=[(span.time, _right(span, texts)) for span in guarantee.over_time],
-        note=text("bits_time_note"),
-        assumed=text("bits_assumed"),
-    )
-
-
-def _spans(window: float, within: int, plan: FrozenPlan, texts: dict[str, Any]) -> dict[str, int]:
+def _spans(window: float, plan: FrozenPlan, texts: dict[str, Any]) -> dict[str, int]:
     """The most readings of a sensor in a minute, the window, a day and a year."""
-    spans = [(window, _duration(window, texts), within)]
+    spans = [(window, _duration(window, texts), plan.schedule.allowed)]
     spans += [
         (s, texts[name], plan.schedule.most(clock_ms(s)))
         for name, s in SPANS.items()

@@ -5,36 +5,33 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.cli.arguments import PlanFile, SiteFile
+from cloakwork.cli.arguments import PlanFile, SiteFile, option
 from cloakwork.cli.output import counted, form_of, note, working, written
-from cloakwork.cli.planned_noise import planned_noise
+from cloakwork.cli.planned_noise import checked_plan, planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
 from cloakwork.privacy import Cloak, OffsetWalk, simulated_words
 from cloakwork.readings import READING_COLUMNS, ReadingScale, table_writer
-from cloakwork.site import BitSite, Site, freeze_bits, load_any_plan, load_any_site, plan_beside
+from cloakwork.site import BitSite, Site, freeze_bits, load_any_site, plan_beside
 
 BATCH = 1000
 
 
 def simulate(
     site_file: SiteFile,
-    out: Annotated[Path, typer.Option("--out", help="File of readings to write: .csv, .jsonl, .parquet or .arrow.")],
+    out: Annotated[Path, option("File of readings to write: .csv, .jsonl, .parquet or .arrow.", "--out")],
     source: Annotated[
-        list[str] | None,
-        typer.Option("--source", metavar="AT[:WEIGHT]", help="A source: 0.24, 3.5,2 or a node; repeat for more."),
+        list[str] | None, option("A source: 0.24, 3.5,2 or a node; repeat for more.", "--source", metavar="AT[:WEIGHT]")
     ] = None,
     in_use: Annotated[
-        list[str] | None,
-        typer.Option("--in-use", metavar="ID", help="A sensor of a site of bits that reads 1; repeat."),
+        list[str] | None, option("A sensor of a site of bits that reads 1; repeat.", "--in-use", metavar="ID")
     ] = None,
     plan: PlanFile = None,
-    frames: Annotated[int, typer.Option(min=1, help="Number of frames.")] = 1,
-    truth: Annotated[Path | None, typer.Option(help="CSV file of the true sources to write as well.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Make the noise reproducible.")] = None,
+    frames: Annotated[int, option("Number of frames.", min=1)] = 1,
+    truth: Annotated[Path | None, option("CSV file of the true sources to write as well.")] = None,
+    seed: Annotated[int | None, option("Make the noise reproducible.", min=0)] = None,
 ) -> None:
     """Write simulated readings."""
     site, texts = load_any_site(site_file), source or []
@@ -111,10 +108,7 @@ def _simulate_bits(
             known = ", ".join(site.sensor_ids)
             raise InputError(f"--in-use {name}: {site.name} has no such sensor; it has {known}.", sensor=name)
     file = plan_file or plan_beside(site_file)
-    planned = None
-    if plan_file is not None or file.is_file():
-        planned = load_any_plan(file)
-        planned.check(site, file=file)
+    planned = checked_plan(site, site_file, file) if plan_file is not None or file.is_file() else None
     frozen = freeze_bits(site) if planned is None else planned
     bits, rng = np.array([name in in_use for name in site.sensor_ids], dtype=np.int64), np.random.default_rng(seed)
     scale = ReadingScale("" if planned is None else planned.id, "", frozen.steps, {})

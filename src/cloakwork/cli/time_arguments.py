@@ -7,9 +7,9 @@ from typing import overload
 
 from cloakwork.errors import InputError
 
-_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
-_MILLISECONDS = {"s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_LONGEST_SPAN = 36_525 * _MILLISECONDS["d"]  # a hundred years
+DAY_MS = 86_400_000
+_MILLISECONDS = {"s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": DAY_MS, "w": 604_800_000}
+_LONGEST_SPAN = 36_525 * DAY_MS  # a hundred years
 _LATEST = 253_402_300_800_000  # the year 10000
 
 
@@ -53,21 +53,6 @@ def parse_span(option: str, text: str) -> int:
             f"{option} {text[:64]}: give a whole number with m, h, d or w, such as 15m, 1h, 1d or 1w.", option=option
         )
     return span
-
-
-def parse_days(option: str, text: str | None) -> float | None:
-    """Days of a span such as 90d, 12h or 4w.
-
-    >>> parse_days("--keep", "4w")
-    28.0
-    """
-    if text is None:
-        return None
-    match = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(h|d|w)", text)
-    days = 0.0 if match is None else float(match[1]) * _DAYS[match[2]]
-    if not days:
-        raise InputError(f"{option} {text[:64]}: give a number above 0 with h, d or w, such as 90d.")
-    return days
 
 
 def shown(milliseconds: int) -> str:

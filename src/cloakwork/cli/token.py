@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Json, StoreUrl
+from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Json, StoreUrl, argument, option
 from cloakwork.cli.output import as_json, note, out, say
 from cloakwork.cli.report import table
 from cloakwork.cli.time_arguments import shown
@@ -22,10 +22,10 @@ MAY = {
 
 @token.command()
 def new(
-    role: Annotated[Role, typer.Option(help="What its holder may do.")],
-    site: Annotated[str | None, typer.Option(help="Restrict it to one site.")] = None,
-    sensor: Annotated[str | None, typer.Option("--id", help="Id of the sensor, for a device token.")] = None,
-    label: Annotated[str, typer.Option(help="A note on its holder, for the list.")] = "",
+    role: Annotated[Role, option("What its holder may do.")],
+    site: Annotated[str | None, option("Restrict it to one site.")] = None,
+    sensor: Annotated[str | None, option("Id of the sensor, for a device token.", "--id")] = None,
+    label: Annotated[str, option("A note on its holder, for the list.")] = "",
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Create a token and print it, once; standard output has nothing else."""
@@ -76,7 +76,7 @@ def list_tokens(store: ExistingStore = DEFAULT_STORE, json: Json = False) -> Non
 
 @token.command()
 def revoke(
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as listed.")],
+    token_id: Annotated[str, argument("Id of the token, as listed.", metavar="ID")],
     store: ExistingStore = DEFAULT_STORE,
 ) -> None:
     """Revoke a token; a running collector refuses it within a second."""

@@ -5,9 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from cloakwork.cli.arguments import KEYS, PlanFile, SiteFile, reads
+from cloakwork.cli.arguments import KEYS, PlanFile, SiteFile, argument, option, reads
 from cloakwork.cli.output import counted, form_of, left_out, note, working, written
 from cloakwork.errors import InputError
 from cloakwork.keys import PRIVATE, Unveiling, load_keys
@@ -19,13 +17,11 @@ SHOWN = 8  # sensors that a message names
 
 def unveil(
     site: SiteFile,
-    readings: Annotated[
-        Path, typer.Argument(help="Readings: a file of CSV, JSON Lines, Parquet or Arrow.", callback=reads())
-    ],
+    readings: Annotated[Path, argument("Readings: a file of CSV, JSON Lines, Parquet or Arrow.", callback=reads())],
     keys: Annotated[
-        Path, typer.Option("--keys", help="The site's keys, or the exported keys of one sensor.", callback=reads(KEYS))
+        Path, option("The site's keys, or the exported keys of one sensor.", "--keys", callback=reads(KEYS))
     ],
-    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .jsonl, .parquet or .arrow.")],
+    out: Annotated[Path, option("File to write: .csv, .jsonl, .parquet or .arrow.", "--out")],
     plan: PlanFile = None,
 ) -> None:
     """Write the true readings of a file of noisy ones."""

@@ -81,7 +81,7 @@ class RowMoves:
     @classmethod
     def of(cls, table: Any, **known: Any) -> "RowMoves":
         """Moves from a table of slopes (moves, m), dense or sparse."""
-        return cls(lambda: iter((table,)), table.shape[1], size=table.size, **known)
+        return cls(partial(iter, (table,)), table.shape[1], size=table.size, **known)
 
     @classmethod
     def between_neighbours(cls, matrix: FloatArray, space: Space, error: float) -> "RowMoves":

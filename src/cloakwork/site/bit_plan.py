@@ -32,21 +32,10 @@ class BitPlan(FrozenPlan):
     sensors: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_SENSORS)]
     words: Annotated[str, Field(pattern=r"^([0-3][0-9a-f]{31}|40{31})$")]
 
-    def __post_init__(self) -> None:
-        if self.schedule.allowed != self.claim.readings_per_window or not self.schedule.covers(self.claim.window):
-            raise SiteError("the schedule allows more readings in a window than the claim covers.")
-        if len(set(self.sensors)) < len(self.sensors):
-            raise SiteError("two sensors have the same id.")
-
     @property
     def ids(self) -> tuple[str, ...]:
         """Ids of the sensors."""
         return self.sensors
-
-    @property
-    def window(self) -> float:
-        """The seconds that the claim is for."""
-        return self.claim.window
 
     @property
     def together(self) -> bool:

@@ -94,7 +94,6 @@ def forecast(
     final, guess = found.settled, found.guess
     if not math.isfinite(final.room.value):  # nobody came in so short a time
         return None
-    useless = found.useless
     made = Forecast(
         simulation=job.digest,
         frames=frames,
@@ -104,9 +103,9 @@ def forecast(
         usual=guess.where,
         usual_room=guess.room,
         usual_count=guess.count,
-        useless=useless,
+        useless=found.useless,
     )
-    return _with_remedy(made, site, progress) if useless else made
+    return _with_remedy(made, site, progress) if made.useless else made
 
 
 def _with_remedy(useless: Forecast, site: Site, progress: Progress | None) -> Forecast:

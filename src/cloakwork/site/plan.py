@@ -63,10 +63,7 @@ class Plan(FrozenPlan):
     forecast: Forecast | None = field(default=None, compare=False)  # what a simulation said of the map
 
     def __post_init__(self) -> None:
-        if self.schedule.allowed != self.claim.readings_per_window or not self.schedule.covers(self.claim.window):
-            raise SiteError("the schedule allows more readings in a window than the claim covers.")
-        if len(set(self.ids)) < len(self.ids):
-            raise SiteError("two sensors have the same id.")
+        super().__post_init__()
         if {sensor.table for sensor in self.sensors} != set(self.tables):
             raise SiteError("the noise tables are not those that the sensors use.")
         for sensor in self.sensors:
@@ -86,11 +83,6 @@ class Plan(FrozenPlan):
     def ids(self) -> tuple[str, ...]:
         """Ids of the sensors."""
         return tuple(sensor.id for sensor in self.sensors)
-
-    @property
-    def window(self) -> float:
-        """The seconds that the claim is for."""
-        return self.claim.window
 
     @property
     def together(self) -> bool:

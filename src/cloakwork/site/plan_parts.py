@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ConfigDict, Field
 
 from cloakwork._files import write_durably
-from cloakwork.errors import PlanError
+from cloakwork.errors import PlanError, SiteError
 from cloakwork.privacy import NoiseTable, SlowNoise
 from cloakwork.sensor import WORD_BYTES
 from cloakwork.site.bit_site import BitSite
@@ -140,17 +140,24 @@ class FrozenPlan(ABC):
 
     site: str
     site_digest: str
+    claim: SiteClaim | BitsClaim
     schedule: Schedule
     forecast: Forecast | None = None
+
+    def __post_init__(self) -> None:
+        if self.schedule.allowed != self.claim.readings_per_window or not self.schedule.covers(self.claim.window):
+            raise SiteError("the schedule allows more readings in a window than the claim covers.")
+        if len(set(self.ids)) < len(self.ids):
+            raise SiteError("two sensors have the same id.")
 
     @property
     @abstractmethod
     def ids(self) -> tuple[str, ...]: ...
 
     @property
-    @abstractmethod
     def window(self) -> float:
         """The seconds that the claim is for."""
+        return self.claim.window
 
     @property
     @abstractmethod

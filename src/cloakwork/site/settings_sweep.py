@@ -2,13 +2,13 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from hashlib import sha256
 from itertools import product
 from multiprocessing import get_context
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -207,53 +207,44 @@ def tradeoff(
         raise InputError(f"frames={frames}: give at least {FEWEST_FRAMES}.", frames=frames)
     count("workers", workers)
     grid = _grid(site, alpha, epsilon, readings, sensors, resolution)
-    planned = list(_possible(site, grid, asked=any(map(len, (alpha, epsilon, readings, sensors, resolution)))))
-    trials = _trials(planned)
+    asked = any(map(len, (alpha, epsilon, readings, sensors, resolution)))
+    trials = _trials(_possible(site, grid, frames, seed, asked=asked))
     kinds = (False, True) if habits_of(site, walking=True) else (False,)
-    jobs = [
-        Job(plan.site, plan.sigmas, plan.offsets, walking, frames, seed) for plan, *_ in trials for walking in kinds
-    ]
+    jobs = [replace(plan.job, walking=walking) for plan, *_ in trials for walking in kinds]
     results = _run(jobs, workers, progress)
     rows: list[TradeoffRow] = []
     for number, trial in enumerate(trials):
-        sitting, *walking = results[number * len(kinds) : (number + 1) * len(kinds)]
-        walks = walking[0] if walking else None
-        rows += [TradeoffRow(plan.setting, plan.mu, plan.sigmas, sitting, walks) for plan in trial]
+        sitting, *walks = results[number * len(kinds) : (number + 1) * len(kinds)]
+        walking = walks[0] if walks else None
+        rows += [TradeoffRow(plan.setting, plan.mu, plan.job.sigmas, sitting, walking) for plan in trial]
     rows.sort(key=lambda row: (-row.strength, row.setting.alpha, row.setting.readings, row.setting.sensors))
     window = site.spec.privacy.window
     return Tradeoff(tuple(rows), ZoneNumbers.of(site).kind, window, len(jobs), frames)
 
 
-def _possible(site: Site, grid: Sequence[Setting], *, asked: bool) -> Iterator["_Planned"]:
+def _possible(site: Site, grid: Sequence[Setting], frames: int, seed: int, *, asked: bool) -> Iterator["_Planned"]:
     """Plan the settings; those that nobody asked for are left out where they rule out the site's claim for stays."""
     own = site.spec.privacy.epsilon, site.spec.privacy.readings_per_window
     for setting in grid:
+        changed = _with(site, setting)
         try:
-            yield _Planned.of(site, setting)
+            cloak = changed.cloak()
         except CalibrationError:
             if asked or site.stay is None or (setting.epsilon, setting.readings) == own:
                 raise
+        else:
+            yield _Planned(setting, cloak.profile.mu, Job.of(changed, cloak, frames=frames, seed=seed))
 
 
-def _grid(
-    site: Site,
-    alpha: Sequence[float],
-    epsilon: Sequence[float],
-    readings: Sequence[int],
-    sensors: Sequence[int],
-    resolution: Sequence[float],
-) -> list[Setting]:
-    """All combinations of what is given; by default claims around the site's, and fewer readings and sensors."""
+def _grid(site: Site, *stated: Sequence[Any]) -> list[Setting]:
+    """All combinations of what is stated; by default claims around the site's, and fewer readings and sensors."""
     privacy = site.spec.privacy
     own = Setting(
         privacy.alpha, privacy.epsilon, privacy.readings_per_window, site.physics.sensors, _coarsest_step(site)
     )
-    steps: Sequence[float | None] = resolution or [own.resolution]
-    if any(map(len, (alpha, epsilon, readings, sensors, resolution))):
-        combined = product(
-            alpha or [own.alpha], epsilon or [own.epsilon], readings or [own.readings], sensors or [own.sensors], steps
-        )
-        return list(dict.fromkeys(Setting(*values) for values in combined))
+    if any(map(len, stated)):
+        choices = (values or [usual] for values, usual in zip(stated, astuple(own), strict=True))
+        return list(dict.fromkeys(Setting(*values) for values in product(*choices)))
     epsilons = sorted({*EPSILONS, own.epsilon})
     claims = [replace(own, alpha=factor * own.alpha, epsilon=e) for factor in ALPHAS for e in epsilons]
     fewer = [replace(own, readings=max(1, own.readings // 5))]
@@ -288,42 +279,30 @@ def _with(site: Site, setting: Setting) -> Site:
 
 @dataclass(frozen=True, eq=False)
 class _Planned:
-    """A setting with the noise that meets its claim."""
+    """A setting, and the simulation with the noise that meets its claim."""
 
     setting: Setting
-    site: Site
-    sigmas: FloatArray
-    offsets: Nuisance | None
     mu: float
-
-    @classmethod
-    def of(cls, site: Site, setting: Setting) -> "_Planned":
-        changed = _with(site, setting)
-        cloak = changed.cloak()
-        return cls(setting, changed, cloak.sigmas, cloak.offsets, cloak.profile.mu)
-
-    @property
-    def noise(self) -> float:
-        """The noise of a typical sensor."""
-        return float(np.exp(np.log(self.sigmas).mean()))
+    job: "Job"
 
 
-def _trials(planned: Sequence[_Planned]) -> list[list[_Planned]]:
+def _trials(planned: Iterable[_Planned]) -> list[list[_Planned]]:
     """Settings that share a simulation, which is that of the first, with the most noise."""
     trials: list[list[_Planned]] = []
-    for plan in sorted(planned, key=lambda one: -one.noise):
-        same = next((trial for trial in trials if _alike(trial[0], plan)), None)
-        if same is None:
-            trials.append([plan])
+    for plan in sorted(planned, key=lambda plan: -plan.job.noise):
+        for trial in trials:
+            if _alike(trial[0], plan):
+                trial.append(plan)
+                break
         else:
-            same.append(plan)
+            trials.append([plan])
     return trials
 
 
-def _alike(one: _Planned, other: _Planned) -> bool:
-    a, b = one.setting, other.setting
+def _alike(plan: _Planned, other: _Planned) -> bool:
+    a, b = plan.setting, other.setting
     same = (a.readings, a.sensors, a.resolution) == (b.readings, b.sensors, b.resolution)
-    return same and one.noise <= ALIKE * other.noise
+    return same and plan.job.noise <= ALIKE * other.job.noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,14 +312,19 @@ class Job:
     site: Site
     sigmas: FloatArray
     offsets: Nuisance | None
-    walking: bool
     frames: int
-    seed: int
+    seed: int = 0
+    walking: bool = False
 
     @classmethod
-    def of(cls, site: Site, cloak: Cloak, *, frames: int) -> "Job":
+    def of(cls, site: Site, cloak: Cloak, *, frames: int, seed: int = 0) -> "Job":
         """A simulation of people who sit most of the time."""
-        return cls(site, cloak.sigmas, cloak.offsets, walking=False, frames=frames, seed=0)
+        return cls(site, cloak.sigmas, cloak.offsets, frames, seed)
+
+    @property
+    def noise(self) -> float:
+        """The noise of a typical sensor."""
+        return float(np.exp(np.log(self.sigmas).mean()))
 
     @property
     def zone(self) -> str:
