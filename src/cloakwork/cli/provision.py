@@ -4,7 +4,7 @@ import re
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cloakwork.cli.arguments import (
     KEYS,
@@ -80,19 +80,23 @@ def provision(
         for sensor in folders
     }
     made = []
-    same: dict[str, Any] = {
-        "keys": keys,
-        "unit": site.unit,
-        "bench": bench,
-        "period": period,
-        "time_server": time_server,
-    }
     with working("provisioning", len(folders)) as progress:
         for sensor, folder in folders.items():  # before the first is written
             check_device(frozen, sensor, folder)
         for sensor, folder in folders.items():
-            own: dict[str, Any] = {"broker": brokers[sensor], "resolution": site.resolution_of(sensor)}
-            device = provision_device(frozen, sensor, folder, target=target, time_server=time_server, **own, **same)
+            device = provision_device(
+                frozen,
+                sensor,
+                folder,
+                broker=brokers[sensor],
+                keys=keys,
+                unit=site.unit,
+                resolution=site.resolution_of(sensor),
+                bench=bench,
+                period=period,
+                time_server=time_server,
+                target=target,
+            )
             made.append((sensor, device))
             progress(len(made))
             if not json:

@@ -1,6 +1,6 @@
 """`cloakwork simulate`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -34,11 +34,24 @@ def simulate(
     seed: Annotated[int | None, option("Make the noise reproducible.", min=0)] = None,
 ) -> None:
     """Write simulated readings."""
-    site, texts = load_any_site(site_file), source or []
+    site, texts, rng = load_any_site(site_file), source or [], np.random.default_rng(seed)
     if isinstance(site, BitSite):
         if texts or truth is not None:
             raise InputError(f"{site_file}: a site of bits has no sources: say which sensors read 1 with --in-use.")
-        _simulate_bits(site, site_file, out, in_use or [], plan, frames, seed)
+        file = plan or plan_beside(site_file)
+        planned = checked_plan(site, site_file, file) if plan is not None or file.is_file() else None
+        scale = ReadingScale("" if planned is None else planned.id, "", (planned or freeze_bits(site)).steps, {})
+        _write(
+            out,
+            (site_file, file) if planned else (site_file,),
+            site,
+            scale,
+            frames,
+            _reports(site, in_use or [], frames, rng),
+        )
+        if frames > site.flip.readings_per_window:
+            epsilon = site.flip.compose(frames, site.flip.delta)
+            note(f"{counted(frames, 'frame')} have a total epsilon of {epsilon:.3g} at delta {site.flip.delta:g}")
         return
     if in_use:
         raise InputError(f"--in-use {in_use[0]}: {site.name} is a site of readings. Give --source.", sensor=in_use[0])
@@ -48,23 +61,22 @@ def simulate(
     f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
     noise = planned_noise(site, site_file, plan)
     cloak, inputs = noise.cloak, (site_file, *noise.files)
-    rng = np.random.default_rng(seed)
     for text, place in zip(texts, places, strict=True):
         note(f"source {text} is at ({space.name(place)})")
     heaviest = max((weight for _, weight in placed), default=0.0)
     if heaviest > 1:
         within = cloak.alpha / heaviest
         note(f"a source of weight {heaviest:g} is hidden only within {within:.3g}: the claim is for weights up to 1")
-    ids = site.sensor_ids
-    scale = _scale(site, cloak, noise.id)
-    with (
-        working("simulating", frames) as progress,
-        written(out, *inputs) as file,
-        table_writer(file, form_of(out), READING_COLUMNS, {"site": site.name, "simulated": True}) as write,
-    ):
-        for time, seq, steps in _frames(site, cloak, f, frames, rng, progress):
-            write([scale.row(time, sensor, seq, value) for sensor, value in zip(ids, steps.tolist(), strict=True)])
-    note(f"wrote {counted(frames * len(ids), 'reading')} of {counted(frames, 'frame')} to {out}")
+    values = cloak.steps.tolist(), cloak.sigmas.tolist()
+    steps, sigmas = (dict(zip(site.sensor_ids, each, strict=True)) for each in values)
+    _write(
+        out,
+        inputs,
+        site,
+        ReadingScale(noise.id, site.unit, steps, sigmas),
+        frames,
+        _frames(site, cloak, f, frames, rng),
+    )
     if frames > cloak.readings_per_window:
         windows = -(-frames // cloak.readings_per_window)
         total = cloak.profile.compose(windows).epsilon(cloak.delta)
@@ -75,57 +87,48 @@ def simulate(
         note(f"wrote the true sources to {truth}")
 
 
-def _frames(
-    site: Site,
-    cloak: Cloak,
-    f: FloatArray,
+def _write(
+    out: Path,
+    inputs: tuple[Path, ...],
+    site: Site | BitSite,
+    scale: ReadingScale,
     frames: int,
-    rng: np.random.Generator,
-    progress: Callable[[int], None],
-) -> Iterator[tuple[int, int, IntArray]]:
+    batches: Iterator[IntArray],
+) -> None:
+    """Write the steps of all sensors, batches of frames."""
+    seq = 0
+    with (
+        working("simulating", frames) as progress,
+        written(out, *inputs) as file,
+        table_writer(file, form_of(out), READING_COLUMNS, {"site": site.name, "simulated": True}) as write,
+    ):
+        for batch in batches:
+            for row in batch.tolist():
+                time, pairs = seq * site.schedule.period_ms, zip(site.sensor_ids, row, strict=True)
+                write([scale.row(time, sensor, seq, value) for sensor, value in pairs])
+                seq += 1
+            progress(seq)
+    thing = "report" if isinstance(site, BitSite) else "reading"
+    note(f"wrote {counted(frames * len(site.sensor_ids), thing)} of {counted(frames, 'frame')} to {out}")
+
+
+def _frames(site: Site, cloak: Cloak, f: FloatArray, frames: int, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Noisy readings of sources that do not move, in steps."""
     clean = site.physics.apply(f) + site.baselines
     walk = None if cloak.slow is None else OffsetWalk(cloak.slow, simulated_words(rng))
     for start in range(0, frames, BATCH):
-        count = min(BATCH, frames - start)
-        steps = cloak.to_steps(cloak.simulate(np.tile(clean, (count, 1)), rng=rng, walk=walk))
-        for k in range(count):
-            yield (start + k) * site.period_ms, start + k, steps[k]
-        progress(start + count)
+        yield cloak.to_steps(cloak.simulate(np.tile(clean, (min(BATCH, frames - start), 1)), rng=rng, walk=walk))
 
 
-def _scale(site: Site, cloak: Cloak, plan: str) -> ReadingScale:
-    values = cloak.steps.tolist(), cloak.sigmas.tolist()
-    steps, sigmas = (dict(zip(site.sensor_ids, each, strict=True)) for each in values)
-    return ReadingScale(plan, site.unit, steps, sigmas)
-
-
-def _simulate_bits(
-    site: BitSite, site_file: Path, out: Path, in_use: list[str], plan_file: Path | None, frames: int, seed: int | None
-) -> None:
-    """Write simulated reports of a site of bits, whose sensors `in_use` read 1 all the time."""
+def _reports(site: BitSite, in_use: list[str], frames: int, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Reports of a site of bits, whose sensors `in_use` read 1 all the time."""
     for name in in_use:
         if name not in site.sensor_ids:
             known = ", ".join(site.sensor_ids)
             raise InputError(f"--in-use {name}: {site.name} has no such sensor; it has {known}.", sensor=name)
-    file = plan_file or plan_beside(site_file)
-    planned = checked_plan(site, site_file, file) if plan_file is not None or file.is_file() else None
-    frozen = freeze_bits(site) if planned is None else planned
-    bits, rng = np.array([name in in_use for name in site.sensor_ids], dtype=np.int64), np.random.default_rng(seed)
-    scale = ReadingScale("" if planned is None else planned.id, "", frozen.steps, {})
-    inputs = (site_file,) if planned is None else (site_file, file)
-    with (
-        written(out, *inputs) as target,
-        table_writer(target, form_of(out), READING_COLUMNS, {"site": site.name, "simulated": True}) as write,
-    ):
-        for start in range(0, frames, BATCH):
-            reports = site.flip.simulate(np.tile(bits, (min(BATCH, frames - start), 1)), rng=rng)
-            for seq, row in enumerate(reports.tolist(), start=start):
-                columns = zip(site.sensor_ids, row, strict=True)
-                write([scale.row(seq * site.schedule.period_ms, sensor, seq, value) for sensor, value in columns])
-    note(f"wrote {counted(frames * len(bits), 'report')} of {counted(frames, 'frame')} to {out}")
-    if frames > site.flip.readings_per_window:
-        epsilon = site.flip.compose(frames, site.flip.delta)
-        note(f"{counted(frames, 'frame')} have a total epsilon of {epsilon:.3g} at delta {site.flip.delta:g}")
+    bits = np.array([name in in_use for name in site.sensor_ids], dtype=np.int64)
+    for start in range(0, frames, BATCH):
+        yield site.flip.simulate(np.tile(bits, (min(BATCH, frames - start), 1)), rng=rng)
 
 
 def parse_source(text: str, space: Space) -> tuple[object, float]:
