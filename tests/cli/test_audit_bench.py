@@ -16,7 +16,7 @@ import pytest
 
 from cloakwork.auditing import DeviceClaim
 from cloakwork.cli.audit_mqtt import DeviceResult, advice
-from cloakwork.cli.audit_report import AuditOptions, audited
+from cloakwork.cli.audit_options import AuditOptions, audited
 from cloakwork.device import Agent, FileReading
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress

@@ -8,7 +8,7 @@ import pytest
 
 from cloakwork.auditing import DeviceClaim
 from cloakwork.cli.audit_mqtt import DeviceResult
-from cloakwork.cli.audit_report import AuditOptions, audited
+from cloakwork.cli.audit_options import AuditOptions, audited
 from cloakwork.privacy import noise_of_frames, simulated_words
 from cloakwork.site import FrozenPlan
 from tests.cli.conftest import Run

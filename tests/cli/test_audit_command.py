@@ -112,7 +112,7 @@ def test_a_page_that_fails_at_the_end_is_named_and_the_result_is_told(
     def full(path: Path) -> None:
         raise OSError(28, "No space left on device", f"{path}.part")
 
-    monkeypatch.setattr("cloakwork.cli.audit_report.written", full)
+    monkeypatch.setattr("cloakwork.cli.audit_options.written", full)
     page = tmp_path / "page.html"
     done = run("audit", "command", f"{program} 20", "--epsilon", 0.1, "--html", page)
     assert (done.code, f"cloakwork: {page}: No space left on device" in done.err) == (1, True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cloakwork.auditing import FEWEST_REPORTS, ProgramSource, Subject
 from cloakwork.cli.arguments import RARE, Json, argument, option, reads
 from cloakwork.cli.audit_mqtt import mqtt
-from cloakwork.cli.audit_report import (
+from cloakwork.cli.audit_options import (
     CONFIDENCE,
     AuditOptions,
     Confidence,

@@ -26,7 +26,7 @@ from cloakwork.auditing import (
     device_claim,
 )
 from cloakwork.cli.arguments import RARE, Authority, Json, PasswordFile, PlanFile, SiteFile, option
-from cloakwork.cli.audit_report import (
+from cloakwork.cli.audit_options import (
     CONFIDENCE,
     AuditOptions,
     Confidence,

@@ -2,7 +2,6 @@
 
 import difflib
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -239,10 +238,10 @@ def report_shifts(shifts: MeasuredShifts, unit: str) -> None:
 def _shift_values(shifts: MeasuredShifts) -> dict[str, object]:
     alpha = shifts.cloak.alpha
     return {
-        "bands": [asdict(band) for band in shifts.bands()],
+        "bands": shifts.bands(),
         "sensitivity": {"needed": shifts.sensitivity(alpha), "model": shifts.cloak.sensitivity},
         "covers_alpha": shifts.covers(alpha),
-        "alpha": shifts.alpha if math.isfinite(shifts.alpha) else None,
+        "alpha": shifts.alpha,
     }
 
 

@@ -8,13 +8,15 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
+from math import isfinite
 from pathlib import Path
 from signal import SIGINT, SIGTERM, signal
 from threading import Event, Thread
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -179,14 +181,20 @@ def is_folder(path: Path) -> bool:
 
 def as_json(values: Mapping[str, object]) -> None:
     """Print one JSON object, and nothing else, on standard output."""
-    out.out(json.dumps(values, indent=2, allow_nan=False, default=_plain), highlight=False)
+    out.out(json.dumps(_plain(values), indent=2, allow_nan=False), highlight=False)
 
 
-def _plain(value: object) -> object:
-    convert = getattr(value, "tolist", None)
-    if convert is None:
-        raise TypeError(f"{type(value).__name__} has no JSON form")
-    return convert()
+def _plain(value: Any) -> Any:
+    """What JSON can hold: dataclasses become objects, arrays become lists, and a number that is not finite null."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 class Show(Protocol):

@@ -135,26 +135,26 @@ class PlanReport:
             "noise": str(cloak.noise),
             **{name: getattr(cloak.physics, name) for name in ("places", "sensors", "rank")},
             **{name: getattr(cloak, name) for name in HARDWARE},
-            "timing": asdict(cloak.family.timing),
+            "timing": cloak.family.timing,
             "timing_cost": cloak.timing_cost,
-            "memory_cost": None if np.isnan(cloak.memory_cost) else cloak.memory_cost,
+            "memory_cost": cloak.memory_cost,
             "window_seconds": site.spec.privacy.window,
             "readings_per_window": cloak.readings_per_window,
-            "schedule": asdict(self.frozen.schedule),
-            "noise_tables": {digest: asdict(noise) for digest, noise in self.frozen.tables.items()},
+            "schedule": self.frozen.schedule,
+            "noise_tables": self.frozen.tables,
             "mu": cloak.profile.mu,
             "design": {"kind": str(cloak.design), **asdict(report), "gap": report.gap},
             "stay": _stay_values(cloak),
             "noticed": self.detected,
-            "drift": None if self.drift is None else asdict(self.drift),
+            "drift": self.drift,
             "limits": None if self.bounds is None else self._limit_values(self.bounds),
             "estimator": self._estimator,
-            "forecast": None if self.frozen.forecast is None else asdict(self.frozen.forecast),
+            "forecast": self.frozen.forecast,
             "max_count": site.spec.sources.max_count,
-            "over_time": [asdict(span) for span in self.guarantee.over_time],
+            "over_time": self.guarantee.over_time,
             "left_open": list(map(str, site.left_open)),
-            "model_set": list(cloak.family.tolerance.sentences()),
-            "explanation": asdict(self.guarantee.explain()),
+            "model_set": cloak.family.tolerance.sentences(),
+            "explanation": self.guarantee.explain(),
             "warnings": list(map(str, self.advice)),
         }
 
@@ -182,8 +182,7 @@ class PlanReport:
 
     def _limit_values(self, bounds: Limits) -> dict[str, object]:
         numbers = {name: value for name, value in asdict(bounds).items() if isinstance(value, float)}
-        values = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
-        return {**values, "method": str(bounds.method), "sentences": list(bounds.sentences(self.site.length_unit))}
+        return {**numbers, "method": str(bounds.method), "sentences": bounds.sentences(self.site.length_unit)}
 
     def _simulated(self) -> str:
         if self.frozen.forecast is not None:
@@ -316,7 +315,7 @@ class BitsReport:
             "shared": plan.claim.shared,
             "window_seconds": plan.window,
             "readings_per_window": plan.claim.readings_per_window,
-            "schedule": asdict(plan.schedule),
+            "schedule": plan.schedule,
             "each": plan.each,
             "truth": 1 - plan.other,
             "over_time": [

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -105,7 +104,7 @@ def provision(
         as_json(
             {
                 "plan": frozen.digest,
-                "forecast": None if frozen.forecast is None else asdict(frozen.forecast),
+                "forecast": frozen.forecast,
                 "left_open": list(map(str, site.left_open)),
                 "devices": [_described(sensor, device) for sensor, device in made],
             }

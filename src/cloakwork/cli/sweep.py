@@ -58,19 +58,13 @@ def _setting(text: str) -> tuple[str, Any]:
 
 def _values(site: Site, found: Tradeoff, best: TradeoffRow | None) -> dict[str, object]:
     """The comparison as plain values; shares from 0 to 1, None for what was never seen."""
-
-    def plain(value: object) -> object:
-        if isinstance(value, dict):
-            return {key: plain(inner) for key, inner in value.items()}
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
     rows = [
         {
             **asdict(row.setting),
             "mu": row.mu,
             "noise": {"least": float(row.sigmas.min()), "most": float(row.sigmas.max())},
-            "sitting": plain(asdict(row.sitting)),
-            "walking": None if row.walking is None else plain(asdict(row.walking)),
+            "sitting": row.sitting,
+            "walking": row.walking,
             "useless": row.useless,
         }
         for row in found.rows
@@ -83,7 +77,7 @@ def _values(site: Site, found: Tradeoff, best: TradeoffRow | None) -> dict[str, 
         "simulations": found.simulations,
         "frames": found.frames,
         "settings": rows,
-        "recommended": None if best is None else asdict(best.setting),
+        "recommended": best and best.setting,
     }
 
 

@@ -1,6 +1,5 @@
 """`cloakwork token`."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -54,7 +53,7 @@ def list_tokens(store: ExistingStore = DEFAULT_STORE, json: Json = False) -> Non
     with open_store(store, make=False) as opened:
         tokens = opened.tokens.list_all()
     if json:
-        as_json({"tokens": [asdict(each) | {"role": str(each.role)} for each in tokens]})
+        as_json({"tokens": tokens})
         return
     if not tokens:
         say("no tokens yet; create one with: cloakwork token new --role operator")
