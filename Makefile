@@ -17,7 +17,7 @@ define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Cloakwork needs Python 3.11 or later; set PYTHON=..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@echo "downloading and installing NumPy, SciPy, Numba and other libraries into $(VENV), once: $(size), a few minutes ..."
-	@$(BIN)/python -m pip install $(if $(MAKE_TERMOUT),,--quiet) --disable-pip-version-check --constraint constraints.txt --editable '.[$(extras)]'
+	@$(BIN)/python -m pip install $(if $(MAKE_TERMOUT),,--quiet) --disable-pip-version-check $(options) --constraint constraints.txt --editable '.[$(extras)]'
 endef
 
 $(STAMP): extras := dev
@@ -28,7 +28,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m tests.compilation
 	@touch $(STAMP)
 
-# without the parts of the tests, which are as large again; it compiles what it needs as it goes
+# without the parts of the tests, which are as large again; Python and Numba compile what is used as it is used
+$(DEMO): options := --no-compile
 $(DEMO): extras := collect,parquet,plot
 $(DEMO): size := about 750 MB on disk
 $(DEMO): pyproject.toml constraints.txt
