@@ -34,6 +34,11 @@ SPACES: dict[str, Callable[[], Space]] = {
 }
 
 
+@pytest.fixture(params=SPACES, name="space")
+def _space(request: pytest.FixtureRequest) -> Space:
+    return SPACES[str(request.param)]()
+
+
 @pytest.fixture(params=[0, 10**9], ids=["flow", "transport"])
 def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("cloakwork.accuracy.emd"), "FEW_PAIRS", int(request.param))

@@ -1,12 +1,13 @@
 """Earth mover distance between two maps, by an exact minimum-cost flow, and two plainer distances."""
 
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cloakwork._checks import FloatArray, IntArray, frames
-from cloakwork._compile import compiled
+from cloakwork._compile import compiled, compiled_part
 from cloakwork.errors import IncompatibleMapsError
 from cloakwork.physics import Metric, Space
 
@@ -117,76 +118,105 @@ def _flow(excess: FloatArray, pairs: IntArray, lengths: FloatArray, *, givers: i
     position[order] = np.arange(len(order))
     back = position[(order + len(pairs)) % len(order)]
     start = np.searchsorted(tails[order], np.arange(len(excess) + 1))
-    return float(_cheapest_flow(start, heads[order], np.tile(lengths, 2)[order], back, excess.copy(), givers, CRUMB))
+    arcs = _Arcs(start, heads[order], np.tile(lengths, 2)[order], back, givers)
+    n = len(excess)
+    nodes = _Nodes(excess.copy(), np.zeros(n), np.empty(n), np.empty(n, np.int64), np.empty(n, np.bool_))
+    return float(_cheapest_flow(arcs, nodes, CRUMB))
+
+
+class _Arcs(NamedTuple):
+    """Those of node v are start[v]:start[v+1]; `back` holds the arc of the same pair in the other direction.
+
+    Arcs of nodes from `givers` on only take back what they owe.
+    """
+
+    start: IntArray
+    heads: IntArray
+    lengths: FloatArray
+    back: IntArray
+    givers: int
+
+
+class _Nodes(NamedTuple):
+    """The excess and the potential of each node; of a search its distance, the arc to it, and whether it is done."""
+
+    excess: FloatArray
+    potential: FloatArray
+    distance: FloatArray
+    came: IntArray
+    known: NDArray[np.bool_]
+
+
+@compiled_part
+def _nearest_lack(arcs: _Arcs, nodes: _Nodes, owed: FloatArray, source: int, crumb: float) -> int:
+    """Find the nearest node that lacks something, by Dijkstra's method over reduced costs; -1 if none is reached."""
+    start, heads, lengths, givers = arcs.start, arcs.heads, arcs.lengths, arcs.givers
+    excess, potential, distance, came, known = nodes.excess, nodes.potential, nodes.distance, nodes.came, nodes.known
+    distance[:] = np.inf
+    known[:] = False
+    distance[source] = 0.0
+    nearest = [(0.0, source)]
+    while len(nearest) > 0:
+        near, node = heappop(nearest)
+        if known[node]:
+            continue
+        known[node] = True
+        if excess[node] < -crumb:
+            return int(node)
+        for arc in range(start[node], start[node + 1]):
+            other = heads[arc]
+            if known[other] or (owed[arc] == 0.0 and node >= givers):
+                continue
+            cost = -lengths[arc] if owed[arc] > 0.0 else lengths[arc]
+            through = near + max(0.0, cost + potential[node] - potential[other])
+            if through < distance[other]:
+                distance[other] = through
+                came[other] = arc
+                heappush(nearest, (through, other))
+    return -1
+
+
+@compiled_part
+def _send(arcs: _Arcs, nodes: _Nodes, owed: FloatArray, source: int, sink: int) -> float:
+    """Send along the path that was found as much as its ends and the arcs that owe allow; returns the cost."""
+    heads, lengths, back, excess, came = arcs.heads, arcs.lengths, arcs.back, nodes.excess, nodes.came
+    amount, cost = min(excess[source], -excess[sink]), 0.0
+    node = sink
+    while node != source:
+        arc = came[node]
+        amount = min(amount, owed[arc]) if owed[arc] > 0.0 else amount
+        node = heads[back[arc]]
+    node = sink
+    while node != source:
+        arc = came[node]
+        if owed[arc] > 0.0:
+            owed[arc] -= amount
+            cost -= amount * lengths[arc]
+        else:
+            owed[back[arc]] += amount
+            cost += amount * lengths[arc]
+        node = heads[back[arc]]
+    excess[source] -= amount
+    excess[sink] += amount
+    return float(cost)
 
 
 @compiled
-def _cheapest_flow(
-    start: IntArray,
-    heads: IntArray,
-    lengths: FloatArray,
-    back: IntArray,
-    excess: FloatArray,
-    givers: int,
-    crumb: float,
-) -> float:
+def _cheapest_flow(arcs: _Arcs, nodes: _Nodes, crumb: float) -> float:
     """Send every positive excess to the negative ones; the cost, or -1 if some cannot be sent.
 
-    The arcs of node v are start[v]:start[v+1]; `back` holds the arc of the same pair in the other direction. While
-    that one carries flow, an arc owes it and takes it back; arcs of nodes from `givers` on do nothing else.
-    Successive shortest paths: Dijkstra's method over reduced costs finds the nearest node that lacks something.
-    Potentials keep the reduced costs non-negative, which proves the optimum.
+    Successive shortest paths. While the arc of a pair in one direction carries flow, the other one owes it and takes it
+    back. Potentials keep the reduced costs non-negative, which proves the optimum.
     """
-    n, total = len(excess), 0.0
-    potential, distance = np.zeros(n), np.empty(n)
-    came, known, owed = np.empty(n, np.int64), np.empty(n, np.bool_), np.zeros(len(heads))
-    for source in range(n):
+    excess, distance, total = nodes.excess, nodes.distance, 0.0
+    owed = np.zeros(len(arcs.heads))
+    for source in range(len(excess)):
         while excess[source] > crumb:
-            distance[:] = np.inf
-            known[:] = False
-            distance[source] = 0.0
-            nearest = [(0.0, source)]
-            sink = -1
-            while len(nearest) > 0:
-                near, node = heappop(nearest)
-                if known[node]:
-                    continue
-                known[node] = True
-                if excess[node] < -crumb:
-                    sink = node
-                    break
-                for arc in range(start[node], start[node + 1]):
-                    other = heads[arc]
-                    if known[other] or (owed[arc] == 0.0 and node >= givers):
-                        continue
-                    cost = -lengths[arc] if owed[arc] > 0.0 else lengths[arc]
-                    through = near + max(0.0, cost + potential[node] - potential[other])
-                    if through < distance[other]:
-                        distance[other] = through
-                        came[other] = arc
-                        heappush(nearest, (through, other))
+            sink = _nearest_lack(arcs, nodes, owed, source, crumb)
+            if sink < 0 and excess[source] > 4 * len(excess) * crumb:
+                return -1.0
             if sink < 0:
-                # roundings may leave a little over; a larger rest cannot be sent
-                if excess[source] > 4 * n * crumb:
-                    return -1.0
-                break
-            potential += np.minimum(distance, distance[sink])
-            amount = min(excess[source], -excess[sink])
-            node = sink
-            while node != source:
-                arc = came[node]
-                amount = min(amount, owed[arc]) if owed[arc] > 0.0 else amount
-                node = heads[back[arc]]
-            node = sink
-            while node != source:
-                arc = came[node]
-                if owed[arc] > 0.0:
-                    owed[arc] -= amount
-                    total -= amount * lengths[arc]
-                else:
-                    owed[back[arc]] += amount
-                    total += amount * lengths[arc]
-                node = heads[back[arc]]
-            excess[source] -= amount
-            excess[sink] += amount
+                break  # roundings may leave a little over
+            nodes.potential[:] += np.minimum(distance, distance[sink])
+            total += _send(arcs, nodes, owed, source, sink)
     return total

@@ -105,9 +105,36 @@ def judge(config: "dict[str, Any]", taken: Readings) -> "dict[str, Any]":
         common *= denominator // _gcd(common, denominator)
     numbers = [numerator * (common // denominator) for numerator, denominator in taken.values]
     different = sorted(set(numbers))
-    gap = min([b - a for a, b in zip(different, different[1:])]) if len(different) > 1 else 0
+    report = _facts(config, taken, different, common)
+    reasons, values = report["reasons"], config["values"]
+    if config["resolution"] is None and not values:
+        reasons.append(UNSTATED)
+    _judge_failures(taken, report["late_ms"], reasons, report["remarks"])
+    _judge_pixels(taken, report)
+    if len(numbers) < FEWEST:
+        reasons.append(f"only {len(numbers)} readings worked, and a check needs {FEWEST}")
+    elif values:
+        if [number for number in different if number % common or not 0 <= number // common < values]:
+            reasons.append(f"this sensor has the values 0 to {values - 1}, and read() returned others")
+    elif len(different) < 2:
+        reasons.append(
+            f"all {len(numbers)} readings are the same: the sensor is dead or stuck, or has no noise of its own. Warm "
+            "it with a hand during a check; if its readings stay the same, replace it"
+        )
+    else:
+        _judge_step(report, config["resolution"], _gap(different), common)
+        _judge_noise(report, numbers, _gap(different), common)
+        _judge_range(numbers, different, reasons)
+    if numbers and not values:
+        _judge_unit(config, sorted(numbers)[len(numbers) // 2] / common, different, common, reasons)
+    report["ready"] = not reasons
+    return report
+
+
+def _facts(config: "dict[str, Any]", taken: Readings, different: "list[int]", common: int) -> "dict[str, Any]":
+    """A report of what was read, without a verdict yet; `different` are the values read, in parts of `common`."""
     resolution = config["resolution"]
-    report: dict[str, Any] = {
+    return {
         "sensor": config["sensor"],
         "unit": config["unit"],
         "notice": NOTICE,
@@ -119,7 +146,7 @@ def judge(config: "dict[str, Any]", taken: Readings) -> "dict[str, Any]":
         "late_ms": config["schedule"]["late_ms"],
         "lowest": different[0] / common if different else None,
         "highest": different[-1] / common if different else None,
-        "step": gap / common if gap else None,
+        "step": _gap(different) / common if len(different) > 1 else None,
         "resolution": None if resolution is None else resolution[0] / resolution[1],
         "noise_floor": None,
         "planned_noise_floor": config.get("noise_floor"),
@@ -129,35 +156,11 @@ def judge(config: "dict[str, Any]", taken: Readings) -> "dict[str, Any]":
         "reasons": [],
         "remarks": [],
     }
-    reasons, remarks = report["reasons"], report["remarks"]
-    values = config["values"]
-    if resolution is None and not values:
-        reasons.append(UNSTATED)
-    _judge_failures(taken, report["late_ms"], reasons, remarks)
-    _judge_pixels(taken, report)
-    if len(numbers) < FEWEST:
-        reasons.append(f"only {len(numbers)} readings worked, and a check needs {FEWEST}")
-    elif values:
-        if [number for number in different if number % common or not 0 <= number // common < values]:
-            reasons.append(f"this sensor has the values 0 to {values - 1}, and read() returned others")
-    elif not gap:
-        reasons.append(
-            f"all {len(numbers)} readings are the same: the sensor is dead or stuck, or has no noise of its own. Warm "
-            "it with a hand during a check; if its readings stay the same, replace it"
-        )
-    else:
-        if resolution is not None and gap * resolution[1] > resolution[0] * common:
-            reasons.append(
-                f"the readings lie {report['step']:.6g} apart, coarser than the resolution {report['resolution']:.6g} "
-                "that the plan covers. Return every digit of the hardware, or set resolution to the coarser step, then "
-                "plan and provision again"
-            )
-        _judge_noise(report, numbers, gap, common)
-        _judge_range(numbers, different, reasons)
-    if numbers and not values:
-        _judge_unit(config, sorted(numbers)[len(numbers) // 2] / common, different, common, reasons)
-    report["ready"] = not reasons
-    return report
+
+
+def _gap(different: "list[int]") -> int:
+    """The least distance between two values."""
+    return min([b - a for a, b in zip(different, different[1:])])
 
 
 def undecided(report: "dict[str, Any]") -> bool:
@@ -259,6 +262,15 @@ def _judge_pixels(taken: Readings, report: "dict[str, Any]") -> None:
             report["reasons"].append(
                 f"pixels {named} {what}: replace the sensor, or leave them out of read() and pixels() for good"
             )
+
+
+def _judge_step(report: "dict[str, Any]", resolution: "list[int] | None", gap: int, common: int) -> None:
+    if resolution is not None and gap * resolution[1] > resolution[0] * common:
+        report["reasons"].append(
+            f"the readings lie {report['step']:.6g} apart, coarser than the resolution {report['resolution']:.6g} "
+            "that the plan covers. Return every digit of the hardware, or set resolution to the coarser step, then "
+            "plan and provision again"
+        )
 
 
 def _judge_noise(report: "dict[str, Any]", numbers: "list[int]", gap: int, common: int) -> None:
