@@ -78,54 +78,52 @@ class PreviousFrame:
     draws: Draws
 
 
-@dataclass
-class _State:
-    """The state of a chain: candidates, strengths and number of its sources."""
-
-    at: IntArray
-    strength: FloatArray
-    k: int
-
-
 @dataclass(frozen=True, eq=False)
 class _Sampler:
-    """The posterior of one frame: candidates, whitened readings, prior and random numbers."""
+    """The posterior of one frame: candidates, whitened readings, prior and random numbers.
+
+    The state of a chain is a single draw.
+    """
 
     lattice: Lattice
     data: FloatArray
     prior: Prior
     rng: np.random.Generator
 
-    def run(self, state: _State, into: Draws, before: int, factor: int = 1) -> None:
+    def run(self, state: Draws, into: Draws, before: int, factor: int = 1) -> None:
         """Continue from a state for `before` sweeps, then fill `into`."""
-        prior, lattice = self.prior, self.lattice
-        if len(state.at) != prior.max_sources or state.at.min() < 0 or state.at.max() >= len(lattice.fine):
+        prior, lattice, [at], [strength] = self.prior, self.lattice, state.at, state.strength
+        if len(at) != prior.max_sources or at.min() < 0 or at.max() >= len(lattice.fine):
             raise IndexError("the state belongs to another lattice")  # compiled loops do not check
         sweeps = factor * min(SWEEPS, max(2, SWEEPS * QUICK // max(1, lattice.coarse.size)))
-        terms, arrays = (prior.low, prior.high, prior.shared), lattice.arrays
-        sources = (state.at, state.strength, state.k)
-        state.k = run_chain(
-            arrays, self.data, terms, prior.min_sources, (before, sweeps), self.rng, *sources, into.arrays
-        )
+        terms = (prior.low, prior.high, prior.shared), prior.min_sources, (before, sweeps), self.rng
+        k = int(state.counts[0])
+        state.counts[0] = run_chain(lattice.arrays, self.data, *terms, at, strength, k, into.arrays)
 
-    def annealed(self) -> _State:
+    def annealed(self) -> Draws:
         """A first state; with very little noise, the best of several."""
         few = len(self.lattice.warmer) <= FEW_LEVELS
         return min((self._cooled() for _ in range(1 if few else STARTS)), key=self.badness)
 
-    def _cooled(self) -> _State:
+    def _started(self, lattice: Lattice) -> Draws:
+        """As few sources as there may be, of mean strength, at random candidates of a lattice."""
+        prior, state = self.prior, Draws.empty(1, self.prior.max_sources)
+        state.at[:] = self.rng.integers(0, len(lattice.fine), prior.max_sources)
+        state.strength[:], state.counts[:] = (prior.low + prior.high) / 2, prior.min_sources
+        return state
+
+    def _cooled(self) -> Draws:
         """Anneal over decreasing noise: with little noise alone, a chain would stay where it began."""
         prior, lattice = self.prior, self.lattice
-        at = self.rng.integers(0, len(lattice.warmer[0].fine), prior.max_sources)
-        state = _State(at, np.full(prior.max_sources, (prior.low + prior.high) / 2), prior.min_sources)
+        state = self._started(lattice.warmer[0])
         for warm, cooler in pairwise([*lattice.warmer, lattice]):
             data = self.data * (lattice.heat / warm.heat)
             _Sampler(warm, data, prior, self.rng).run(state, Draws.empty(1, prior.max_sources), WARM)
-            state.at = warm.nearest(state.at, cooler)
+            state.at[0] = warm.nearest(state.at[0], cooler)
         self.run(state, Draws.empty(1, prior.max_sources), WARM)
         return state
 
-    def badness(self, state: _State) -> float:
+    def badness(self, state: Draws) -> float:
         """Half the squared misfit, plus a cost per source for its place and strength."""
         lattice, prior = self.lattice, self.prior
         worth = lattice.space.dimension * math.log(2.0) * len(lattice.warmer)
@@ -133,22 +131,22 @@ class _Sampler:
             worth += math.log(
                 max(2.0, (prior.high - prior.low) * math.sqrt(float(np.median(lattice.arrays.coarse_squares))))
             )
-        rest = self.data - state.strength[: state.k] @ lattice.fine[state.at[: state.k]]
-        return float(rest @ rest) / 2 + worth * state.k
+        k = int(state.counts[0])
+        rest = self.data - state.strength[0, :k] @ lattice.fine[state.at[0, :k]]
+        return float(rest @ rest) / 2 + worth * k
 
-    def carried(self, kept: PreviousFrame) -> _State | None:
+    def carried(self, kept: PreviousFrame) -> Draws | None:
         """The last state of the frame before, moved to these candidates and this prior."""
         prior, lattice = self.prior, self.lattice
         if kept.lattice.space is not lattice.space:
             return None
-        k = min(int(kept.draws.counts[-1]), prior.max_sources)
-        at = self.rng.integers(0, len(lattice.fine), prior.max_sources)
-        at[:k] = kept.lattice.nearest(kept.draws.at[-1, :k], lattice)
-        strength = np.full(prior.max_sources, (prior.low + prior.high) / 2)
-        strength[:k] = np.clip(kept.draws.strength[-1, :k], prior.low, prior.high)
+        state, k = self._started(lattice), min(int(kept.draws.counts[-1]), prior.max_sources)
+        state.at[0, :k] = kept.lattice.nearest(kept.draws.at[-1, :k], lattice)
+        state.strength[0, :k] = np.clip(kept.draws.strength[-1, :k], prior.low, prior.high)
         if prior.shared and k:
-            strength[:] = strength[:k].mean()
-        return _State(at, strength, max(k, prior.min_sources))
+            state.strength[:] = state.strength[0, :k].mean()
+        state.counts[:] = max(k, prior.min_sources)
+        return state
 
 
 def sample(
