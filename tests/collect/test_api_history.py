@@ -51,6 +51,20 @@ def test_a_timeline_has_the_last_result_of_each_step(tmp_path: Path) -> None:
                 assert [k for k, p in enumerate(zone["occupied"]) if p is not None] == sorted(inside)
 
 
+def test_left_out_a_timeline_begins_with_the_oldest_result_and_ends_now(tmp_path: Path) -> None:
+    with client(tmp_path, flat_site(), *results()) as (made, _):
+        told = get(made, "/timeline")
+        assert told["since"] == NOW - 10 * PERIOD
+        assert told["until"] >= NOW
+        assert len(told["counts"]) <= 300
+        refused = made.get(f"/v1/sites/flat/timeline?since={NOW}&until={NOW}")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "invalid")
+    (tmp_path / "empty").mkdir()
+    with client(tmp_path / "empty", flat_site()) as (made, _):
+        assert get(made, "/timeline")["counts"] == [None]
+        assert get(made, "/tracks")["items"] == []
+
+
 def test_tracks_have_a_point_for_each_step(tmp_path: Path) -> None:
     with client(tmp_path, flat_site(), *results()) as (made, _):
         two, four = get(made, f"/tracks?since={NOW - 10 * PERIOD}&until={NOW}&steps=5")["items"]

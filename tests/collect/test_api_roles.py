@@ -161,6 +161,17 @@ def test_the_operator_of_one_site_manages_the_tokens_of_that_site_only(made: Ben
     assert client.post("/v1/sites/hall/erase", json={"everything": True}, headers=own).status_code == 404
 
 
+def test_a_device_token_needs_an_existing_sensor(made: Bench) -> None:
+    def make(**asked: str) -> tuple[int, str]:
+        answer = made.client.post("/v1/tokens", json={"role": "device"} | asked, headers=made.bearer("operator"))
+        return answer.status_code, answer.json().get("error", {}).get("code", "")
+
+    assert make(site="hall", sensor="s1") == (201, "")
+    assert make(site="hall", sensor="s9") == (422, "unknown-sensor")
+    assert make(site="nowhere", sensor="s1") == (404, "not-found")
+    assert make(site="hall") == (422, "invalid")
+
+
 def test_the_secret_of_a_new_token_works_and_is_shown_once(made: Bench, tmp_path: Path) -> None:
     answer = made.client.post(
         "/v1/tokens", json={"role": "analyst", "label": "wall screen"}, headers=made.bearer("operator")

@@ -26,6 +26,14 @@ def test_people_live_on_floor_plans_and_sources_elsewhere_stay() -> None:
     assert moving(GRAPH, 'kind = "people"', "speed = 0.01").motion == Motion(speed=0.01)
 
 
+def test_each_key_replaces_one_default() -> None:
+    site = moving(WALLS, 'stay = "20min"', "walk = 15", "speed = 0.5", 'present = "4h"', 'absent = "1d"')
+    assert site.motion == Motion(
+        mean_sit_s=1200.0, mean_walk_s=15.0, speed=0.5, mean_present_s=14_400.0, mean_absent_s=86_400.0
+    )
+    assert moving(LINE, 'absent = "1w"').motion == Motion.still(mean_absent_s=604_800.0)
+
+
 @pytest.mark.parametrize(
     ("text", "lines", "key"),
     [
