@@ -75,6 +75,14 @@ def test_a_store_that_fails_for_seconds_holds_the_broker_back(broker: Broker, pa
     assert stored(path) == dict.fromkeys(range(2000), 1)
 
 
+def test_it_can_subscribe_to_its_own_sites_only(broker: Broker, path: Path) -> None:
+    with Collector(broker, path, sites=["flat"]) as collector:
+        until(collector.connected)
+        publish(broker, [("cloakwork/v1/barn/s01/reading", reading(0)[1]), reading(5)])
+        until(lambda: collector.new)
+        assert collector.intake.state.problems == {}
+
+
 def test_with_tls_password_and_rules(tmp_path: Path, path: Path) -> None:
     with running_broker(tmp_path / "broker", tls=True, users={READER: "battery", "s01": "horse"}) as broker:
         right = BrokerAddress(broker.host, broker.port, True, READER, "battery", broker.ca)

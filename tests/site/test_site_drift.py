@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cloakwork.errors import SiteError
-from cloakwork.physics import Drift, Heat
+from cloakwork.physics import Drift, Heat, HeatLine, whitener
 from cloakwork.privacy import Cloak
 from cloakwork.readings import Frame, FrameRecoverer, FrameTracker
 from cloakwork.recovery import Tracker
@@ -132,3 +132,15 @@ def test_the_noise_knows_the_drift_and_a_plan_outlives_its_change() -> None:
     assert knowing.frame_mu <= knowing.allowance.mu == plain.allowance.mu
     kept = freeze(site, knowing).cloak(calm)  # as after the drift was taken out of the site file
     np.testing.assert_allclose(kept.sigmas, knowing.sigmas, rtol=1e-6)
+
+
+def test_simulated_offsets_have_the_stated_covariance() -> None:
+    line = HeatLine(n=10, m=3, T=0.05)
+    offsets = Drift(sensor=0.5, all=1.0, over=100.0).on(line)
+    drawn = offsets.simulate(50.0 * np.arange(40_000), np.random.default_rng(0))
+    expected = 0.25 * np.eye(3) + 1.0
+    np.testing.assert_allclose(np.cov(drawn.T), expected, atol=0.06)
+    later = (drawn[1:].T @ drawn[:-1]) / len(drawn[1:])
+    np.testing.assert_allclose(later, np.exp(-0.5) * expected, atol=0.06)
+    whitened = drawn + np.random.default_rng(1).standard_normal(drawn.shape)
+    np.testing.assert_allclose(np.cov(whitener(np.ones(3), offsets.factor) @ whitened.T), np.eye(3), atol=0.05)
