@@ -111,6 +111,26 @@ def test_killed_while_the_broker_is_away_nothing_kept_is_lost_and_the_last_will_
     assert exactly(listener.readings(), told, 85)
 
 
+def test_with_tls_password_and_rules_only_the_right_device_speaks(folder: Path, tmp_path: Path) -> None:
+    told = make_folder(folder, ratio=RATIO, schedule=QUICK)
+    users = {SENSOR: "right horse", READER: "battery"}
+    with (
+        running_broker(tmp_path / "broker", tls=True, users=users) as broker,
+        listening(broker, READER, "battery") as ear,
+    ):
+        wrong = BrokerAddress(broker.host, broker.port, True, SENSOR, "wrong", broker.ca)
+        with working(folder, broker, ConstantReading(21.25), reached=wrong) as notes:
+            until(lambda: any("the broker refuses this device" in said for said in notes))
+        untrusted = BrokerAddress(broker.host, broker.port, True, SENSOR, users[SENSOR], None)
+        with working(folder, broker, ConstantReading(21.25), reached=untrusted) as notes:
+            until(lambda: any("cannot connect" in said for said in notes))
+        assert not ear.messages
+        right = BrokerAddress(broker.host, broker.port, True, SENSOR, users[SENSOR], broker.ca)
+        with working(folder, broker, ConstantReading(21.25), reached=right):
+            until(lambda: len(ear.readings()) >= 5)
+    assert exactly(ear.readings(), told, 85)
+
+
 def test_of_two_copies_at_work_one_stops_before_a_number_is_used_twice(
     folder: Path, broker: Broker, tmp_path: Path
 ) -> None:

@@ -76,6 +76,12 @@ def test_a_day_of_everything_agrees_with_dp_accounting() -> None:
     assert ours > max(cw.Budget().flip(FLIP, windows=6).epsilon(1e-5), 2.0)
 
 
+def test_more_of_it_never_costs_less_and_is_said() -> None:
+    day = cw.Budget().cloak(CLOAK, windows=2).flip(FLIP)
+    assert day.epsilon(1e-5) < day.compose(7).epsilon(1e-5) < day.compose(365).epsilon(1e-5)
+    assert "365" in day.explain(1e-5)
+
+
 def test_millions_of_reports_approach_the_gaussian_limit_from_above() -> None:
     many = cw.Budget().choice(0.001, times=4_000_000)
     limit = cw.Profile(2.0).epsilon(1e-6)

@@ -10,7 +10,7 @@ from cloakwork.accuracy import cramer_rao, emd
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space, Steady, sources
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import BasisPursuit, Fit, PointSources, Problem, Recovery, recover
+from cloakwork.recovery import BasisPursuit, Fit, PointSources, Problem, Recovery, Status, recover
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.posterior import posterior, summarise
 from cloakwork.recovery.sampling import Prior
@@ -141,6 +141,13 @@ def test_the_radius_reaches_the_farthest_place_of_the_vicinity() -> None:
     for source in found.sources:
         assert source.radius == pytest.approx(plan.space.distances(source.place)[source.vicinity].max(), rel=1e-6)
         assert 0 < source.probability <= 1
+
+
+def test_an_empty_room_is_called_empty() -> None:
+    found = recover(CLOAK.simulate(np.zeros((5, 50)), rng=np.random.default_rng(0)), CLOAK, estimator=PointSources())
+    assert found.sources == ((),) * 5
+    assert set(found.status) == {Status.NOBODY}
+    assert (found.counts[:, 0] > 0.99).all()
 
 
 def test_the_same_readings_give_the_same_answer_and_another_seed_nearly_the_same() -> None:
