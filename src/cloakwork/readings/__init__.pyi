@@ -9,6 +9,7 @@ from .frame import HEADER as HEADER
 from .frame import OTHER_PLAN as OTHER_PLAN
 from .frame import Frame as Frame
 from .frame import Problems as Problems
+from .frame import TextColumn as TextColumn
 from .frame_recovery import FrameRecoverer as FrameRecoverer
 from .frame_recovery import FrameRecovery as FrameRecovery
 from .frame_recovery import FrameTracker as FrameTracker
@@ -27,7 +28,7 @@ from .recordings import read_recordings as read_recordings
 from .report_values import ReportForm as ReportForm
 from .report_values import ReportReader as ReportReader
 from .report_values import printable as printable
-from .sources import TextColumn as TextColumn
+from .row_batches import TableFile as TableFile
 from .stretches import LAG as LAG
 from .stretches import FrameSource as FrameSource
 from .stretches import Stretch as Stretch
@@ -37,7 +38,6 @@ from .stretches import recovered_rows as recovered_rows
 from .stretches import stretch_length as stretch_length
 from .stretches import stretch_parts as stretch_parts
 from .stretches import stretches as stretches
-from .table_file import TableFile as TableFile
 from .table_writer import FORMS as FORMS
 from .table_writer import READING_COLUMNS as READING_COLUMNS
 from .table_writer import ReadingScale as ReadingScale

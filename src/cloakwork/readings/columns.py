@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._extras import optional_parts
 from cloakwork.errors import InputError
-from cloakwork.readings.sources import TextColumn
+from cloakwork.readings.frame import TextColumn
 
 with optional_parts():
     import pyarrow as pa

@@ -10,8 +10,17 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
 from cloakwork.errors import ReadingError
-from cloakwork.readings.frame import ALARM, HEADER, OTHER_PLAN, PLAN, Frame, Problems
-from cloakwork.readings.sources import as_source, path_of, size_of
+from cloakwork.readings.frame import (
+    ALARM,
+    HEADER,
+    OTHER_PLAN,
+    PLAN,
+    Frame,
+    Problems,
+    as_source,
+    path_of,
+    size_of,
+)
 from cloakwork.sensor.wire import ReplayCheck
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from cloakwork._checks import count
 from cloakwork.errors import ReadingError
 from cloakwork.readings.columns import cell_texts
-from cloakwork.readings.frame import HEADER, PLAN
+from cloakwork.readings.frame import HEADER, PLAN, as_source, path_of, size_of
 from cloakwork.readings.report_values import ReportForm, ReportReader, is_number, printable
 from cloakwork.readings.row_batches import RowReader
-from cloakwork.readings.sources import as_source, path_of, size_of
 
 _BLANK = "a blank line. Where a report is empty give the row with empty columns; otherwise remove the line"
 _COMMA = "a decimal comma. Write numbers with a point, such as 0.5"
