@@ -1,4 +1,13 @@
-"""Linear models of how sources become readings, and the space the sources live in."""
+"""Linear models of how sources become readings, and the space the sources live in.
+
+`base` is what every model answers, and `moves` its most important answer: how fast readings change as a source moves.
+
+- Models: `heat` (a line, a plane; `continuum` has their kernel), `floorplan` with its `rooms` (`local_field` where
+  it is large), `graph` with its `edge_list`, and `matrix`. `diffusion` computes the rows of floors and graphs.
+- Networks whose matrix is too large to form: `network_kernel` applies it, `network_slope` bounds its slopes, and
+  `near_columns` follows heat that stays near.
+- What may be wrong: `tolerance` (models, clocks), `later_readings` (a pulse read late) and `drift` (offsets).
+"""
 
 from cloakwork.physics.base import NumericalRange, Physics, follow, sources
 from cloakwork.physics.continuum import heat_kernel

@@ -1,4 +1,4 @@
-"""Rooms with walls and doors."""
+"""Heat in rooms with walls and doors: of lasting sources such as people, or of a puff."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Diffusion over a network."""
+"""Heat, a load or a rumour over a network; its matrix is formed only where it is small."""
 
 import math
 from collections.abc import Hashable, Iterator, Sequence

@@ -1,4 +1,16 @@
-"""How much noise hides a move: sensitivity, calibration, composition, the noise, and the cloak."""
+"""How much noise hides a move: sensitivity, calibration, composition, the noise, and the cloak.
+
+From a claim to noise, in the order in which `cloak.py` joins the files:
+
+1. `claim`: epsilon and delta say how far one frame may shift, in standard deviations (`gaussian` has the exact bound);
+2. `hardware`, `noise_floor`: the steps of each sensor, and how much of them its own noise hides;
+3. `calibration`: the noise that is enough; `design` and `tiled_design` choose it per sensor (`variance` is what they
+   make small, `interior_point` how), and `long_stay` adds offsets that change slowly;
+4. `distribution`, `noise_table`, `laplace`, `sampler`: the tables of a device, and draws from them in bulk;
+5. `guarantee`, `exposure`: what all this means, in words and figures.
+
+`flip`, `private_choice` and `budget` are mechanisms beside the cloak, with `losses` for their sums.
+"""
 
 from cloakwork.privacy.budget import Budget
 from cloakwork.privacy.bulk_keystream import Keystream, first_offset

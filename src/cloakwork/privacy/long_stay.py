@@ -349,9 +349,13 @@ def slow_noise(allowance: Allowance, sigma: FloatArray, steps: FloatArray, stay:
             allowed=allowed,
         )
     found = [slow for cost in costs if (slow := cost.least(n, allowed)) is not None]
-    if found:
-        return min(found, key=lambda slow: float(np.log(slow.deviations(steps)).sum()))
-    roundings = min(cost.rounded for cost in costs) * math.sqrt(n)
+    if not found:
+        raise _unhidden(stay, min(cost.rounded for cost in costs) * math.sqrt(n), allowed)
+    return min(found, key=lambda slow: float(np.log(slow.deviations(steps)).sum()))
+
+
+def _unhidden(stay: Stay, roundings: float, allowed: float) -> CalibrationError:
+    """Say why no offset hides a stay, and what would help; `roundings` is the mu that all steps take."""
     finer = math.ceil(2 * roundings / allowed)
     remedy = (
         f"The steps of hardware and sending, in the worst case, alone give mu={roundings:.3g}. Give a resolution at "
@@ -360,10 +364,10 @@ def slow_noise(allowance: Allowance, sigma: FloatArray, steps: FloatArray, stay:
         else "Its ends alone tell more, or its offsets are too large for the noise tables. Give a larger epsilon or a "
         "shorter stay."
     )
-    raise CalibrationError(
-        f"no offset hides a stay of {n:,} frames at epsilon={stay.epsilon:g}, delta={stay.delta:g}, which allow "
-        f"mu={allowed:.3g}. {remedy}",
-        readings=n,
+    return CalibrationError(
+        f"no offset hides a stay of {stay.readings:,} frames at epsilon={stay.epsilon:g}, delta={stay.delta:g}, which "
+        f"allow mu={allowed:.3g}. {remedy}",
+        readings=stay.readings,
         epsilon=stay.epsilon,
         delta=stay.delta,
         steps=roundings,

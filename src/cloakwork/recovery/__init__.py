@@ -1,4 +1,16 @@
-"""From noisy readings back to the vicinity of the sources."""
+"""From noisy readings back to the vicinity of the sources.
+
+`recover` takes frames one by one. A `problem` is a physics with its noise, and an `estimator` solves it:
+
+- `basis_pursuit`: the map of least weight that fits (`active_set`, `free_set`; `column_generation` on large networks,
+  `vicinity` for its sources);
+- `point_sources`: the posterior of a few points. `lattice` has their candidates; `posterior` weighs all placements
+  (`enumeration`) or samples them (`sampling`, `jump_chain`, `chain_moves`) and summarises the draws (`summary`);
+- `network_posterior` on networks, and `floors/` on large floors.
+
+`tracking/` and `floors/` follow sources from frame to frame; each has a page at its door. `bit_presence` and `origin`
+work on randomised bits.
+"""
 
 from cloakwork.recovery.basis_pursuit import BasisPursuit, Bregman
 from cloakwork.recovery.batch_posterior import BatchPosterior, batch_posterior
