@@ -1,6 +1,6 @@
 """Pictures of maps and tracks, as PNG, SVG or PDF."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
-from cloakwork._checks import FloatArray
+from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.output import is_special
 from cloakwork.cli.recover_report import EARLIEST, Trail
 from cloakwork.errors import InputError
@@ -186,21 +186,24 @@ def floor(
 
 def walls(axes: Any, rooms: Rooms) -> None:
     """Draw a line between touching cells that are not connected, and around the floor."""
-    h = rooms.cell
-    linked = {(int(a), int(b)) for a, b in rooms.pairs} | {(int(b), int(a)) for a, b in rooms.pairs}
-    padded = np.pad(rooms.grid, 1, constant_values=-1)
-    segments = []
-    for (row, column), here in np.ndenumerate(padded):
-        for down, right in ((0, 1), (1, 0)):
-            if row + down >= padded.shape[0] or column + right >= padded.shape[1]:
-                continue
-            there = padded[row + down, column + right]
-            if (here < 0 and there < 0) or (int(here), int(there)) in linked:
-                continue
-            x, y = (column - 1 + right) * h, (row - 1 + down) * h
-            segments.append(((x, x + h * down), (y, y + h * right)))
-    for xs, ys in segments:
-        axes.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="round")
+    count, look = len(rooms.space), {"color": INK, "linewidth": 2, "solid_capstyle": "round"}
+    linked = [-count - 1, *(rooms.pairs.min(axis=1) * count + rooms.pairs.max(axis=1))]  # or both are no cell
+    _borders(axes, rooms, lambda a, b: ~np.isin(np.minimum(a, b) * count + np.maximum(a, b), linked), look)
+
+
+def outline(axes: Any, rooms: Rooms, source: Source, colour: str = ACCENT) -> None:
+    """Draw a dashed line around the vicinity of a source in rooms."""
+    look = {"color": colour, "linewidth": 1.2, "linestyle": "--"}
+    _borders(axes, rooms, lambda a, b: np.isin(a, source.vicinity) != np.isin(b, source.vicinity), look)
+
+
+def _borders(axes: Any, rooms: Rooms, apart: Callable[[IntArray, IntArray], Any], look: dict[str, Any]) -> None:
+    """Draw the sides between touching cells that are apart; -1 stands for what is no cell."""
+    h, grid = rooms.cell, np.pad(rooms.grid, 1, constant_values=-1)
+    for row, column in np.argwhere(apart(grid[:-1], grid[1:])):
+        axes.plot([(column - 1) * h, column * h], [row * h, row * h], **look)
+    for row, column in np.argwhere(apart(grid[:, :-1], grid[:, 1:])):
+        axes.plot([column * h, column * h], [(row - 1) * h, row * h], **look)
 
 
 def vicinity(axes: Any, physics: Physics, source: Source, colour: str = ACCENT) -> None:
@@ -211,16 +214,6 @@ def vicinity(axes: Any, physics: Physics, source: Source, colour: str = ACCENT) 
         axes.add_patch(Circle(source.at, source.radius, fill=False, color=colour, linestyle="--"))
     elif isinstance(source.at, float):
         axes.axvspan(source.at - source.radius, source.at + source.radius, color=colour, alpha=0.15)
-
-
-def outline(axes: Any, rooms: Rooms, source: Source, colour: str = ACCENT) -> None:
-    """Draw a dashed line around the vicinity of a source in rooms."""
-    h, grid = rooms.cell, np.pad(rooms.grid, 1, constant_values=-1)
-    inside = np.isin(grid, source.vicinity)
-    sides = [([(c - 1) * h, c * h], [r * h, r * h]) for r, c in np.argwhere(inside[:-1] != inside[1:])]
-    sides += [([c * h, c * h], [(r - 1) * h, r * h]) for r, c in np.argwhere(inside[:, :-1] != inside[:, 1:])]
-    for xs, ys in sides:
-        axes.plot(xs, ys, color=colour, linewidth=1.2, linestyle="--")
 
 
 def cross(axes: Any, at: Sequence[float], colour: str = ACCENT) -> None:

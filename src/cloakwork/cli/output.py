@@ -6,7 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -43,14 +43,6 @@ def say(text: object) -> None:
 def note(text: object) -> None:
     """Print a note to standard error."""
     err.print(_wrapped(str(text), err))
-
-
-def note_secretly(remarks: Sequence[str]) -> None:
-    """Note what only the owner of the data may know."""
-    if remarks:
-        note("not covered by the claim, and not to be published:")
-    for remark in remarks:
-        note(f"  - {remark}")
 
 
 def left_out(reasons: Counter[str], rows: int) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from cloakwork.cli.arguments import RARE, Json, argument, option, options_in, reads
-from cloakwork.cli.output import as_json, note, note_secretly, part_of, refuse_input, refuse_unwritable, say, working
+from cloakwork.cli.output import as_json, note, part_of, refuse_input, refuse_unwritable, say, working
 from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
 from cloakwork.series import (
@@ -199,7 +199,8 @@ def _note_input(counted: Counts, context: typer.Context) -> None:
     """Note how the file was understood, and how limits changed the data."""
     for text in counted.notes:
         note(options_in(text, context))
-    note_secretly(counted.remarks)
+    if counted.remarks:
+        note("\n  - ".join(["not covered by the claim, and not to be published:", *counted.remarks]))
 
 
 def _write(counted: Counts, published: Published, out: Path, plot: Path | None, *, compare: bool) -> None:
