@@ -39,7 +39,9 @@ def slopes_at(whitened: Whitened, at: Sequence[object] | None = None) -> Slopes 
     """Return slopes for sources at the given positions, or at all places; None if the space has no axes."""
     physics = whitened.physics
     if physics.extent and physics.gradients_at(physics.space.places[:1]) is not None:
-        return _derivatives(whitened, physics.space.places if at is None else _inside(at, np.array(physics.extent)))
+        where = physics.space.places if at is None else _inside(at, np.array(physics.extent))
+        along = np.asarray(physics.gradients_at(where))
+        return Slopes(whitened.whiten(along), np.ones(where.shape, bool), Method.DERIVATIVES)
     return _differences(whitened, np.arange(physics.places) if at is None else physics.space.indices(at))
 
 
@@ -52,11 +54,6 @@ def _inside(at: Sequence[object], size: FloatArray) -> FloatArray:
         form = "one number" if len(size) == 1 else "(x, y)"
         raise InputError(f"at={at!r}: give {form} for each source, from 0 to {size.tolist()}.", at=at)
     return where
-
-
-def _derivatives(whitened: Whitened, where: FloatArray) -> Slopes | None:
-    along = whitened.physics.gradients_at(where)
-    return None if along is None else Slopes(whitened.whiten(along), np.ones(where.shape, bool), Method.DERIVATIVES)
 
 
 def _differences(whitened: Whitened, places: IntArray) -> Slopes | None:

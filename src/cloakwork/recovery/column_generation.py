@@ -4,13 +4,12 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.sparse import csgraph
 
 from cloakwork._checks import FloatArray, IntArray, read_only
 from cloakwork.physics import Space
 from cloakwork.recovery import active_set
 from cloakwork.recovery.problem import Problem
-from cloakwork.recovery.vicinity import MIN_SHARE, Source, position
+from cloakwork.recovery.vicinity import MIN_SHARE, Source, position, touching
 
 ENOUGH = 1e-6  # gap at which a map counts as exact, relative to its total (at least 1)
 ADDED = 16  # columns a round
@@ -134,9 +133,8 @@ def _worth_a_column(prices: FloatArray, least: float, known: list[int], space: S
 
 def patches(weights: FloatArray, space: Space) -> tuple[Source, ...]:
     """One source for each connected patch of weight, heaviest first."""
-    held = np.flatnonzero(weights)
-    parts = csgraph.connected_components(space.adjacency[held][:, held], directed=False)[1]
-    groups = [held[parts == part] for part in range(parts.max(initial=-1) + 1)]
+    parts = touching(weights, space)
+    groups = [np.flatnonzero(parts == part) for part in range(parts.max(initial=-1) + 1)]
     totals = [float(weights[group].sum()) for group in groups]
     sources = []
     for total, group in sorted(zip(totals, groups, strict=True), key=lambda pair: -pair[0]):

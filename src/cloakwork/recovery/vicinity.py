@@ -69,7 +69,7 @@ def extract_sources(weights: FloatArray, data: FloatArray, problem: Problem) -> 
     calibrated region.
     """
     left = weights.copy()
-    parts = _touching(weights, problem.physics.space)
+    parts = touching(weights, problem.physics.space)
     groups: list[tuple[float, IntArray]] = []
     while left.max(initial=0.0) > 0:
         heaviest = int(np.argmax(left))
@@ -86,7 +86,7 @@ def extract_sources(weights: FloatArray, data: FloatArray, problem: Problem) -> 
     return tuple(_source(weight, centre, around, space) for (weight, _), centre, around in sources)
 
 
-def _touching(weights: FloatArray, space: Space) -> IntArray:
+def touching(weights: FloatArray, space: Space) -> IntArray:
     """The number of the connected patch of weight at each place; -1 without weight."""
     parts = np.full(len(weights), -1, dtype=np.int64)
     held = np.flatnonzero(weights)
