@@ -11,9 +11,9 @@ from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled
 from cloakwork.physics import FloorPlan, HeatLine, Rooms, Steady
 from cloakwork.recovery import Problem
-from cloakwork.recovery.jump_chain import run_chain, settle
+from cloakwork.recovery.jump_chain import Draws, run_chain, settle
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.sampling import Draws, Prior
+from cloakwork.recovery.sampling import Prior
 from cloakwork.recovery.source_strength import draw_strength, gain
 
 
@@ -71,9 +71,7 @@ def sampled(lattice: Lattice, data: FloatArray, prior: Prior, number: int = 20_0
     at, strength = np.zeros(prior.max_sources, dtype=np.int64), np.full(prior.max_sources, (prior.low + prior.high) / 2)
     terms = (prior.low, prior.high, prior.shared)
     rng = np.random.default_rng(2)
-    run_chain(
-        lattice.arrays, data, terms, prior.min_sources, (200, 2), rng, at, strength, prior.min_sources, draws.arrays
-    )
+    run_chain(lattice.arrays, data, terms, prior.min_sources, (200, 2), rng, at, strength, prior.min_sources, draws)
     return draws
 
 
@@ -129,7 +127,7 @@ def test_settled_draws_spread_over_the_candidates_between_places_as_the_likeliho
     weights = np.exp(match - match.max())
     draws.at[:, 0] = rng.choice(len(match), 20_000, p=weights / weights.sum())
     draws.counts[:] = 1
-    settle(lattice.arrays, data, 1.0, 6, rng, draws.arrays)
+    settle(lattice.arrays, data, 1.0, 6, rng, draws)
     match = lattice.fine @ data - (lattice.fine**2).sum(axis=1) / 2
     exact = np.exp(match - match.max())
     exact /= exact.sum()

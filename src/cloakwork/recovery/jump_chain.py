@@ -1,5 +1,7 @@
 """A reversible-jump chain over the number, places and strengths of point sources; `chain_moves` describes its moves."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
@@ -7,6 +9,35 @@ from cloakwork._compile import compiled, compiled_part
 from cloakwork.recovery import chain_moves
 from cloakwork.recovery.chain_moves import Candidates, ChainState
 from cloakwork.recovery.vectors import add, dot
+
+
+class Draws(NamedTuple):
+    """Equally likely sets of sources: candidates and strengths (draws, slots), counts and squared misfits (draws,)."""
+
+    at: IntArray
+    strength: FloatArray
+    counts: IntArray
+    misfit: FloatArray
+
+    @classmethod
+    def empty(cls, number: int, max_sources: int) -> "Draws":
+        at = np.zeros((number, max_sources), dtype=np.int64)
+        return cls(at, np.zeros((number, max_sources)), np.zeros(number, dtype=np.int64), np.zeros(number))
+
+    def half(self, second: int) -> "Draws":
+        """The first (0) or second (1) half: one chain, or every other draw at evenly spaced quantiles."""
+        middle = len(self.counts) // 2
+        which = slice(middle, None) if second else slice(None, middle)
+        return Draws(self.at[which], self.strength[which], self.counts[which], self.misfit[which])
+
+    @property
+    def present(self) -> Any:
+        """Which entries hold a source, shape (draws, slots)."""
+        return np.arange(self.at.shape[1]) < self.counts[:, None]
+
+    @property
+    def best(self) -> int:
+        return int(np.argmin(self.misfit))
 
 
 @compiled_part
@@ -59,17 +90,16 @@ def run_chain(
     at: IntArray,
     strength: FloatArray,
     k: int,
-    drawn: tuple[IntArray, FloatArray, IntArray, FloatArray],
+    drawn: Draws,
 ) -> int:
     """Start from k >= `least` sources (`at`, `strength`) and write a draw to `drawn` every few sweeps; the final k.
 
-    `prior` is (low, high, shared), `lengths` (sweeps before the first draw, sweeps per draw), `drawn` (candidates,
-    strengths, counts, squared misfits) with one row per draw.
+    `prior` is (low, high, shared), and `lengths` (sweeps before the first draw, sweeps per draw).
     """
     low, high, shared = prior
     before, between = lengths
     state = ChainState(at, strength, data.copy(), np.empty(len(data)), np.empty(len(lattice.coarse)), rng)
-    drawn_at, drawn_strength, counts, misfits = drawn
+    drawn_at, drawn_strength, counts, misfits = drawn.at, drawn.strength, drawn.counts, drawn.misfit
     for i in range(k):
         add(state.rest, lattice.fine[at[i]], -strength[i])
     for row in range(len(counts)):
@@ -91,12 +121,12 @@ def settle(
     strength: float,
     sweeps: int,
     rng: np.random.Generator,
-    drawn: tuple[IntArray, FloatArray, IntArray, FloatArray],
+    drawn: Draws,
 ) -> None:
     """Turn draws of places into draws of candidates around them, by local moves."""
     members = lattice.members
     nothing = np.empty(0)
-    drawn_at, drawn_strength, counts, misfits = drawn
+    drawn_at, drawn_strength, counts, misfits = drawn.at, drawn.strength, drawn.counts, drawn.misfit
     for row in range(len(counts)):
         state = ChainState(drawn_at[row], drawn_strength[row], data.copy(), nothing, nothing, rng)
         k = counts[row]

@@ -12,11 +12,12 @@ from cloakwork.errors import InputError
 from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, on_all_cores
 from cloakwork.recovery.floors.floor_sources import MAX_SOURCES, samples_locally, solve_floor
 from cloakwork.recovery.goodness_of_fit import Misfit, draw_checked
+from cloakwork.recovery.jump_chain import Draws
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources
 from cloakwork.recovery.posterior import Posterior, posterior, summarise
 from cloakwork.recovery.problem import Problem
-from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior
+from cloakwork.recovery.sampling import PreviousFrame, Prior
 
 REMEDIES = 4  # of a frame that does not fit: each sets one more sensor aside or widens the noise
 MAX_ON_FLOORS = 10_000  # where sources far apart hardly know of each other

@@ -10,9 +10,9 @@ from cloakwork.physics import Metric
 from cloakwork.recovery.enumeration import Terms, enumerate_placements
 from cloakwork.recovery.estimator import FrameSolution, Status
 from cloakwork.recovery.goodness_of_fit import Fit
-from cloakwork.recovery.jump_chain import settle
+from cloakwork.recovery.jump_chain import Draws, settle
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.sampling import Draws, PreviousFrame, Prior, sample
+from cloakwork.recovery.sampling import PreviousFrame, Prior, sample
 from cloakwork.recovery.summary import centre, quantiles, spread
 from cloakwork.recovery.vicinity import Source, position
 
@@ -67,7 +67,7 @@ def posterior(
         if math.isfinite(left_out):
             draws.at[:] = np.concatenate([draws.at[0::2], draws.at[1::2]])
             draws.counts[:] = (draws.at >= 0).sum(axis=1)
-            settle(lattice.arrays, data, prior.low, SETTLED, rng, draws.arrays)
+            settle(lattice.arrays, data, prior.low, SETTLED, rng, draws)
             return Posterior(draws, counts, left_out)
     sample(lattice, data, prior, rng, before, draws)
     return Posterior(draws, np.bincount(draws.counts, minlength=prior.max_sources + 1) / DRAWS, math.nan)

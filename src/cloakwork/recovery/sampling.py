@@ -3,12 +3,11 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, IntArray
-from cloakwork.recovery.jump_chain import run_chain
+from cloakwork._checks import FloatArray
+from cloakwork.recovery.jump_chain import Draws, run_chain
 from cloakwork.recovery.lattice import Lattice
 
 WARM = 15  # sweeps at each higher level of noise
@@ -34,40 +33,6 @@ class Prior:
     @property
     def known(self) -> bool:
         return self.low == self.high
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Equally likely sets of sources: candidates and strengths (draws, slots), counts and squared misfits (draws,)."""
-
-    at: IntArray
-    strength: FloatArray
-    counts: IntArray
-    misfit: FloatArray
-
-    @classmethod
-    def empty(cls, number: int, max_sources: int) -> "Draws":
-        at = np.zeros((number, max_sources), dtype=np.int64)
-        return cls(at, np.zeros((number, max_sources)), np.zeros(number, dtype=np.int64), np.zeros(number))
-
-    def half(self, second: int) -> "Draws":
-        """The first (0) or second (1) half: one chain, or every other draw at evenly spaced quantiles."""
-        middle = len(self.counts) // 2
-        which = slice(middle, None) if second else slice(None, middle)
-        return Draws(self.at[which], self.strength[which], self.counts[which], self.misfit[which])
-
-    @property
-    def arrays(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-        return (self.at, self.strength, self.counts, self.misfit)
-
-    @property
-    def present(self) -> Any:
-        """Which entries hold a source, shape (draws, slots)."""
-        return np.arange(self.at.shape[1]) < self.counts[:, None]
-
-    @property
-    def best(self) -> int:
-        return int(np.argmin(self.misfit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +63,7 @@ class _Sampler:
         sweeps = factor * min(SWEEPS, max(2, SWEEPS * QUICK // max(1, lattice.coarse.size)))
         terms = (prior.low, prior.high, prior.shared), prior.min_sources, (before, sweeps), self.rng
         k = int(state.counts[0])
-        state.counts[0] = run_chain(lattice.arrays, self.data, *terms, at, strength, k, into.arrays)
+        state.counts[0] = run_chain(lattice.arrays, self.data, *terms, at, strength, k, into)
 
     def annealed(self) -> Draws:
         """A first state; with very little noise, the best of several."""
