@@ -36,10 +36,14 @@ class Sound(Physics):
         return np.array(self.microphones, dtype=np.float64)
 
     @property
+    def extent(self) -> tuple[float, float]:
+        return self.size
+
+    @property
     def length_unit(self) -> str:
         return "m"
 
     @classmethod
     def from_site(cls, options: Mapping[str, Any], *, sensors_at: Sequence[Any], gain: float, folder: Path) -> Self:
         del folder  # it names no other file
-        return cls(sensors_at, options["size"], options.get("above", 2.0), gain)
+        return cls(sensors_at, tuple(options["size"]), options.get("above", 2.0), gain)

@@ -77,6 +77,16 @@ def test_a_site_file_names_it_and_its_plan_changes_with_its_code(site_file: Path
         plan.check(load_site(site_file, run_code=True))
 
 
+def test_its_zones_have_the_form_that_its_extent_asks_for(site_file: Path) -> None:
+    zone = '[[zone]]\nid = "west"\n'
+    site_file.write_text(SITE + SENSORS + zone + "corners = [[0, 0], [2, 3]]\n")
+    (west,) = load_site(site_file, run_code=True).zones
+    assert SOUND.space.places[west.places].max(axis=0).tolist() == [1.75, 2.75]
+    site_file.write_text(SITE + SENSORS + zone + "places = [0]\n")
+    with pytest.raises(SiteError, match="Give corners"):
+        load_site(site_file, run_code=True)
+
+
 def test_nothing_runs_the_code_of_a_site_file_unasked(tmp_path: Path) -> None:
     (tmp_path / "sound.py").write_text("raise SystemExit")
     (tmp_path / "hall.toml").write_text(SITE + SENSORS)

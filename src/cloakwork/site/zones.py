@@ -9,15 +9,9 @@ from numpy.typing import NDArray
 from cloakwork._checks import FloatArray, IntArray, read_only
 from cloakwork.errors import InputError, SiteError
 from cloakwork.physics import Physics, Rooms, Space
-from cloakwork.site.schema import ZONE_FORMS, FloorPlanSpec, SiteSpec, ZoneSpec
+from cloakwork.site.schema import FloorPlanSpec, SiteSpec, ZoneSpec
 
-FORMS = {
-    "line": ("between",),
-    "plane": ("corners",),
-    "floorplan": ("room", "corners"),
-    "graph": ("places",),
-    "matrix": ("places",),
-}
+FORMS = ("places", "between", "corners")  # of a space without coordinates, along a line, and in a plane
 MARGIN = 1e-9  # of the size of the space
 
 
@@ -80,8 +74,8 @@ def _places_in(zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> NDArray[np.b
         return _within([[at] for at in zone.between], physics.extent, physics.space)
     if not physics.extent and zone.places is not None:
         return _named(zone.places, physics.space)
-    kind = spec.physics.kind
-    raise SiteError(f"this key is not for a {kind}. Give {' or '.join(FORMS.get(kind, ZONE_FORMS[1:]))}.")
+    form = ("" if physics.floor is None else "room or ") + FORMS[min(len(physics.extent), 2)]
+    raise SiteError(f"this key is not for a {spec.physics.kind}. Give {form}.")
 
 
 def room_numbers(rooms: Rooms, spec: SiteSpec) -> IntArray:
