@@ -237,7 +237,7 @@ def test_a_frame_that_cannot_be_recovered_waits_for_the_next_check_and_stops_no_
 
     monkeypatch.setattr(Solver, "solve", solve)
     sqlite_store.readings.add(readings(watched, 0))
-    with caplog.at_level(logging.CRITICAL), running(sqlite_store, watched, check=600.0) as (live, told):
+    with caplog.at_level(logging.CRITICAL), running(sqlite_store, watched, retry_s=600.0) as (live, told):
         until(lambda: tried)
         give(sqlite_store, live, readings(watched, 1))
         until(lambda: told)

@@ -80,7 +80,7 @@ def collect(
             broker=_reach(broker, password_file, ca, stack),
             listen=address,
             group=group,
-            name=session_name(port) if name is None else name,
+            client_id=session_name(port) if name is None else name,
             keep_days=keep_days,
             home_assistant=home_assistant,
             page_url=page_url,

@@ -107,12 +107,12 @@ def make_result(
     *,
     before: Result | None = None,
     known: Mapping[int, RecoveredTrack] | None = None,
-    labels: int = 0,
+    last_label: int = 0,
 ) -> Result:
     """Convert a recovered frame to the record that the store keeps; `solved` is in Unix milliseconds.
 
     `before` is the result before it. `known` are earlier records of its tracks, which may have begun before this
-    process did, and `labels` is the largest label so far.
+    process did, and `last_label` is the largest label so far.
     """
     tracks = sorted(_tracks(site, found, known or {}), key=lambda track: -track.probability)
     return Result(
@@ -141,7 +141,7 @@ def make_result(
         solved=solved,
         took_ms=took_ms,
         settled=found.settled,
-        labels=None if found.tracked is None else labels,
+        labels=None if found.tracked is None else last_label,
         tracks=tuple(tracks),
         zones=zone_states(site.site, found, (before and before.zones) or (), hold_ms=site.hold_ms),
     )

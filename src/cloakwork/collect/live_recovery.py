@@ -20,9 +20,9 @@ from cloakwork.collect.storage import Reading, Result, Store, unix_ms
 from cloakwork.errors import StoreError
 
 LOOK_S = 1.0  # between two looks at the store without a reason: other collectors store readings, too
-CHECK_S = 60.0
-LONGEST_BATCH, SHORTEST_BATCH = 1.0, 0.1  # seconds
-FIRST_RETRY, LAST_RETRY = 0.1, 5.0
+RETRY_S = 60.0  # after an error in a frame
+MAX_TURN_S, MIN_TURN_S = 1.0, 0.1
+MIN_STORE_RETRY_S, MAX_STORE_RETRY_S = 0.1, 5.0
 NICE = 5
 PREPARING = "The solvers are compiled, which takes up to a minute the first time."
 log = logging.getLogger(__name__)
@@ -33,8 +33,8 @@ class LiveRecovery:
 
     The recovering thread calls `on_result` with each saved result that did not fail. A frame waits `wait` seconds for
     its remaining sensors (by default `wait_ms` of its site). Frames that an error keeps from being recovered are tried
-    again after `check` seconds. `clock` is in Unix milliseconds, `steady` in seconds of a clock that never jumps; both
-    run `speed` times faster than real time. `prepared` is set once the solvers are compiled.
+    again after `retry_s` seconds. `clock` is in Unix milliseconds, `steady` in seconds of a clock that never jumps;
+    both run `speed` times faster than real time. `prepared` is set once the solvers are compiled.
     """
 
     def __init__(
@@ -44,21 +44,21 @@ class LiveRecovery:
         *,
         on_result: Sequence[Callable[[Result], None]] = (),
         wait: float | None = None,
-        check: float = CHECK_S,
+        retry_s: float = RETRY_S,
         clock: Callable[[], int] = unix_ms,
         steady: Callable[[], float] = time.monotonic,
         speed: float = 1.0,
     ) -> None:
         self._store = store
         self._listeners = on_result
-        self._check_s = check
+        self._retry_s = retry_s
         self._steady, self._speed = steady, speed
         self._workers = {
             name: SiteWorker(site, store, wait=site.wait_ms / 1000 if wait is None else wait, clock=clock)
             for name, site in sites.items()
         }
         shortest = min((site.schedule.period_ms for site in sites.values()), default=1000) / 1000 / speed
-        self._budget = min(LONGEST_BATCH, max(SHORTEST_BATCH, shortest / 4))
+        self._turn_s = min(MAX_TURN_S, max(MIN_TURN_S, shortest / 4))
         self._changed = threading.Condition()
         self._woken: set[str] = set()
         self._look_at, self._leads = 0.0, False
@@ -66,7 +66,7 @@ class LiveRecovery:
         self._idle = threading.Event()
         self._reason = ""
         self.prepared = threading.Event()
-        self._retry = FIRST_RETRY
+        self._store_retry_s = MIN_STORE_RETRY_S
         self._thread: threading.Thread | None = None
 
     def on_new(self, readings: Sequence[Reading]) -> None:
@@ -122,7 +122,7 @@ class LiveRecovery:
                 busy = self._take_turn()
                 if self._reason:
                     log.info("the store is back: recovering again")
-                    self._reason, self._retry = "", FIRST_RETRY
+                    self._reason, self._store_retry_s = "", MIN_STORE_RETRY_S
             except StoreError as problem:
                 busy = True
                 self._wait_for_store(problem)
@@ -156,14 +156,14 @@ class LiveRecovery:
             if self._stopping.is_set() or not self._leads or not (is_woken or worker.next_due <= self._steady()):
                 continue
             try:
-                for result in worker.turn(self._steady(), self._budget):
+                for result in worker.turn(self._steady(), self._turn_s):
                     self._notify(result)
             except StoreError:
                 self._look_at = 0.0
                 raise
             except Exception:
                 log.exception("%s: recovery failed; it starts again from the store", name)
-                worker.give_up(self._steady() + self._check_s)
+                worker.give_up(self._steady() + self._retry_s)
             busy |= worker.next_due <= self._steady()
         return busy
 
@@ -178,8 +178,8 @@ class LiveRecovery:
         if not self._reason:
             log.warning("nothing is recovered while the store fails: %s", problem)
         self._reason = str(problem)
-        self._stopping.wait(self._retry)
-        self._retry = min(2 * self._retry, LAST_RETRY)
+        self._stopping.wait(self._store_retry_s)
+        self._store_retry_s = min(2 * self._store_retry_s, MAX_STORE_RETRY_S)
 
     def _sleep(self) -> None:
         """Wait for a reading, for a frame to become due, or for the next look at the store."""

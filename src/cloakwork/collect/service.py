@@ -27,7 +27,7 @@ STOP_S = 15.0
 RECENT_MS = 3_600_000
 AWAY_MS = 900_000  # before a device that is offline is an alarm: it may only start again
 GRACE_S = 5  # that a current request may take to end
-NAME = "cloakwork-collector"
+CLIENT_ID = "cloakwork-collector"
 log = logging.getLogger(__name__)
 
 
@@ -46,8 +46,8 @@ class ListenAddress:
 class Service:
     """Collects readings of some sites, from `start` to `stop`. The caller closes the store.
 
-    Devices publish at `broker`; without one, readings arrive by HTTP only. `group` and `name` are as for
-    `make_subscriber`. Data older than `keep_days` is removed every hour, as long as the clock is trusted. With
+    Devices publish at `broker`; without one, readings arrive by HTTP only. `group` and `client_id` are as
+    for `make_subscriber`. Data older than `keep_days` is removed every hour, as long as the clock is trusted. With
     `home_assistant`, the occupied zones and the alarms go there through the broker, with a link to `page_url`.
     `simulation` has the positions of simulated sources, for a demonstration.
 
@@ -63,7 +63,7 @@ class Service:
         broker: BrokerAddress | None,
         listen: ListenAddress | None = None,
         group: str | None = None,
-        name: str = NAME,
+        client_id: str = CLIENT_ID,
         keep_days: float | None = None,
         home_assistant: bool = False,
         page_url: str | None = None,
@@ -82,7 +82,7 @@ class Service:
             self._zones = ZonePublisher(
                 zone_broker(broker),
                 sites,
-                name=f"{name}-zones",
+                name=f"{client_id}-zones",
                 page_url=page_url,
                 alarms=self._alarms,
                 clock=clock,
@@ -102,7 +102,7 @@ class Service:
         self.subscriber: MqttClient | None = None
         if broker is not None:
             self.subscriber = make_subscriber(
-                broker, self.intake, client_id=name, group=group, sites=sorted(sites), clock=clock
+                broker, self.intake, client_id=client_id, group=group, sites=sorted(sites), clock=clock
             )
         context = ApiContext(
             store,
@@ -240,7 +240,7 @@ def make_subscriber(
     broker: BrokerAddress,
     intake: Intake,
     *,
-    client_id: str = "cloakwork-collector",
+    client_id: str = CLIENT_ID,
     group: str | None = None,
     sites: Iterable[str] | None = None,
     keep_alive: int = KEEP_ALIVE,

@@ -11,7 +11,7 @@ from cloakwork.collect.presence_solver import PresenceSolver
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import FrameState, Result, Store
 
-LARGEST_BATCH = 512
+MAX_BATCH = 512  # frames
 MAX_LISTED = 1000  # waiting frames that one look at the store lists
 RATE_WINDOW_S = 60
 SMOOTHING = 0.3
@@ -111,14 +111,14 @@ class SiteWorker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the last turn found no frame."""
+        """Whether no frame is ready, and none waits for sensors."""
         return not (self._busy or self._open)
 
-    def turn(self, now: float, budget: float) -> list[Result]:
-        """Recover as many of the ready frames as fit into `budget` seconds; return the results that the store kept."""
+    def turn(self, now: float, turn_s: float) -> list[Result]:
+        """Recover as many of the ready frames as fit into `turn_s` seconds; return the results that the store kept."""
         began = perf_counter()
         if self._unsaved is None:
-            batch = self._next_batch(now, budget)
+            batch = self._next_batch(now, turn_s)
             self._trying = [frame.time for frame in batch]
             self._busy = bool(batch)
             if not batch:
@@ -133,17 +133,17 @@ class SiteWorker:
         return [result for result in kept if not result.failed]
 
     def give_up(self, until: float) -> None:
-        """Leave the frames of a turn that failed until a time, and begin again from the store."""
+        """Leave the frames of a turn that failed until a time; the rest begins again from the store."""
         self._gate.put_off(self._trying, until)
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything that the store has."""
+        """Begin again from the store."""
         self._unsaved, self._busy, self._waiting, self._open = None, False, 0, 0
         self.solver.reset()
 
     def watch(self) -> None:
-        """Take notice of the results that another collector makes."""
+        """Begin again from the store, with the newest result of the collector that recovers now."""
         self.reset()
         newest = self._store.results.last(self.site.name, self._clock() + self.site.ahead_ms)
         if newest is not None:
@@ -164,10 +164,10 @@ class SiteWorker:
             preparing=not self.prepared,
         )
 
-    def _next_batch(self, now: float, budget: float) -> list[FrameState]:
+    def _next_batch(self, now: float, turn_s: float) -> list[FrameState]:
         waiting = self._store.frames.waiting(self.site.name, self._clock(), self.site.shared, MAX_LISTED)
         ready = self._gate.ready(waiting, now)
-        size = max(1, min(LARGEST_BATCH, int(budget / self._took)))
+        size = max(1, min(MAX_BATCH, int(turn_s / self._took)))
         if self.site.follows:
             batch = ready[:size]
         else:
@@ -182,13 +182,8 @@ class SiteWorker:
             self.solver.reset()
             self._erasures = erasures
         frames = self.site.frames(self._store, [frame.time for frame in batch])
-        found = self.solver.solve(frames)
-        # in a long batch, some results have settled
-        return (
-            list({result.time: result for result in found}.values()),
-            {one.time: one.readings for one in batch},
-            erasures,
-        )
+        results = {result.time: result for result in self.solver.solve(frames)}  # a settled one replaces the first
+        return list(results.values()), {frame.time: frame.readings for frame in batch}, erasures
 
     def _count(self, results: Sequence[Result], frames: int, seconds: float, now: float) -> None:
         """Record the results that the store kept, and the time that so many frames took."""

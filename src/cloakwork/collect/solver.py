@@ -39,7 +39,7 @@ class Solver:
         self._tracker: FrameTracker | None = None
         self._newest = 0  # time of the last frame
         self._made: dict[int, Result] = {}  # the last results
-        self._labels = 0  # the largest label so far
+        self._last_label = 0
         self._known: dict[int, RecoveredTrack] = {}  # tracks whose labels are from the store
 
     def prepare(self) -> float:
@@ -50,7 +50,7 @@ class Solver:
         began = time.perf_counter()
         steps = np.rint(self.site.site.baselines / self.site.cloak.steps).astype(np.int64)
         quiet = Frame(0, steps, np.ones(len(steps), bool))
-        if self._follows is not None:
+        if self._followed_store is not None:
             self._new_tracker().step(quiet)
         else:
             self._recoverer.recover([quiet], keep=False)
@@ -66,10 +66,10 @@ class Solver:
         unusable = {frame.time: reason for frame in frames if (reason := self.site.unusable(frame))}
         usable = [frame for frame in frames if frame.time not in unusable]
         failed = [self._failure(frame, unusable[frame.time]) for frame in frames if frame.time in unusable]
-        if self._follows is None:
+        if self._followed_store is None:
             found = self._alone(usable, keep=bool(usable) and usable[-1].time > self._newest)
         else:
-            found = [result for frame in usable for result in self._followed(self._follows, frame)]
+            found = [result for frame in usable for result in self._followed(self._followed_store, frame)]
         return sorted([*found, *failed], key=lambda result: result.time)
 
     def alone(self, frame: Frame) -> Result:
@@ -78,7 +78,7 @@ class Solver:
         return self._failure(frame, reason) if reason else self._alone([frame], keep=False)[0]
 
     @property
-    def _follows(self) -> Store | None:
+    def _followed_store(self) -> Store | None:
         """The store, where sources are followed."""
         return self._store if self.site.follows else None
 
@@ -117,8 +117,8 @@ class Solver:
             if isinstance(tracker.tracker, Tracker):  # on a large floor nothing is tested
                 self._watch = self._watch or PhysicsWatch(site, store, tracker.tracker.observer)
             newest = store.results.last(site.name, followed=True)
-            self._labels = (newest and newest.labels) or 0
-            tracker.tracker.resume({}, self._labels)
+            self._last_label = (newest and newest.labels) or 0
+            tracker.tracker.resume({}, self._last_label)
             self._catch_up(store, tracker, until)
         elif until > self._newest + site.schedule.period_ms:  # after a late frame, those between may be done already
             self._catch_up(store, self._tracker, until)
@@ -133,8 +133,8 @@ class Solver:
                 self._step(tracker, frame)
         before = store.results.last(site.name, until, followed=True)
         if before is not None and before.time > max(self._made, default=0):
-            self._labels = max(self._labels, before.labels or 0)
-            tracker.tracker.resume(places_of(site, before.tracks), self._labels)
+            self._last_label = max(self._last_label, before.labels or 0)
+            tracker.tracker.resume(places_of(site, before.tracks), self._last_label)
             self._known = {track.label: track for track in before.tracks}
             self._made = {before.time: before}
 
@@ -156,13 +156,13 @@ class Solver:
         return [self._result(moment, took) for moment in found]
 
     def _result(self, found: FrameRecovery, took: float) -> Result:
-        """Make a result; its zones continue those of the result before it."""
-        self._labels = max([self._labels, *(track.label for track in found.tracks)])
+        """Make a result, which continues the zones of the one before it, and keep it for the next."""
+        self._last_label = max([self._last_label, *(track.label for track in found.tracks)])
         before = self._before(found.time)
         result = make_result(
-            self.site, found, self._clock(), took, before=before, known=self._known, labels=self._labels
+            self.site, found, self._clock(), took, before=before, known=self._known, last_label=self._last_label
         )
-        if found.tracked is not None or self._follows is None:
+        if found.tracked is not None or self._followed_store is None:
             self._made = dict(sorted((self._made | {found.time: result}).items())[-2 - self.site.lag :])
         return result
 
