@@ -88,7 +88,7 @@ def _night(cloak: Cloak, fault: Fault, seed: int, confidence: float) -> int:
     found = audit_site(
         cloak,
         lambda readings: _published(cloak, fault, readings, rng),
-        frames_at_most=NIGHT,
+        max_frames=NIGHT,
         confidence=confidence,
         rng=rng,
     )

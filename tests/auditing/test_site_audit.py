@@ -25,7 +25,7 @@ def audited(fault: Fault | None, seed: int, *, cloak: Cloak = CLOAK, most: int =
             fault(noise, readings)
         return np.asarray(readings + noise)
 
-    return audit_site(cloak, devices, frames_at_most=most, confidence=sure, rng=rng)
+    return audit_site(cloak, devices, max_frames=most, confidence=sure, rng=rng)
 
 
 def half(noise: FloatArray, readings: FloatArray) -> None:

@@ -45,9 +45,8 @@ class DeviceListener:
         sensor: str,
         patience: float = 60.0,
         note: Callable[[str], None] = lambda _: None,
-        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        self.sensor, self.patience, self.clock = sensor, patience, clock
+        self.sensor, self.patience = sensor, patience
         self.topic = topic(wire_site(site, DeviceKind.BENCH), sensor, DeviceKind.BENCH)
         self.replays = ReplayCheck(_REMEMBERED)  # a number with two values means that noise was used twice
         self._note = note
@@ -116,7 +115,7 @@ class DeviceListener:
     def _on_message(self, message: MqttMessage) -> None:
         message.acknowledge()
         if not message.retained:  # the last reading that the broker kept is of an unknown set-up
-            self._heard.put((message.payload, self.clock()))
+            self._heard.put((message.payload, time.time_ns() // 1_000_000))
 
     def _on_state(self, state: BrokerState) -> None:
         if self._connected is None:
@@ -146,7 +145,7 @@ class Recording:
             self._rows.writerow(HEADER)
 
     def __enter__(self) -> Self:
-        self._since = self._listener.clock() + round(1000 * self._settle)
+        self._since = time.time_ns() // 1_000_000 + round(1000 * self._settle)
         self._listener.forget()
         return self
 

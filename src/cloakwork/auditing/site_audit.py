@@ -25,8 +25,10 @@ _PLACES, _PAIRS = 128, 64  # places that sources stand at; pairs of them to choo
 _CLEAR = 0.1  # of the largest shift by a move: others need sources too strong to be read
 _LEARNT = 16  # frames between two looks at the noise so far
 _PRIOR = 20.0  # frames that the plan counts for, beside those seen
-_SHARED, _NAMED = 0.5, 6  # correlation that a suspect has at least; suspects that are named
-_RESEMBLING, _ALIKE = 1.2, 0.99999  # times the largest correlation of noise by chance; a correlation at most
+_SHARED = 0.5  # correlation that a suspect has at least
+_NAMED = 6  # suspects that are named
+_RESEMBLING = 1.2  # times the largest correlation of noise by chance
+_ALIKE = 0.99999  # a correlation at most
 _FACTORS = np.array([1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0])
 _CHANCES = np.array([0.65, 0.75, 0.8, 0.86, 0.9, 0.94, 0.97, 0.99, 0.999])  # of a right guess, which the bets are on
 
@@ -37,7 +39,7 @@ class SiteAudit:
 
     `right` of `frames` guesses were right, where at most `allowed` are expected. `factor_lower` is how many times
     further apart two answers are than the plan says, at least: 2 where all noise has half its size. `epsilon_lower` is
-    the epsilon of a window that follows; `suspects` are the sensors that the last guesses relied on, if any stand out.
+    the epsilon of a window that follows; `suspects` are the sensors whose noise is far too small, or shared.
 
     Notes
     -----
@@ -120,7 +122,7 @@ def audit_site(
     cloak: Cloak,
     devices: Devices,
     *,
-    frames_at_most: int = 480,
+    max_frames: int = 480,
     confidence: float = 0.99,
     rng: np.random.Generator | None = None,
 ) -> SiteAudit:
@@ -132,7 +134,7 @@ def audit_site(
         The plan: Gaussian noise, and an observer of all sensors.
     devices
         Takes the true readings of one frame, shape (m,), and returns what the devices publish.
-    frames_at_most
+    max_frames
         A night has 480 at one frame a minute.
     confidence
         Of a violation, and of its epsilon.
@@ -154,7 +156,7 @@ def audit_site(
     >>> from cloakwork import Cloak, HeatLine
     >>> cloak = Cloak(HeatLine(n=100, m=50, T=0.05), epsilon=1.0, delta=1e-6, alpha=0.01)
     >>> rng = np.random.default_rng(1)
-    >>> honest = audit_site(cloak, lambda readings: cloak.simulate(readings, rng=rng), frames_at_most=64, rng=rng)
+    >>> honest = audit_site(cloak, lambda readings: cloak.simulate(readings, rng=rng), max_frames=64, rng=rng)
     >>> print(honest.verdict)
     no violation found
     >>> quiet = lambda readings: (readings + cloak.simulate(readings, rng=rng)) / 2
@@ -162,7 +164,7 @@ def audit_site(
     violation
     """
     instance_of("cloak", cloak, Cloak, "the plan's cloak")
-    most, confidence = count("frames_at_most", frames_at_most), as_number("confidence", confidence)
+    most, confidence = count("max_frames", max_frames), as_number("confidence", confidence)
     if not 0 < confidence < 1:
         raise InputError(f"confidence={confidence:g}: give a number between 0 and 1, such as 0.99.")
     if cloak.observers > 1 or not isinstance(cloak.profile, Profile):
