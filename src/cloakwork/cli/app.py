@@ -143,7 +143,7 @@ def top(
 
 def run_app(commands: typer.Typer) -> None:
     """Run a command: exit with 0 on success, 2 on bad input, 1 on failure, and never with a traceback."""
-    _prepare()
+    _replace_missing_letters()
     try:
         with optional_parts():
             commands()
@@ -170,7 +170,7 @@ def run_app(commands: typer.Typer) -> None:
         )
 
 
-def _prepare() -> None:
+def _replace_missing_letters() -> None:
     """Let a terminal that lacks a letter show a question mark."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

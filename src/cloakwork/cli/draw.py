@@ -216,10 +216,10 @@ def vicinity(axes: Any, physics: Physics, source: Source, colour: str = ACCENT) 
         axes.axvspan(source.at - source.radius, source.at + source.radius, color=colour, alpha=0.15)
 
 
-def cross(axes: Any, at: Sequence[float], colour: str = ACCENT) -> None:
+def cross(axes: Any, at: Sequence[float]) -> None:
     """Draw a cross that is visible on light and dark."""
     axes.plot(*at, "x", color="white", markersize=11, markeredgewidth=5)
-    axes.plot(*at, "x", color=colour, markersize=9, markeredgewidth=2)
+    axes.plot(*at, "x", color=ACCENT, markersize=9, markeredgewidth=2)
 
 
 def _network(axes: Any, physics: Physics, weights: FloatArray) -> dict[int, Sequence[float]]:

@@ -21,9 +21,6 @@ class PrivateDensity:
 
     The noise may take it below 0 or above 1. Contacts beyond `max_contacts` of a person do not count, and how many
     those are is not published.
-
-    >>> PrivateDensity(density=0.026, standard_deviation=0.0005, max_contacts=40, epsilon=1.0).max_contacts
-    40
     """
 
     density: float
@@ -67,13 +64,13 @@ def private_density(
     table = checked_network("met", met)
     n = table.shape[0]
     most = min(count("max_contacts", max_contacts), n - 1)
-    claim = positive("epsilon", epsilon, error=CalibrationError)
-    noise = laplace_table(table_ratio(2 * most / claim))
+    epsilon = positive("epsilon", epsilon, error=CalibrationError)
+    noise = laplace_table(table_ratio(2 * most / epsilon))  # its ratio is the scale, not a standard deviation
     words = private_words if rng is None else simulated_words(rng)
     drawn = int(noise_from_words(noise, words(len(noise.levels)).reshape(1, -1, 2))[0])
     ends = n * (n - 1)
     deviation = math.sqrt(2 * noise.ratio**2 + 1 / 12) / ends
-    return PrivateDensity((clipped_contacts(table, most) + drawn) / ends, deviation, most, claim)
+    return PrivateDensity((clipped_contacts(table, most) + drawn) / ends, deviation, most, epsilon)
 
 
 def clipped_contacts(met: sparse.csr_array, most: int) -> int:

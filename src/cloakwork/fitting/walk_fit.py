@@ -197,13 +197,14 @@ def fit_walk(site: Site, walk: Walk) -> WalkFit:
     )
     parts = [baselines.regress(best.gains * slope, best.centred) for slope in slopes]
     excess = max(1.0, float((best.residuals**2).sum()) / freedom)
-    return _with_errors(site, walk, (log_reach, square), best, parts, excess, baselines)
+    return _with_errors(site, walk, log_reach, square, best, parts, excess, baselines)
 
 
 def _with_errors(
     site: Site,
     walk: Walk,
-    at: tuple[float, float],
+    log_reach: float,
+    square: float,
     best: Regression,
     parts: list[Regression],
     excess: float,
@@ -228,8 +229,8 @@ def _with_errors(
     return WalkFit(
         site,
         walk,
-        Fitted.of(at[0], reach_error, parameters, known, back=_exp),
-        Fitted.of(at[1], square_error, parameters, known, back=lambda square: math.sqrt(max(square, 0.0))),
+        Fitted.of(log_reach, reach_error, parameters, known, back=_exp),
+        Fitted.of(square, square_error, parameters, known, back=lambda square: math.sqrt(max(square, 0.0))),
         Fitted.of(math.log(strength), strength_error / strength, parameters, known, back=_exp),
         best.gains / strength,
         gain_errors / strength,

@@ -21,7 +21,7 @@ from cloakwork.recovery.recover import resolve_problem
 from cloakwork.recovery.tracking.alignment import EXISTS
 from cloakwork.recovery.tracking.estimate import FrameEstimate, Track
 from cloakwork.recovery.tracking.motion import Motion
-from cloakwork.recovery.tracking.tracker import checked_readings, checked_time
+from cloakwork.recovery.tracking.tracker import check_time, checked_readings
 from cloakwork.recovery.vicinity import Source, expected_map
 
 RESUMED = 3.0  # metres between the same source in two trackers, at most
@@ -97,7 +97,7 @@ class FloorTracker:
         not count.
         """
         values, last = checked_readings(readings, self.field.plan.sensors), self._times[1]
-        checked_time(time)
+        check_time(time)
         repeated = again and time == last
         if last is not None and time <= last and not repeated:
             raise InputError(

@@ -189,7 +189,7 @@ class Tracker:
     def _index(self, time: float, *, again: bool) -> tuple[int, bool]:
         """Return where in the window a frame of this time belongs, and whether it is new."""
         times, before = [frame.time for frame in self.sampler.frames], self.sampler.before
-        checked_time(time)
+        check_time(time)
         if again and time in times:
             return times.index(time), False
         if time in times or time == before:
@@ -216,7 +216,7 @@ def checked_readings(readings: ArrayLike, sensors: int) -> FloatArray:
     return values
 
 
-def checked_time(time: float) -> None:
+def check_time(time: float) -> None:
     """Refuse a time that is not a finite number."""
     if not (isinstance(time, int | float) and math.isfinite(time)):
         raise InputError(f"time={time!r}: give seconds as a finite number.", time=time)
