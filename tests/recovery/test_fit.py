@@ -7,7 +7,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.physics import HeatLine
 from cloakwork.privacy import Assumptions, Cloak
 from cloakwork.recovery import PointSources, recover
-from cloakwork.recovery.goodness_of_fit import Misfit
+from cloakwork.recovery.goodness_of_fit import Misfit, draw_checked
 
 LINE = HeatLine(n=100, m=50, T=0.05)
 CLOAK = Cloak(LINE, epsilon=1.0, delta=0.1, alpha=0.01)
@@ -90,3 +90,19 @@ def test_p_values_are_uniform_for_noise() -> None:
     values = np.array([Misfit(rest, rest, 40, rng.chisquare(10), 10).p_value for rest in rests])
     for level in (0.01, 0.1):
         assert (values < level).mean() <= 1.1 * level + 0.005
+
+
+def test_a_missing_sensor_is_not_one_that_is_set_aside() -> None:
+    calls: list[tuple[frozenset[int], float]] = []
+
+    def draw(excluded: frozenset[int], inflation: float) -> tuple[int, Misfit]:
+        calls.append((excluded, inflation))
+        rest = np.full(20, 0.5)
+        rest[7] = 0.0 if 7 in excluded else 9.0
+        return len(calls), Misfit(rest, rest, 20, 1.0, 5)
+
+    first, used, fit = draw_checked(draw, frozenset({3}), frozenset({4}), remedies=1)
+    assert (first, used) == (1, 2)
+    assert calls == [(frozenset({3, 4}), 1.0), (frozenset({3, 4, 7}), 1.0)]
+    assert fit.set_aside == (4, 7)
+    assert fit.p_value > 0.1
