@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cloakwork._extras import optional_parts
-from cloakwork.cli.arguments import in_options, option
+from cloakwork.cli.arguments import error_with_option_names, option
 from cloakwork.cli.output import err, note, say, working
 from cloakwork.errors import BudgetError, CloakworkError, InputError, PlanError
 
@@ -75,7 +75,7 @@ class _Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except InputError as problem:
-            raise in_options(problem, ctx) from None
+            raise error_with_option_names(problem, ctx) from None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options, those of a panel under its heading."""
@@ -83,6 +83,7 @@ class _Command(TyperCommand):
         for each in self.get_params(ctx):
             usual = "Arguments" if each.param_type_name == "argument" else "Options"
             if (record := each.get_help_record(ctx)) is not None:
+                # without the types and bounds of numbers, which Click adds
                 name, text = re.sub(r" <[^>]*>", "", record[0]), re.sub(r"; x>=[\d.]+|x>=[\d.]+|\[\]", "", record[1])
                 panels.setdefault(getattr(each, "rich_help_panel", None) or usual, []).append((name, text.rstrip()))
         for title, records in panels.items():

@@ -64,7 +64,7 @@ def existing_store(context: typer.Context, option: typer.CallbackParam, url: str
     return reads(STORE)(context, no_password(context, option, url))
 
 
-def options_in(text: str, context: typer.Context) -> str:
+def with_option_names(text: str, context: typer.Context) -> str:
     """Return a text of the library with the options of a command in place of the parameters that it names."""
     options = {each.name or "": each.opts[0] for each in context.command.params if each.param_type_name == "option"}
     apart = "|".join(name for name in options if "_" in name) or "(?!)"  # other names are also plain words
@@ -72,9 +72,9 @@ def options_in(text: str, context: typer.Context) -> str:
     return re.sub(named, lambda found: f"{options[found[1]]} " if found[1] else options[found[2]], text)
 
 
-def in_options(problem: InputError, context: typer.Context) -> InputError:
+def error_with_option_names(problem: InputError, context: typer.Context) -> InputError:
     """Return an error of the library in terms of the options of a command."""
-    text = options_in(str(problem), context)
+    text = with_option_names(str(problem), context)
     parameter: Any = problem.values.get("parameter", ())
     names = (parameter,) if isinstance(parameter, str) else tuple(parameter)
     known = [each.opts[0] for name in names for each in context.command.params if each.name == name]

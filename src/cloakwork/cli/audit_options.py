@@ -12,7 +12,7 @@ import typer
 from cloakwork.auditing import Audit, AuditReport, Subject, Verdict
 from cloakwork.auditing import audit as run_audit
 from cloakwork.cli.arguments import RARE, option
-from cloakwork.cli.output import as_json, is_special, note, refuse_unwritable, say, working, written
+from cloakwork.cli.output import is_special, note, print_json, refuse_unwritable, say, working, written
 from cloakwork.errors import InputError
 
 VIOLATION, WITHHELD = 3, 4
@@ -72,7 +72,7 @@ def finish(result: Audit, subject: Subject, options: AuditOptions) -> None:
     """Print and write the report; the exit code carries the verdict."""
     report = AuditReport(audit=result, subject=subject, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     if options.json:
-        as_json(report.to_json())
+        print_json(report.to_json())
     else:
         say(report)
     if options.html is not None:

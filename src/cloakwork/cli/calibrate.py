@@ -9,7 +9,7 @@ import numpy as np
 
 from cloakwork._checks import percent, rounded_up
 from cloakwork.cli.arguments import Json, SiteFile, option, reads
-from cloakwork.cli.output import as_json, check_picture, note, out, program, refuse_input, say, working, written
+from cloakwork.cli.output import check_picture, note, out, print_json, program, refuse_input, say, working, written
 from cloakwork.cli.report import table
 from cloakwork.errors import InputError
 from cloakwork.fitting import Fitted, MeasuredShifts, WalkFit, fit_walk, measured_shifts, read_walk, rounded
@@ -42,7 +42,7 @@ def calibrate(
         shifts = _shifts(fit, parse_site(new, folder=site.folder))
     _say_kept(site, changes)
     if json:
-        as_json(_values(fit, changes) | {"shifts": _shift_values(shifts)})
+        print_json(_values(fit, changes) | {"shifts": _shift_values(shifts)})
     else:
         _report(fit, _tolerance(changes))
         report_shifts(shifts, site.unit)

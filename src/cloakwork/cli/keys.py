@@ -8,7 +8,7 @@ import typer
 
 import cloakwork.keys as key_store
 from cloakwork.cli.arguments import Json, KeyFile, SensorId, SiteFile, option
-from cloakwork.cli.output import as_json, note, refuse_input, say
+from cloakwork.cli.output import note, print_json, refuse_input, say
 from cloakwork.cli.report import table
 from cloakwork.keys import Generation, KeyRing, load_keys
 from cloakwork.sensor.keystream import EPOCH
@@ -50,7 +50,7 @@ def list_devices(file: KeyFile, json: Json = False) -> None:
             }
             for sensor, key, state in devices
         ]
-        as_json({"site": ring.site, "devices": rows})
+        print_json({"site": ring.site, "devices": rows})
         return
     if not devices:
         say(f"{ring.site}: no device has been provisioned with these keys yet")

@@ -171,7 +171,7 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() or not (path.suffix or path.exists())
 
 
-def as_json(values: Mapping[str, object]) -> None:
+def print_json(values: Mapping[str, object]) -> None:
     """Print one JSON object, and nothing else, on standard output."""
     out.out(json.dumps(_plain(values), indent=2, allow_nan=False), highlight=False)
 

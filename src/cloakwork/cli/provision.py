@@ -17,7 +17,7 @@ from cloakwork.cli.arguments import (
     option,
     reads,
 )
-from cloakwork.cli.output import as_json, note, say, working
+from cloakwork.cli.output import note, print_json, say, working
 from cloakwork.cli.planned_noise import checked_plan, refuse_impossible
 from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
 from cloakwork.device import provision as provision_device
@@ -101,7 +101,7 @@ def provision(
             if not json:
                 _say_written(site, sensor, device)
     if json:
-        as_json(
+        print_json(
             {
                 "plan": frozen.digest,
                 "forecast": frozen.forecast,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cloakwork._checks import FloatArray
-from cloakwork.cli.output import as_json, counted, left_out, note, say, shown_place
+from cloakwork.cli.output import counted, left_out, note, print_json, say, shown_place
 from cloakwork.cli.report import table
 from cloakwork.cli.time_arguments import shown
 from cloakwork.parallel import PartsDone
@@ -159,7 +159,7 @@ def report(summary: RecoverySummary, source: FrameSource, out: Path | None, *, p
     for warning in summary.warnings:
         note(f"warning: {warning}")
     if json:
-        as_json(_values(summary, source) | {"plan": plan})
+        print_json(_values(summary, source) | {"plan": plan})
         return
     if summary.followed:
         _say_tracks(summary)
@@ -181,7 +181,7 @@ def report_parts(
     if json:
         values = {"done": sorted(done.done), "kept": done.kept, "failed": done.failed, "sources": done.rows}
         counts = {"rows": source.rows, "rows_left_out": dict(source.problems.counts)}
-        as_json({"site": site.name, "folder": str(folder), **values, **counts, "plan": plan})
+        print_json({"site": site.name, "folder": str(folder), **values, **counts, "plan": plan})
         return
     for line in source.problems.shown:
         note(line)

@@ -8,7 +8,7 @@ from itertools import accumulate, groupby
 from typing import Any, Protocol
 
 from cloakwork._checks import rounded_down, rounded_up
-from cloakwork.cli.output import as_json, out
+from cloakwork.cli.output import out, print_json
 
 NARROWEST, USUAL, WIDEST = 60, 100, 150
 UNLIMITED = 10_000  # the width of a table for a program that reads the output
@@ -53,7 +53,7 @@ class Report(Protocol):
 def render(report: Report, *, json: bool = False) -> None:
     """Print a report on standard output, as text or as one JSON object."""
     if json:
-        as_json(report.as_dict())
+        print_json(report.as_dict())
     else:
         show(*report.rows())
 

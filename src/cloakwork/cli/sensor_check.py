@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from cloakwork.cli.output import as_json, note, say, working
+from cloakwork.cli.output import note, print_json, say, working
 from cloakwork.errors import InputError
 from cloakwork.sensor.check import (
     AGAIN,
@@ -68,7 +68,7 @@ def check_device(folder: Path, config: dict[str, Any], measured: Any, *, count: 
         if held is not None:
             held.close()
     if json:
-        as_json(report)
+        print_json(report)
     else:
         say("\n".join(lines(report)))
     if not report["ready"]:

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from cloakwork.cli.arguments import RARE, Json, argument, option, options_in, reads
-from cloakwork.cli.output import as_json, note, part_of, refuse_input, refuse_unwritable, say, working
+from cloakwork.cli.arguments import RARE, Json, argument, option, reads, with_option_names
+from cloakwork.cli.output import note, part_of, print_json, refuse_input, refuse_unwritable, say, working
 from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
 from cloakwork.series import (
@@ -157,7 +157,7 @@ def series(
         raise type(problem)(text + remedy, **problem.values) from None
     _note_input(counted, context)
     if json:
-        as_json(_summary(counted, published, level, out, plot))
+        print_json(_summary(counted, published, level, out, plot))
     else:
         advice = "--contribution is how much one event or person may add." if counts is not None else ""
         if not person and counts is None:
@@ -198,7 +198,7 @@ def _whole_bins(separation: str, width: int) -> int:
 def _note_input(counted: Counts, context: typer.Context) -> None:
     """Note how the file was understood, and how limits changed the data."""
     for text in counted.notes:
-        note(options_in(text, context))
+        note(with_option_names(text, context))
     if counted.remarks:
         note("\n  - ".join(["not covered by the claim, and not to be published:", *counted.remarks]))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cloakwork.cli.output import as_json, counted, say, working
+from cloakwork.cli.output import counted, print_json, say, working
 from cloakwork.cli.report import table
 from cloakwork.errors import InputError
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
@@ -32,7 +32,7 @@ def sweep(
         found = tradeoff(site, **settings, frames=frames or FRAMES, workers=os.cpu_count() or 1, progress=progress)
     best = found.recommend(*needs)
     if json:
-        as_json(_values(site, found, best))
+        print_json(_values(site, found, best))
         return
     _print(site, found)
     for sentence in _advice(site, found, best, need):

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Json, StoreUrl, argument, option
-from cloakwork.cli.output import as_json, note, out, say
+from cloakwork.cli.output import note, out, print_json, say
 from cloakwork.cli.report import table
 from cloakwork.cli.time_arguments import shown
 from cloakwork.collect import Role, open_store
@@ -53,7 +53,7 @@ def list_tokens(store: ExistingStore = DEFAULT_STORE, json: Json = False) -> Non
     with open_store(store, make=False) as opened:
         tokens = opened.tokens.list_all()
     if json:
-        as_json({"tokens": tokens})
+        print_json({"tokens": tokens})
         return
     if not tokens:
         say("no tokens yet; create one with: cloakwork token new --role operator")
