@@ -38,11 +38,11 @@ class ShiftBand:
 class MeasuredShifts:
     """The shifts between all pairs of P near positions, the nearest pair first, and what the cloak's model allows.
 
-    `distances` (P,) are in the unit of the space. `squares` and `noise` (P, c) are the squared shifts and the variance
-    of what the noise of the readings adds: of all sensors together in one column, or of each sensor where each is
-    hidden alone. They are weighted as the cloak's noise weighs the sensors, such that the cloak's sensitivity is what
-    the model allows for its `alpha`; with equal noise they are in the unit of the readings. `spread` (P, c) is the
-    largest standard deviation of a shift in any direction, with so many degrees of `freedom`.
+    `distances` (P,) are in the unit of the space. `squares` and `variances` (P, c) are the squared shifts, and what
+    the noise of the readings adds to them on average: of all sensors together in one column, or of each sensor where
+    each is hidden alone. They are weighted as the cloak's noise weighs the sensors, such that the cloak's sensitivity
+    is what the model allows for its `alpha`; with equal noise they are in the unit of the readings, squared. `spread`
+    (P, c) is the largest standard deviation of a shift in any direction, with so many degrees of `freedom`.
 
     `alpha` is the shortest move for which the model covers every measured shift, with confidence 0.95; infinity if the
     measurements show none.
@@ -52,7 +52,7 @@ class MeasuredShifts:
     ends: IntArray
     distances: FloatArray
     squares: FloatArray
-    noise: FloatArray
+    variances: FloatArray
     spread: FloatArray
     freedom: float
 
@@ -95,7 +95,7 @@ class MeasuredShifts:
 
     def _band(self, first: int, end: int) -> ShiftBand:
         lengths = self.distances[first:end]
-        real = float((self.squares[first:end] - self.noise[first:end]).mean(axis=0).max())
+        real = float((self.squares[first:end] - self.variances[first:end]).mean(axis=0).max())
         shortest, longest, allowed = (float(each) for each in (lengths[0], lengths[-1], self.slope * lengths.mean()))
         return ShiftBand(shortest, longest, end - first, math.sqrt(max(real, 0.0)), allowed)
 
@@ -173,13 +173,13 @@ def measured_shifts(
     claimed = cloak.allowance.cost(cloak.sigmas, 0 * cloak.roundings)
     weights = (cloak.sensitivity / claimed / cloak.sigmas) ** 2
     squares = (values[one] - values[other]) ** 2 * weights
-    noise = (variance[one] + variance[other]) * weights
-    spread = np.sqrt(noise)
+    added = (variance[one] + variance[other]) * weights
+    spread = np.sqrt(added)
     if cloak.scope is not Scope.SENSOR:
         squares, spread = squares.sum(axis=1, keepdims=True), spread.max(axis=1, keepdims=True)
-        noise = noise.sum(axis=1, keepdims=True)
+        added = added.sum(axis=1, keepdims=True)
     return MeasuredShifts(
-        cloak, np.stack([one, other], axis=1), apart[one, other], squares, noise, spread, float(freedom)
+        cloak, np.stack([one, other], axis=1), apart[one, other], squares, added, spread, float(freedom)
     )
 
 

@@ -67,8 +67,8 @@ class AccessControl:
     """Tokens, sessions of the page, and codes that sign in once; any thread may call it.
 
     The store is asked at each request whether a token is valid. A session is a random text in a cookie that stands for
-    a token, and a code an address for a browser. Only keyed hashes of both are kept, and both end with the process.
-    With `secure`, clients connect by https, to a proxy.
+    a token; a code in an address signs a browser in once. Only keyed hashes of both are kept, and both end with the
+    process. With `secure`, clients connect by https, to a proxy.
     """
 
     def __init__(self, store: Store, *, secure: bool = False, clock: Callable[[], float] = time.monotonic) -> None:

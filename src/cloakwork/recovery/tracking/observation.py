@@ -89,10 +89,12 @@ class Observer:
 
     @property
     def positions(self) -> FloatArray:
+        """The coordinates of each cell, (n, dimension)."""
         return self.lattice.coarse_positions
 
     @cached_property
     def place(self) -> IntArray:
+        """The place that each cell lies in, (n,)."""
         return np.repeat(np.arange(self.places), max(1, len(self.positions) // self.places))
 
     @cached_property

@@ -42,8 +42,9 @@ class Drawing(NamedTuple):
 class PathSampler:
     """The joint posterior of the paths of several sources over the frames of a window.
 
-    `columns` (n, m) are the readings of a unit source in each cell. `belief` and `drift` are what frames before the
-    window say about the sources and about the offsets; `before` is the time of the last of those frames.
+    `columns` (n, m) are the readings of a unit source in each cell, `size` is the number of chains, and `taken` that of
+    frames so far. `belief` and `drift` are what frames before the window say about the sources and about the offsets;
+    `before` is the time of the last of those frames.
     """
 
     moves: MotionModel

@@ -38,7 +38,7 @@ class Registry:
     sampler: PathSampler
     live: Tracks = field(init=False)
     final: Tracks = field(init=False)
-    newest: int = 0
+    last_label: int = 0
     names: dict[int, int] = field(default_factory=dict)
     _snapshots: dict[float, Snapshot] = field(default_factory=dict)  # of the frames of the window
 
@@ -77,13 +77,13 @@ class Registry:
         pairs = zip(*linear_sum_assignment(self.observer.distances[np.ix_(cells, ends)]), strict=True)
         labels = list(places)
         names = {current[k].label: labels[j] for j, k in pairs}
-        self.newest = max(self.newest, last_label, *labels, *self.names.values(), 0)
+        self.last_label = max(self.last_label, last_label, *labels, *self.names.values(), 0)
         taken = set(labels)
         for tracks in (self.live, self.final, *(snapshot.tracks for snapshot in self._snapshots.values())):
             for track in tracks:
                 if track is not None and track.label not in names and self._name(track.label) in taken:
-                    self.newest += 1
-                    names[track.label] = self.newest
+                    self.last_label += 1
+                    names[track.label] = self.last_label
         self.names |= names
 
     def _name(self, number: int) -> int:
@@ -124,8 +124,8 @@ class Registry:
             tracks[slot] = track.at(time, *self.observer.where(int(cell)), min(1.0, float(probability)))
 
     def _new(self) -> int:
-        self.newest += 1
-        return self.newest
+        self.last_label += 1
+        return self.last_label
 
     def _identified(self, track: Track, began: Track, index: int, slots: IntArray, number: int) -> Track | None:
         """Return a track with the probability that it is still its first source; None where most chains deny it.
