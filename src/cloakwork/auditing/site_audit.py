@@ -118,6 +118,22 @@ class _NoiseSoFar:
         return tuple(sorted({*shared.ravel().tolist(), *little.tolist()}))
 
 
+class _Bets:
+    """Wealth from betting that more guesses are right than a claim allows, for each chance and factor on the claim."""
+
+    def __init__(self, confidence: float) -> None:
+        self._wealth = np.zeros((len(_CHANCES), len(_FACTORS)))  # logarithms
+        self._enough = math.log(len(_CHANCES)) - math.log1p(-confidence)  # over all chances together
+        self.beyond = np.zeros(len(_FACTORS), dtype=bool)
+
+    def settle(self, limit: FloatArray, *, right: bool) -> None:
+        """Settle the bets on a guess that is right with probability `limit` (factors,) at most."""
+        chances = _CHANCES[:, None]
+        odds = chances / limit if right else (1 - chances) / (1 - limit)
+        self._wealth += np.where(chances > limit, np.log(odds), 0.0)
+        self.beyond |= special.logsumexp(self._wealth, axis=0) > self._enough
+
+
 def audit_site(
     cloak: Cloak,
     devices: Devices,
@@ -173,10 +189,10 @@ def audit_site(
         )
     generator = np.random.default_rng() if rng is None else rng
     columns = _columns(cloak, generator)
-    learnt, wealth = _NoiseSoFar(len(cloak.sigmas)), np.zeros((len(_CHANCES), len(_FACTORS)))
+    learnt, bets = _NoiseSoFar(len(cloak.sigmas)), _Bets(confidence)
     rounding = float(np.linalg.norm(cloak.roundings / cloak.sigmas))
-    beyond, number, right, allowed = np.zeros(len(_FACTORS), dtype=bool), 0, 0, 0.0
-    while number < most and not beyond[0]:
+    number, right, allowed = 0, 0, 0.0
+    while number < most and not bets.beyond[0]:
         number += 1
         pair, strength, shift = _move(columns, learnt, generator, explore=number % 4 == 0)
         answer = int(generator.integers(2))
@@ -187,15 +203,14 @@ def audit_site(
         weight = learnt.weighed(noise[0] - noise[1])
         guess = int((noise[0] + noise[1]) @ weight > 0)  # nearer to the readings of place 1
         limit = special.ndtr(_FACTORS * (shift + rounding) / 2)
-        odds = _CHANCES[:, None] / limit if guess == answer else (1 - _CHANCES[:, None]) / (1 - limit)
-        wealth += np.where(_CHANCES[:, None] > limit, np.log(odds), 0.0)
+        bets.settle(limit, right=guess == answer)
         right, allowed = right + (guess == answer), allowed + float(limit[0])
         learnt.add(noise[answer])
-        beyond |= special.logsumexp(wealth, axis=0) - math.log(len(_CHANCES)) > -math.log1p(-confidence)
-    factor = float(_FACTORS[np.flatnonzero(beyond).max()]) if beyond[0] else 0.0
+    violated = bool(bets.beyond[0])
+    factor = float(_FACTORS[np.flatnonzero(bets.beyond).max()]) if violated else 0.0
     window = factor * cloak.profile.mu
     return SiteAudit(
-        verdict=Verdict.VIOLATION if beyond[0] else Verdict.NONE_FOUND,
+        verdict=Verdict.VIOLATION if violated else Verdict.NONE_FOUND,
         frames=number,
         right=right,
         allowed=allowed,
@@ -204,7 +219,7 @@ def audit_site(
         delta=cloak.delta,
         epsilon_lower=Profile(window).epsilon(cloak.delta) if factor else 0.0,
         confidence=confidence,
-        suspects=learnt.suspects if beyond[0] else (),
+        suspects=learnt.suspects if violated else (),
     )
 
 

@@ -99,14 +99,14 @@ def lines(rows: Iterable[Row]) -> Iterator[str]:
                 yield from textwrap.wrap(row, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def _columns(table: Table, most: int) -> Iterator[str]:
+def _columns(shown_table: Table, most: int) -> Iterator[str]:
     """The first column to the left, the others to the right; those that do not fit continue below it."""
-    widths = [max(map(len, column)) + 3 for column in zip(table.heads, *table.rows, strict=True)]
+    widths = [max(map(len, column)) + 3 for column in zip(shown_table.heads, *shown_table.rows, strict=True)]
     shown = 1
     while True:
         used = list(accumulate(widths[shown:], initial=widths[0] - 3))[1:]
         end = shown + max(1, sum(width <= most for width in used))
-        for first, *others in (table.heads, *table.rows):
+        for first, *others in (shown_table.heads, *shown_table.rows):
             cells = zip(others[shown - 1 : end - 1], widths[shown:end], strict=True)
             yield (f"{first:<{widths[0] - 3}}" + "".join(f"{cell:>{width}}" for cell, width in cells)).rstrip()
         if (shown := end) >= len(widths):
