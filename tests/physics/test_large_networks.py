@@ -189,7 +189,7 @@ def test_a_csv_file_may_have_no_header_other_delimiters_comments_and_any_names(
         ("source,target,weight\na,b,nan\n", "edge"),
         ("source,target,weight\na,b,heavy\n", "source"),
         ("source,target,weight\na,b,1\nb,a,2\n", "edge"),
-        ("source,target\n" + "".join(f"a{k},b{k}\n" for k in range(1000)), "nodes"),
+        ("source,target\n" + "".join(f"a{k},b{k}\n" for k in range(1000)), "places"),
     ],
 )
 def test_edge_lists_that_say_something_impossible_are_refused(tmp_path: Path, text: str, attribute: str) -> None:
