@@ -130,7 +130,9 @@ def test_an_audit_that_is_stopped_says_how_far_it_was_and_gives_no_verdict(tmp_p
 
 
 def test_a_delta_of_1_is_neither_offered_nor_taken(run: Run) -> None:
-    assert "<=1.0" not in run("audit", "command", "--help").out
+    told = run("audit", "command", "--help").out
+    assert "<=1.0" not in told
+    assert "The claimed epsilon.  [required]" in told
     done = run("audit", "command", "yes", "--epsilon", 1, "--delta", 1)
     assert (done.code, "Give a number below 1" in done.err) == (2, True)
 

@@ -11,6 +11,7 @@ import pytest
 from cloakwork.privacy import Profile
 from cloakwork.site import forecast, freeze, load_plan, load_site
 from cloakwork.site.settings_sweep import Job
+from cloakwork.site.tracking_quality import Estimate, Followed, Guess, Quality
 from tests.cli.conftest import Run
 from tests.site.test_tradeoff import SITE as SIMULATED
 
@@ -110,9 +111,31 @@ def test_a_useless_map_is_called_so_with_the_weakest_change_that_helps(succeed: 
     done = succeed("plan", site)
     out = " ".join(done.out.split())
     assert "no better than always guessing" in out
-    change = re.search(r"Set (\w+) = ([\d.]+) under \[privacy\]: right room (\d+) of", out)
+    change = re.search(
+        r"Set (\w+) = ([\d.]+) under \[privacy\]: right room \d+ of \d+ times. The guarantee is weaker", out
+    )
     assert change is not None
     assert (change[1], float(change[2])) in {("epsilon", 1.0), ("alpha", 0.025), ("epsilon", 2.0), ("alpha", 0.0125)}
+
+
+@pytest.mark.parametrize(("error", "runs"), [(0.01, 1), (0.2, 2)])
+def test_a_simulation_too_short_to_tell_is_followed_by_a_longer_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: float, runs: int
+) -> None:
+    frames = []
+
+    def run(job: Job, progress: object = None) -> Followed:
+        frames.append(job.frames)
+        share = Estimate(0.7, error / len(frames) ** 2)
+        quality = Quality(share, share, share, share)
+        return Followed(quality, quality, Guess("room-1", 0.57, 0.5))
+
+    monkeypatch.setattr(Job, "run", run)
+    site = load_site(written(tmp_path, ROOMS))
+    told = forecast(site, site.cloak())
+    assert told is not None
+    assert (len(frames), told.useless, told.frames) == (runs, False, frames[-1])
+    assert frames == sorted(set(frames))
 
 
 def test_a_picture_shows_the_floor_and_other_models_are_refused(succeed: Run, run: Run, tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ class _Command(TyperCommand):
             usual = "Arguments" if each.param_type_name == "argument" else "Options"
             if (record := each.get_help_record(ctx)) is not None:
                 # without the types and bounds of numbers, which Click adds
-                name, text = re.sub(r" <[^>]*>", "", record[0]), re.sub(r"; x>=[\d.]+|x>=[\d.]+|\[\]", "", record[1])
+                name = re.sub(r" <[^>]*>", "", record[0])
+                text = re.sub(r"; x>=[\d.]+|x>=[\d.]+; | *\[x>=[\d.]+\]", "", record[1])
                 panels.setdefault(getattr(each, "rich_help_panel", None) or usual, []).append((name, text.rstrip()))
         for title, records in panels.items():
             if records:

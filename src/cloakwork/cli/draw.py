@@ -379,6 +379,6 @@ def _legend(figure: Figure, site: Site, present: Sequence[Trail], first: int) ->
         entries.append(Line2D([], [], color=INK, linewidth=2.2, alpha=0.5, label=f"trails since {clock_text(first)}"))
     level = 100 * getattr(site.estimator().estimator, "confidence", 0.9)
     if present and site.physics.space.places.shape[1]:
-        label = f"vicinity, with the source inside at {level:.0f} %"
+        label = f"{level:.0f} % credible region"
         entries.append(Line2D([], [], color=INK, linewidth=1.2, linestyle="--", label=label))
     figure.legend(handles=entries, loc="outside lower left", ncols=2, frameon=False, fontsize=9)

@@ -21,7 +21,7 @@ MAY = {
 
 @token.command()
 def new(
-    role: Annotated[Role, option("What its holder may do.")],
+    role: Annotated[Role, option("What its holder may do: device, analyst or operator.")],
     site: Annotated[str | None, option("Restrict it to one site.")] = None,
     sensor: Annotated[str | None, option("Id of the sensor, for a device token.", "--id")] = None,
     label: Annotated[str, option("A note on its holder, for the list.")] = "",

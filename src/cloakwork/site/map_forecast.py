@@ -14,6 +14,7 @@ from cloakwork.site.installation import Site
 from cloakwork.site.settings_sweep import Job
 
 FRAMES, RETRY_FRAMES = 160, 100
+LONGER = 4  # times as many frames, where so few cannot tell whether the map helps
 FACTORS = (2, 4)  # by which a guarantee is weakened until the map helps
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -61,6 +62,7 @@ class Forecast:
         if self.remedy_room is None:
             return (Advice(("privacy", "epsilon"), problem, "No epsilon or alpha up to four times weaker helps."),)
         change = f"Set {self.remedy}: right {self.zone} {self._tenths(self.remedy_room)} times."
+        change += "" if self.key == "sensors" else " The guarantee is weaker then."
         keys = ("privacy", self.key) if self.key != "sensors" else ("sensors",)
         return (Advice(keys, problem, change),)
 
@@ -91,6 +93,9 @@ def forecast(
     if known is not None and known.simulation == job.digest:
         return known
     found = job.run(progress)
+    if found.useless and found.settled.room.value > found.guess.room:
+        frames *= LONGER
+        found = replace(job, frames=frames).run(progress)
     final, guess = found.settled, found.guess
     if not math.isfinite(final.room.value):  # nobody came in so short a time
         return None
