@@ -166,6 +166,7 @@ def test_on_a_terminal_with_a_new_store_it_shows_a_link_that_signs_in_and_only_o
             else:
                 assert "#code=" not in said
                 assert "the page is at http://127.0.0.1:" in said
+                assert "if you have no token, create a token" in said
             assert one.end() == 0
         finally:
             one.process.kill()

@@ -35,6 +35,7 @@ def test_without_a_terminal_it_draws_what_everyone_sees(tmp_path: Path) -> None:
     for part in (
         "readings of 80 sensors",
         "right room",
+        "always the commonest answer",
         "adds noise to its own reading",
         "Not hidden",
         "Someone keeps readings for",

@@ -157,9 +157,7 @@ def _greet(store: Store, service: Service) -> None:
     """Print the address of the page, and how to sign in."""
     url = service.url
     readers = [token for token in store.tokens.list_all() if token.role is not Role.DEVICE and token.revoked is None]
-    if readers:
-        note(f"the page is at {url}/")
-    elif err.is_terminal and sys.stdin.isatty():
+    if not readers and err.is_terminal and sys.stdin.isatty():
         # on a terminal only: a service writes to logs, which must not hold a way in
         made = store.tokens.create(Role.OPERATOR, label="made at the first start")
         note(
@@ -167,7 +165,7 @@ def _greet(store: Store, service: Service) -> None:
             f"cloakwork token new --role operator:\n  {service.invite(made.token)}"
         )
     else:
-        note(f"the page is at {url}/; to sign in, create a token with: cloakwork token new --role operator")
+        note(f"the page is at {url}/; if you have no token, create a token with: cloakwork token new --role operator")
 
 
 def _require_private(listen: ListenAddress, private_network: bool) -> None:

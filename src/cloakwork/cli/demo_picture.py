@@ -92,6 +92,10 @@ def print_scores(morning: Morning) -> None:
             [len(people) == int(np.argmax(found.counts)) for people, found in views if found.counts is not None]
         )
         rows.append((name, f"{100 * morning.rooms_right(views):.0f} %", f"{100 * counts:.0f} %"))
+    rooms = Counter(morning.room(morning.flat.rooms.cell_at(*at)) for people, _ in live for at in people)
+    numbers = Counter(len(people) for people, _ in live)
+    guess = [f"{100 * max(each.values(), default=0) / max(1, each.total()):.0f} %" for each in (rooms, numbers)]
+    rows.append(("always the commonest answer", guess[0], guess[1]))
     title = f"A morning of {len(morning.moments)} readings of {len(morning.site.sensor_ids)} sensors"
     table(title, ("judged", "right room", "right count"), rows)
 
@@ -103,7 +107,7 @@ def explain(morning: Morning) -> list[Row]:
     return [
         sensors_of(site),
         f"Each of the {morning.flat.sensors} sensors adds noise to its own reading before it sends it: "
-        f"from {cloak.sigmas.min():.2f} {unit} for the most useful sensors up to {cloak.sigmas.max():.0f} {unit} for "
+        f"from {cloak.sigmas.min():.2g} {unit} for the most useful sensors up to {cloak.sigmas.max():.3g} {unit} for "
         "those that would reveal too much.",
         f"One person warms the sensor above by {morning.flat.matrix.max():.2f} {unit}.",
         "",

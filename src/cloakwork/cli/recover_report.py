@@ -202,7 +202,7 @@ def _say_tracks(summary: RecoverySummary) -> None:
             f"{record.frames:,}",
             record.where(summary.site),
             shown_place(record.last.at),
-            f"{record.last.radius:.3g}",
+            f"{record.last.radius:.3g} {summary.site.length_unit}".rstrip(),
         )
         for record in sorted(longest, key=lambda record: record.label)
     ]

@@ -84,7 +84,7 @@ class Rooms:
         for number, opening in enumerate(doors):
             through = _crossing(opening, steps, ends, cell)
             if not cut[through].any():
-                raise PhysicsError(f"door {number} at {opening!r} is in no wall.", key="doors")
+                raise PhysicsError(f"door {number} at {opening!r} is in no wall. Give two points of one.", key="doors")
             door[through] = number
         open_pairs = ~cut | (door >= 0)
         door[~cut] = -1

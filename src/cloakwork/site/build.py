@@ -274,7 +274,7 @@ def even_places(space: Space, number: int) -> IntArray:
     nearest to it.
     """
     if number > len(space):
-        raise SiteError(f"sensors = {number}: there are only {len(space)} places.", sensors=number)
+        raise SiteError(f"sensors = {number}: there are only {len(space)} cells to put them in.", sensors=number)
     lattice = _lattice(space, number)
     if lattice is not None:
         return lattice

@@ -187,6 +187,7 @@ _FORMS = {
     "id": "give letters, digits, - and _, at most 64 of them",
     "at": "give a number on a line, [x, y] in a room or on a plane, or the name of a node",
     "edges": 'give a file name, or a list of ["from", "to"], with a weight and a length after them if you like',
+    "size": "give [width, depth]",
     "walls": "give a list of [[x, y], [x, y]] in metres",
     "doors": "give a list of [[x, y], [x, y]] in metres",
     "sensor": "write [[sensor]], with double brackets, once for each sensor",
