@@ -75,7 +75,7 @@ def recover(
     ] = None,
     scheduler: Scheduler = None,
     plot: Annotated[Path | None, option("Picture of the recovered map to write.")] = None,
-    alone: Annotated[bool, option("Recover each frame alone instead of tracks.", "--alone")] = False,
+    alone: Annotated[bool, option("Recover each frame on its own, without tracks.", "--alone")] = False,
     json: Json = False,
 ) -> None:
     """Follow sources through the frames of a file or of a store, and write where each was."""
