@@ -30,7 +30,7 @@ def plan(
         ),
     ] = None,
     need: Annotated[
-        list[str] | None, option('Quality to reach, such as "room 95%" or "count 90% live".', metavar="TEXT", panel=SWEEP)
+        list[str] | None, option('Quality to reach: "room 95%" or "count 90% live".', metavar="TEXT", panel=SWEEP)
     ] = None,
     frames: Annotated[int | None, option("Frames of each simulation, at least 24.", metavar="N", panel=SWEEP)] = None,
 ) -> None:
