@@ -48,7 +48,7 @@ class Forecast:
         """What to expect of the map."""
         guess = f"always guessing: {self._tenths(self.usual_room)}, {self._tenths(self.usual_count)}"
         right = f"right {self.zone} {self._tenths(self.room)} times, right count {self._tenths(self.count)}"
-        return f"{right} ({guess}), simulated"
+        return f"{right} ({guess}), in {self.frames:,} simulated frames"
 
     @property
     def advice(self) -> tuple[Advice, ...]:
