@@ -109,15 +109,18 @@ LINE = cw.HeatLine(n=4, m=3, T=0.02)
 WANDERING = Drift(sensor=0.5, all=2.0, over=300.0, heat=[Heat(0.75, 3.0, over=100.0)])
 
 
-def exact_line(readings: FloatArray, sigma: float, motion: cw.Motion) -> tuple[FloatArray, FloatArray]:
+def exact(
+    readings: FloatArray, model: HeatLine | FloorPlan, sigma: float, motion: cw.Motion, drift: Drift
+) -> tuple[FloatArray, FloatArray]:
     """The probability of each state (sits at each place, absent) at each time, given the readings up to it, and all.
 
     All paths of one source that never moves are weighed by the joint covariance of all readings.
     """
-    columns = np.append(LINE.matrix, np.zeros((3, 1)), axis=1)
-    place = LINE.space.index(0.75)
-    warmth = np.outer(columns[:, place], columns[:, place])
-    offsets = [(np.eye(3) * 0.5**2 + 2.0**2, 300.0), (1.5**2 * warmth, 100.0)]
+    columns = np.append(model.matrix, np.zeros((3, 1)), axis=1)
+    offsets = [(np.eye(3) * drift.sensor**2 + drift.all**2, drift.over)]
+    for heat in drift.heat:
+        warm = columns[:, model.space.index(heat.at)]
+        offsets.append(((heat.strength / 2) ** 2 * np.outer(warm, warm), heat.over))
     apart = np.abs(np.subtract.outer(TIMES, TIMES))
     whole = sum(np.kron(np.exp(-apart / over), part) for part, over in offsets) + sigma**2 * np.eye(9)
     rates = np.array(
@@ -148,7 +151,7 @@ def exact_line(readings: FloatArray, sigma: float, motion: cw.Motion) -> tuple[F
 def test_tracks_have_the_posterior_of_the_joint_covariance_over_time(seed: int) -> None:
     rng, sigma, motion = np.random.default_rng(seed), 1.5, cw.Motion.still(mean_present_s=400.0, mean_absent_s=300.0)
     readings = 1.5 * rng.standard_normal((3, 3)) + 2.0 + LINE.matrix[:, 1]
-    filtered, smoothed = exact_line(readings, sigma, motion)
+    filtered, smoothed = exact(readings, LINE, sigma, motion, WANDERING)
     live, past = [], []
     for run in range(12):
         tracker = cw.Tracker(LINE, motion=motion, max_sources=1, sigma=sigma, seed=run, drift=WANDERING)
@@ -162,3 +165,18 @@ def test_tracks_have_the_posterior_of_the_joint_covariance_over_time(seed: int) 
     np.testing.assert_allclose(np.mean(live, axis=0), filtered[:, :4], atol=0.03)
     np.testing.assert_allclose(np.mean(past, axis=0), smoothed[:, :4], atol=0.03)
     assert np.abs(np.array(ignored) - filtered[:, :4]).max() > 0.2
+
+
+def test_a_source_is_found_among_offsets_far_larger_than_the_noise() -> None:
+    rng, sigma, motion = np.random.default_rng(0), 0.4, cw.Motion.still(mean_present_s=400.0, mean_absent_s=300.0)
+    square = Rooms.from_walls((2, 2), cell=1.0, walls=[], doors=[])
+    room = FloorPlan(square, [(0.3, 0.3), (1.4, 0.7), (1.7, 1.6)], Steady(reach=0.8), gain=8.0)
+    drift = Drift(sensor=3 * sigma, over=600.0)
+    readings = room.matrix[:, 1] + drift.on(room).simulate(TIMES, rng) + sigma * rng.standard_normal((3, 3))
+    filtered, _ = exact(readings, room, sigma, motion, drift)
+    live = []
+    for run in range(12):
+        tracker = cw.Tracker(room, motion=motion, max_sources=1, sigma=sigma, seed=run, drift=drift)
+        live.append([tracker.step(row, time).intensity for row, time in zip(readings, TIMES, strict=True)])
+    np.testing.assert_allclose(np.mean(live, axis=0), filtered[:, :4], atol=0.03)
+    assert filtered[2].argmax() == 1

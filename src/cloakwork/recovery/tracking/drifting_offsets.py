@@ -47,7 +47,7 @@ class KalmanStep:
     def stationary(cls, size: int, sensors: int) -> "KalmanStep":
         """Return the stationary distribution, before any reading."""
         nothing, one = np.zeros((size, sensors)), np.eye(size)
-        return cls(np.ones(size), one, nothing.T, np.eye(sensors), nothing, one)
+        return cls(np.ones(size), one, nothing.T, np.zeros((sensors, sensors)), nothing, one)
 
     @memoize(MAX_STEPS)
     def following(self, offsets: Nuisance, seconds: float, scale: FloatArray) -> "KalmanStep":
@@ -97,7 +97,7 @@ class OffsetBelief:
         size, sensors = offsets.columns.shape[::-1]
         return cls(offsets, np.zeros((chains, size)), KalmanStep.stationary(size, sensors))
 
-    def _filter(self, residuals: Sequence[Residual]) -> Iterator[tuple[KalmanStep, FloatArray, FloatArray]]:
+    def filter(self, residuals: Sequence[Residual]) -> Iterator[tuple[KalmanStep, FloatArray, FloatArray]]:
         """Yield for each frame its step, the means after it, and the part of its readings that was not predicted."""
         step, means, before = self.step, self.means, self.time
         for time, scale, rest in residuals:
@@ -111,7 +111,7 @@ class OffsetBelief:
 
     def draw(self, residuals: Sequence[Residual], rng: np.random.Generator) -> list[FloatArray]:
         """Draw what the offsets add to the whitened readings of each frame, (chains, m)."""
-        steps, means, _ = zip(*self._filter(residuals), strict=True)
+        steps, means, _ = zip(*self.filter(residuals), strict=True)
         noise = rng.standard_normal((len(steps), *self.means.shape))
         drawn = [means[-1] + noise[-1] @ steps[-1].root.T]
         for t in range(len(steps) - 2, -1, -1):
@@ -122,11 +122,12 @@ class OffsetBelief:
 
     def log_likelihood(self, residuals: Sequence[Residual]) -> FloatArray:
         """Return the log likelihood of the readings in each chain, the offsets integrated out, up to a constant."""
-        total = np.zeros(len(self.means))
-        for step, _, surprise in self._filter(residuals):
-            total -= ((surprise @ step.precision) * surprise).sum(axis=1) / 2
-        return total
+        return np.asarray(-sum(((s @ step.precision) * s).sum(axis=1) for step, _, s in self.filter(residuals)) / 2)
+
+    def persistence(self, residuals: Sequence[Residual], power: float) -> FloatArray:
+        """Return the log likelihood less `power` times what it were if each frame had offsets of its own."""
+        return self.log_likelihood(residuals) - power * sum(map(self.log_likelihood, zip(residuals)))
 
     def after(self, residual: Residual) -> "OffsetBelief":
-        [(step, means, _)] = self._filter([residual])
+        [(step, means, _)] = self.filter([residual])
         return replace(self, means=means, step=step, time=residual.time)

@@ -7,6 +7,7 @@ a backward pass draws one (blocked Gibbs sampling). Several independent chains d
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import groupby
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from cloakwork.recovery.tracking.belief import Belief, SourceStates, predicted, 
 from cloakwork.recovery.tracking.drifting_offsets import OffsetBelief, Residual
 from cloakwork.recovery.tracking.motion import MotionModel, Single
 from cloakwork.recovery.tracking.observation import DrawnSources, Observation
+from cloakwork.recovery.tracking.path_kernels import Scores
 from cloakwork.recovery.tracking.window import Chains, TrackMarginals, WindowFrame
 
 IDLE = 0.001  # a slot less likely to hold a source is left alone
@@ -124,14 +126,14 @@ class PathSampler:
         return TrackMarginals.empty(self.slots, len(self.columns))
 
     def _draws(self, t: int) -> DrawnSources:
-        offsets = self.frames[t].offsets
-        return DrawnSources(
-            self.cells(t), self.chains.strengths.copy(), np.broadcast_to(offsets, (self.size, offsets.shape[1]))
-        )
+        offsets = np.broadcast_to(self.frames[t].offsets, (self.size, self.columns.shape[1]))
+        return DrawnSources(self.cells(t), self.chains.strengths.copy(), offsets)
 
     def _sweep(self, marginals: dict[int, TrackMarginals], start: int = 0) -> None:
         """Draw all paths from frame `start` on, and add what they say about each frame of `marginals`."""
         self.exchange()
+        if self.drift is not None:
+            self.redraw_under_offsets(self.drift)  # offsets drawn without a source would explain it away
         self.draw_offsets()
         beliefs: dict[int, list[tuple[int, Single]]] = {t: [] for t in marginals}
         for slot, t, smoothed in self.redraw_all(start, min(marginals, default=len(self.frames))):
@@ -168,19 +170,18 @@ class PathSampler:
         spare = np.flatnonzero(~used)
         return np.concatenate([np.flatnonzero(used), spare[:1] if self.taken > STARTING else spare])
 
-    def _redraw(self, slot: int, start: int) -> tuple[list[Single], list[Single]]:
-        """Draw one path from frame `start` on; returns its beliefs given the readings up to each frame, and these."""
-        filtered: list[Single] = []
-        likelihoods: list[Single] = []
-        for t in range(start, len(self.frames)):
+    def _redraw(self, slot: int, start: int, alone: Sequence[Scores] = ()) -> tuple[list[Single], list[Single]]:
+        """Draw one path from frame `start` on, by scores of it `alone` if given; returns beliefs and likelihoods."""
+        filtered, likelihoods = list[Single](), list[Single]()
+        for t, scores in enumerate(alone or [frame.scores for frame in self.frames[start:]], start=start):
             beliefs = predicted(self.frames[t].step, filtered[-1]) if filtered else self._before(slot, t)
-            likelihoods.append(weigh_readings(beliefs, self.frames[t].scores, self.sources(t), slot))
+            likelihoods.append(weigh_readings(beliefs, scores, self.sources(t), slot))
             filtered.append(beliefs)
         aims, path = self.rng.random((len(filtered), self.size)), self.chains.states[:, slot]
         kernels.draw(filtered[-1], aims[-1], path[:, -1])
         for back, t in zip(range(len(filtered) - 2, -1, -1), range(len(self.frames) - 1, start, -1), strict=True):
             kernels.draw_before(self.frames[t].step, filtered[back], path[:, t], aims[back], path[:, t - 1])
-        if not self.prior.known:
+        if not (self.prior.known or alone):
             self._redraw_strength(slot)
         return filtered, likelihoods
 
@@ -206,6 +207,29 @@ class PathSampler:
             drawn = self.drift.draw(self._residuals(), self.rng)
             for frame, offsets in zip(self.frames, drawn, strict=True):
                 frame.set_offsets(offsets, self.columns)
+
+    def redraw_under_offsets(self, drift: OffsetBelief) -> None:
+        """Draw each path from some frame on with offsets integrated out, if they may hide half of what a source shows.
+
+        Proposes as if frames had offsets of their own, down to the weight of one frame; accepts by the joint law.
+        """
+        columns = self.columns * self.frames[0].observation.scale
+        if ((columns @ drift.step.precision) * columns).sum() >= (columns**2).sum() / 2:
+            return
+        for slot in self.rng.permutation(self._active()).tolist():
+            start, path, alone = int(self.rng.integers(len(self.frames))), self.chains.states[:, slot], []
+            old, before, power = path.copy(), self._residuals(), self.rng.uniform(1 / (len(self.frames) - start), 1)
+            known = reduce(OffsetBelief.after, before[:start], drift)
+            path[:, start:] = self.belief.absent
+            for residual, frame in zip(self._residuals()[start:], self.frames[start:], strict=True):
+                [(step, _, surprise)] = known.filter([residual])
+                seen: Single = (self.columns * residual.scale).astype(np.float32)
+                weighed = seen @ (power * step.precision).astype(np.float32)
+                readings, nothing = surprise.astype(np.float32) @ weighed.T, np.zeros_like(frame.scores.overlap)
+                alone.append(Scores(readings, (weighed * seen).sum(axis=1), nothing))
+            self._redraw(slot, start, alone)
+            gain = known.persistence(self._residuals()[start:], power) - known.persistence(before[start:], power)
+            path[:] = np.where((self.rng.random(self.size) < np.exp(np.minimum(gain, 0)))[:, None], path, old)
 
     def _residuals(self) -> list[Residual]:
         """The readings of each frame less the sources of each chain."""
