@@ -52,7 +52,7 @@ def test_a_token_signs_in_and_out(browser: Browser) -> None:
         sign_in(page, "cw_wrong")
         expect(page.locator("#sign-in-problem")).not_to_be_empty()
         sign_in(page)
-        expect(page.locator("#sentence")).to_contain_text("people are here")
+        expect(page.locator("#sentence")).to_contain_text("Three people")
         assert page.input_value("#token") == ""
         go(page, "settings")
         page.click("#sign-out")

@@ -144,19 +144,20 @@ export class SiteData {
 
   /** The last result of the lanes' column that holds a time, or of the one before; that one is drawn there. */
   async _inColumn(time) {
+    const { ends } = this; // other lanes may arrive meanwhile
     const { since, step_ms: step, has } = this.lanes;
     const k = has.findLastIndex((there, column) => there && since + column * step <= time);
     const end = since + (Math.max(0, k) + 1) * step;
-    if (!this.ends.has(end)) this.ends.set(end, (await this._before(end - 1))?.time);
-    return this.ends.get(end) === undefined ? null : this.get(this.ends.get(end));
+    if (!ends.has(end)) ends.set(end, (await this._before(end - 1))?.time);
+    return ends.get(end) === undefined ? null : this.get(ends.get(end));
   }
 
   /** Shows a column with a result, so many after the one shown; past the last one, the page is live again. */
   step(by) {
-    if (!this.shown || !this.lanes) return undefined;
+    const at = this.mode === "live" ? this.shown?.time : this.mode; // keys may come faster than results
+    if (at === undefined || !this.lanes) return undefined;
     const { since, step_ms: step, has } = this.lanes;
     const columns = has.flatMap((there, k) => (there ? [since + k * step] : []));
-    const at = this.mode === "live" ? this.shown.time : this.mode; // keys may come faster than results
     const next = columns.findLastIndex((start) => start <= at) + by;
     return this.show(next < columns.length - 1 ? columns[Math.max(0, next)] : "live");
   }
