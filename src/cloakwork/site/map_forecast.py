@@ -24,9 +24,10 @@ class Forecast:
     """How well simulated people are followed, one window later, and what always giving the same answer achieves.
 
     `room` is the share of people who are found in their room (`zone`: a room, a zone, a node), `count` the share of
-    frames with the right number. `remedy` is the weakest change of the site file that makes the map better than
-    guessing, where it is not; `key` is the key to change, and `remedy_room` the share in the right room with it.
-    `simulation` tells this simulation from that of another site or version.
+    frames with the right number; both have standard errors, since a simulation is short. `remedy` is the weakest change
+    of the site file that makes the map better than guessing, where it is not; `key` is the key to change, and
+    `remedy_room` the share in the right room with it. `simulation` tells this simulation from that of another site or
+    version.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
@@ -38,6 +39,8 @@ class Forecast:
     usual: str
     usual_room: Share
     usual_count: Share
+    room_error: Share = 0.0
+    count_error: Share = 0.0
     useless: bool = False
     key: str = ""
     remedy: str = ""
@@ -46,8 +49,9 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """What to expect of the map."""
-        guess = f"always guessing: {self._tenths(self.usual_room)}, {self._tenths(self.usual_count)}"
-        right = f"right {self.zone} {self._tenths(self.room)} times, right count {self._tenths(self.count)}"
+        guess = f"always guessing: {self._times(self.usual_room)}, {self._times(self.usual_count)}"
+        room, count = self._times(self.room, self.room_error), self._times(self.count, self.count_error)
+        right = f"right {self.zone} {room} times, right count {count}"
         return f"{right} ({guess}), in {self.frames:,} simulated frames"
 
     @property
@@ -61,18 +65,21 @@ class Forecast:
         )
         if self.remedy_room is None:
             return (Advice(("privacy", "epsilon"), problem, "No epsilon or alpha up to four times weaker helps."),)
-        change = f"Set {self.remedy}: right {self.zone} {self._tenths(self.remedy_room)} times."
+        change = f"Set {self.remedy}: right {self.zone} {self._times(self.remedy_room)} times."
         change += "" if self.key == "sensors" else " The guarantee is weaker then."
         keys = ("privacy", self.key) if self.key != "sensors" else ("sensors",)
         return (Advice(keys, problem, change),)
 
     @staticmethod
-    def _tenths(share: float) -> str:
-        """A share in words that need no statistics.
+    def _times(share: float, error: float = 0.0) -> str:
+        """A share in words that need no statistics, within two standard errors.
 
-        >>> Forecast._tenths(0.88), Forecast._tenths(0.98)
-        ('9 of 10', '98 of 100')
+        >>> Forecast._times(0.88), Forecast._times(0.98), Forecast._times(0.91, 0.04)
+        ('9 of 10', '98 of 100', '8 to 10 of 10')
         """
+        low, high = (round(10 * min(max(share + side * error, 0.0), 1.0)) for side in (-2, 2))
+        if low < high:
+            return f"{low} to {high} of 10"
         return f"{100 * share:.0f} of 100" if 0.95 <= share < 0.995 else f"{10 * share:.0f} of 10"
 
 
@@ -108,9 +115,16 @@ def forecast(
         usual=guess.where,
         usual_room=guess.room,
         usual_count=guess.count,
+        room_error=_known(final.room.error),
+        count_error=_known(final.count.error),
         useless=found.useless,
     )
     return _with_remedy(made, site, progress) if made.useless else made
+
+
+def _known(error: float) -> float:
+    """A standard error; all of the share where too few blocks of frames had anyone to count."""
+    return min(error, 1.0) if math.isfinite(error) else 1.0
 
 
 def _with_remedy(useless: Forecast, site: Site, progress: Progress | None) -> Forecast:
