@@ -45,8 +45,8 @@ def test_a_command_names_the_extra_that_it_lacks_in_one_line(
     start = f"import os; os.chdir({str(tmp_path)!r}); sys.argv[1:] = {words!r}"
     done = run_without(missing, f"{start}; from cloakwork.cli import main; main()")
     assert done.returncode == 1, done.stderr
-    assert done.stderr.count("\n") == 1
-    assert f"pip install 'cloakwork[{extra}]'" in done.stderr
+    said = [line for line in done.stderr.splitlines() if not line.endswith(" ...")]  # a busy machine names its work
+    assert (len(said), f"pip install 'cloakwork[{extra}]'" in said[0]) == (1, True), done.stderr
 
 
 @pytest.mark.parametrize(

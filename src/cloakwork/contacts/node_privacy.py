@@ -21,6 +21,9 @@ class PrivateDensity:
 
     The noise may take it below 0 or above 1. Contacts beyond `max_contacts` of a person do not count, and how many
     those are is not published.
+
+    >>> isinstance(private_density(1 - np.eye(3), max_contacts=2, epsilon=1.0), PrivateDensity)
+    True
     """
 
     density: float
