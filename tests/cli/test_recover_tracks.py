@@ -104,9 +104,9 @@ def test_a_long_file_is_followed_with_a_lag(
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert [iso_ms(row["time"]) for row in rows] == [START + PERIOD * k for k in range(10)]
     assert [row["settled"] for row in rows] == ["1"] * 7 + ["0"] * 3
-    out = succeed("recover", *moved).out
-    assert "each judged from those before it and 3 after it" in out
-    assert re.search(r"\d m$", out, flags=re.MULTILINE), "the radius has its unit"
+    printed = succeed("recover", *moved).out
+    assert "each judged from those before it and 3 after it" in printed
+    assert re.search(r"\d m$", printed, flags=re.MULTILINE), "the radius has its unit"
 
 
 def test_the_picture_has_a_numbered_mark_the_rooms_and_a_legend(
