@@ -14,7 +14,7 @@ def plan(
     path: SiteFile,
     details: Annotated[bool, option("Print every figure.", "--details")] = False,
     no_simulation: Annotated[
-        bool, option("Do not simulate people, which takes up to a minute.", "--no-simulation")
+        bool, option("Do not simulate people, which takes a minute or two.", "--no-simulation")
     ] = False,
     out: Annotated[Path | None, option("Freeze the plan: write it for devices.", metavar="FILE")] = None,
     picture: Annotated[Path | None, option("Draw rooms, doors, zones and sensors.", metavar="FILE")] = None,
