@@ -1,6 +1,7 @@
 """A pulse of heat on a line, and on a plane without walls."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -27,8 +28,30 @@ class Placement(StrEnum):
     """Anywhere; the slope is then the supremum over all positions."""
 
 
+class _Heat(Physics):
+    """What a line and a plane take from their kernel."""
+
+    @property
+    @abstractmethod
+    def kernel(self) -> HeatKernel: ...
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        return read_only(self.kernel.columns(self.space.places))
+
+    @property
+    def error(self) -> float:
+        return self.kernel.error(self.space.places)
+
+    def columns_at(self, positions: FloatArray) -> FloatArray:
+        return self.kernel.columns(positions)
+
+    def gradients_at(self, positions: FloatArray) -> FloatArray:
+        return self.kernel.gradients(positions)
+
+
 @dataclass(frozen=True, eq=False)
-class HeatLine(Physics):
+class HeatLine(_Heat):
     """A pulse of heat on a line, read by sensors after a diffusion time `T`.
 
     Parameters
@@ -93,20 +116,6 @@ class HeatLine(Physics):
     def space(self) -> Space:
         return Space.line(self.n, length=self.length)
 
-    @cached_property
-    def matrix(self) -> FloatArray:
-        return read_only(self.kernel.columns(self.space.places))
-
-    @property
-    def error(self) -> float:
-        return self.kernel.error(self.space.places)
-
-    def columns_at(self, positions: FloatArray) -> FloatArray:
-        return self.kernel.columns(positions)
-
-    def gradients_at(self, positions: FloatArray) -> FloatArray:
-        return self.kernel.gradients(positions)
-
     @property
     def extent(self) -> tuple[float]:
         return (self.length,)
@@ -143,7 +152,7 @@ class HeatLine(Physics):
 
 
 @dataclass(frozen=True, eq=False)
-class HeatPlane(Physics):
+class HeatPlane(_Heat):
     """A pulse of heat on a rectangle: the product of two lines.
 
     Parameters
@@ -207,20 +216,6 @@ class HeatPlane(Physics):
         along_y = np.stack([index[:, :-1].ravel(), index[:, 1:].ravel()], axis=1)
         lengths = np.repeat(np.divide(self.size, self.n), [len(along_x), len(along_y)])
         return Space(lattice(self.n, self.size), np.concatenate([along_x, along_y]), lengths, Metric.PLANE)
-
-    @cached_property
-    def matrix(self) -> FloatArray:
-        return read_only(self.kernel.columns(self.space.places))
-
-    @property
-    def error(self) -> float:
-        return self.kernel.error(self.space.places)
-
-    def columns_at(self, positions: FloatArray) -> FloatArray:
-        return self.kernel.columns(positions)
-
-    def gradients_at(self, positions: FloatArray) -> FloatArray:
-        return self.kernel.gradients(positions)
 
     @property
     def extent(self) -> tuple[float, float]:
