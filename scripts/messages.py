@@ -1,23 +1,17 @@
-"""Lists the text of every error and warning that the package can raise, for reviewers: `python -m scripts.messages`.
+"""Prints the text of every error and warning that the package can raise: `python -m scripts.messages`.
 
-`tests/messages.md` is its output. Other tests check the class and the attributes of an error; its words are checked
-there and nowhere else.
+Read it as a user would. `{name}` and `{...}` stand for values. Tests check the class and the attributes of an error,
+not its words.
 """
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "src" / "cloakwork"
-TABLE = ROOT / "tests" / "messages.md"
-HEADER = """\
-# Every error message
-
-Written by `python -m scripts.messages`; read it as a user would. `{name}` and `{...}` stand for values.
-"""
+PACKAGE = Path(__file__).parent.parent / "src" / "cloakwork"
 
 
 class Message(NamedTuple):
@@ -53,17 +47,15 @@ def template(node: ast.expr) -> str:
     return f"{{{ast.unparse(value)}}}" if isinstance(value, ast.Name | ast.Attribute) else "{...}"
 
 
-def table() -> str:
-    """The page of all messages."""
-    lines = [HEADER]
+def main() -> None:
+    """Print all messages, by module."""
     module = ""
     for message in messages():
         if message.module != module:
             module = message.module
-            lines.append(f"\n## {module}\n")
-        lines.append(f"- {message.error}: {' '.join(message.text.split())}")
-    return "\n".join(lines) + "\n"
+            sys.stdout.write(f"\n{module}\n\n")
+        sys.stdout.write(f"- {message.error}: {' '.join(message.text.split())}\n")
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table(), encoding="utf-8")
+    main()
