@@ -14,8 +14,7 @@ from cloakwork.errors import InputError, SiteError
 from cloakwork.site import schema
 from cloakwork.site.bit_site import BitSite
 from cloakwork.site.installation import Site
-from cloakwork.site.sanity import swapped
-from cloakwork.site.schema import BitSiteSpec, SiteSpec
+from cloakwork.site.schema import KINDS, BitSiteSpec, SiteSpec
 
 KeyPath = tuple[str | int, ...]
 Spec = TypeVar("Spec", bound=BaseModel)
@@ -24,11 +23,9 @@ _HEADER = re.compile(r"^\s*\[(\[)?\s*([^\]]+?)\s*\]")
 _KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(\s*\.\s*[A-Za-z0-9_-]+)*\s*=""")
 
 LARGEST_FILE = 10_000_000
-_OF_READINGS = ("physics", "sources", "privacy")
-_KINDS = {"line", "plane", "floorplan", "graph", "matrix"}
-_TYPES = {"float", "int", "constrained-int", "str", "number", "list"}
-_UNIONS = _KINDS | _TYPES | {"own"}  # parts of a pydantic location that are no keys
+_TYPES = {*KINDS, "own", "float", "int", "constrained-int", "str", "number", "list"}  # in locations, but no keys
 _WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # an error inside is reported for all of it
+_OF_READINGS = ("physics", "sources", "privacy")
 _VALUE = re.compile(r"^([^=]*=\s*)([^#\n]*?)(\s*)(#.*)?$")
 
 
@@ -86,15 +83,19 @@ def parse_any_site(
             path=name,
             lines={"bits": line},
         )
-    if "bits" not in content:
-        return _site(Site(_validated(SiteSpec, content, text, name), folder or Path(), name, run_code), text)
-    site = BitSite(_validated(BitSiteSpec, content, text, name), name)
+    site: Site | BitSite
+    if "bits" in content:
+        site = BitSite(_validated(BitSiteSpec, content, text, name), name)
+    else:
+        site = Site(_validated(SiteSpec, content, text, name), folder or Path(), name, run_code)
     try:
-        _ = site.flip, site.schedule
+        site.build()
     except InputError as problem:
-        path = ("bits", str(problem.values.get("key", "epsilon")))
+        path = _path_of(problem, site)
         line = locate(text, path)
-        raise SiteError(f"{name}, line {line}: {problem}", path=name, lines={_dotted(path): line}) from None
+        raise SiteError(
+            f"{name}, line {line}: {_with_id(problem, site)}", path=name, lines={_dotted(path): line}
+        ) from None
     return site
 
 
@@ -117,24 +118,6 @@ def _validated(model: type[Spec], content: dict[str, Any], text: str, name: str)
         raise SiteError(message, path=name, lines=lines) from None
 
 
-def _site(site: Site, text: str) -> Site:
-    try:
-        _ = site.zones if site.spec.zone else site.physics
-        _ = site.motion, site.drift, site.stay
-    except InputError as problem:
-        message = str(problem)
-        number = problem.values.get("sensor")
-        if isinstance(number, int) and site.spec.sensor:
-            message = message.replace(f"sensor {number}", f'sensor "{site.spec.sensor[number].id}"', 1)
-        message += swapped(site.spec)
-        path = _model_key(problem, site.spec)
-        line = locate(text, path)
-        raise SiteError(
-            f"{site.source}, line {line}: {message}", path=site.source, lines={_dotted(path): line}
-        ) from None
-    return site
-
-
 def _messages(problem: ValidationError, model: type[BaseModel]) -> dict[str, tuple[KeyPath, str]]:
     """Return where and what is wrong for each key that is; a key with several allowed types is reported once."""
     messages: dict[str, tuple[KeyPath, str]] = {}
@@ -142,11 +125,11 @@ def _messages(problem: ValidationError, model: type[BaseModel]) -> dict[str, tup
         if error["type"] == "default_factory_not_called":  # a key that was left out, beside one that is wrong
             continue
         path: KeyPath = tuple(
-            part for part in error["loc"] if not (isinstance(part, str) and (part in _UNIONS or "[" in part))
+            part for part in error["loc"] if not (isinstance(part, str) and (part in _TYPES or "[" in part))
         )
         if error["type"].startswith("union_tag"):
             path = (*path, "kind")
-        whole = path[: next((k for k, part in enumerate(path) if part in _WHOLE), 99) + 1]
+        whole = path[: next((k for k, part in enumerate(path) if part in _WHOLE), len(path)) + 1]
         messages.setdefault(_dotted(whole), (path, _message(error, whole, model)))
     return messages
 
@@ -168,16 +151,12 @@ def _message(error: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
         return f"{dotted} = {value!r}: there is no such key here (allowed: {', '.join(allowed)}){hint}"
     if error["type"].startswith("union_tag"):
         kind = value.get("kind") if isinstance(value, dict) else None
-        return f"{dotted} = {kind!r}: give kind = one of {', '.join(sorted(_KINDS))}."
-    advice = error["msg"].removeprefix("Value error, ")
-    if error["type"] in _GENERIC:
-        generic = _GENERIC[error["type"]]
-        advice = generic if path[:1] == ("drift",) else _FORMS.get(key, generic)  # its sensor and room are numbers
-    if error["type"] == "literal_error":
-        advice = _FORMS.get(key, f"give {error['ctx']['expected']}")
-    if error["type"] in _BOUNDS:
-        relation, bound = _BOUNDS[error["type"]]
-        advice = f"give a number {relation} {error['ctx'][bound]:g}"
+        return f"{dotted} = {kind!r}: give kind = one of {', '.join(sorted(KINDS))}."
+    advice = error["msg"]
+    for words, ours in _PLAIN_WORDS.items():
+        advice = re.sub(f"^{words}", ours, advice)
+    if error["type"] != "value_error" and path[:1] != ("drift",):  # its sensor and room are numbers
+        advice = _FORMS.get(key, advice)
     shown = "" if isinstance(value, dict | list) and key not in {"at", "edges"} else f" = {value!r}"
     return f"{dotted or 'site'}{shown}: {advice}."
 
@@ -197,27 +176,20 @@ _FORMS = {
     "corners": "give a list of [x, y]: two opposite corners of a rectangle, or all corners of another shape",
     "between": "give [from, to], two positions on the line",
 }
-_GENERIC = {
-    "string_pattern_mismatch": "other characters are expected",
-    "float_type": "give a number, without quotes and without a unit",
-    "int_type": "give a whole number, without quotes",
-    "string_type": "give a text in quotes",
-    "list_type": "give a list in [ ]",
-    "too_short": "give more values",
-    "too_long": "give fewer values",
-    "bool_type": "give true or false",
-    "model_type": "write a table, with its keys in the lines below",
+_PLAIN_WORDS = {  # how messages of pydantic begin, and ours
+    "Value error, ": "",
+    "Input should be a valid dictionary.*": "write a table, with its keys in the lines below",
+    "Input should be a valid (string|text)": "give a text in quotes",
+    "Input should be a valid boolean": "give true or false",
+    "Input should be a valid list": "give a list in [ ]",
+    "Input should be a valid number": "give a number, without quotes and without a unit",
+    "Input should be a valid integer.*": "give a whole number, without quotes",
+    "Input should be (greater|less)": r"give a number \1",
+    "Input should be": "give",
 }
 
 
-_BOUNDS = {
-    "greater_than": ("above", "gt"),
-    "greater_than_equal": ("of at least", "ge"),
-    "less_than": ("below", "lt"),
-}
-
-
-def _allowed_keys(path: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
+def _allowed_keys(path: KeyPath, model: type[BaseModel]) -> list[str]:
     # the table [privacy] is PrivacySpec, and so on; [[sensor]] of a site of bits is BitsSensorSpec
     tables = {name.removesuffix("Spec").lower(): table for name, table in vars(schema).items() if name.endswith("Spec")}
     if model is BitSiteSpec:
@@ -226,23 +198,26 @@ def _allowed_keys(path: tuple[int | str, ...], model: type[BaseModel]) -> list[s
     return list(table.model_fields)
 
 
-def _model_key(problem: InputError, spec: SiteSpec) -> KeyPath:
-    """Return the key that an error of the model is about, from the values that it carries."""
-    values = problem.values
-    for table in ("zone", "entrance", "motion", "drift", "heat"):
-        if table in values:
-            return (table, *(part for part in (values[table], values["key"]) if isinstance(part, int | str)))
-    if "sensors" in values:
-        return ("sensors",)
-    if "sensor" in values and spec.sensor:
-        sensor = values["sensor"]
-        ids = [known.id for known in spec.sensor]
-        return ("sensor", sensor if isinstance(sensor, int) else ids.index(str(sensor)), str(values.get("key", "at")))
-    if values.get("key") == "stay":
-        return ("privacy", "stay")
-    if "key" in values:
-        return ("physics", str(values["key"]))
+def _path_of(problem: InputError, site: Site | BitSite) -> KeyPath:
+    """Return the key that an error of the model or the claim is about, from the values that it carries."""
+    at, key, sensor = (problem.values.get(name) for name in ("at", "key", "sensor"))
+    if isinstance(at, tuple):
+        return at
+    if isinstance(site, BitSite):
+        return ("bits", str(key or "epsilon"))
+    if key is not None:
+        return ("privacy" if isinstance(problem, SiteError) else "physics", str(key))
+    if isinstance(sensor, int) and site.spec.sensor:
+        return ("sensor", sensor, "at")
     return ("physics", "drawing") if "drawing" in str(problem) else ("physics",)
+
+
+def _with_id(problem: InputError, site: Site | BitSite) -> str:
+    """The message of an error, with the id of a sensor in place of its number."""
+    number, sensors = problem.values.get("sensor"), site.spec.sensor
+    if not isinstance(number, int) or not sensors:
+        return str(problem)
+    return str(problem).replace(f"sensor {number}", f'sensor "{sensors[number].id}"', 1)
 
 
 def locate(text: str, path: KeyPath) -> int:
