@@ -3,7 +3,8 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,9 +20,7 @@ from cloakwork.site.schema import KINDS, BitSiteSpec, SiteSpec
 KeyPath = tuple[str | int, ...]
 Spec = TypeVar("Spec", bound=BaseModel)
 
-_HEADER = re.compile(r"^\s*\[(\[)?\s*([^\]]+?)\s*\]")
-_KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(\s*\.\s*[A-Za-z0-9_-]+)*\s*=""")
-
+_STATEMENT = re.compile(r"""\s*(\[\[?[^\[\],]+\]|[\w"'.\s-]+=)""")  # how a line begins that may be one
 LARGEST_FILE = 10_000_000
 _TYPES = {*KINDS, "own", "float", "int", "constrained-int", "str", "number", "list"}  # in locations, but no keys
 _WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # an error inside is reported for all of it
@@ -238,52 +237,36 @@ def locate(text: str, path: KeyPath) -> int:
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """Return the line of each table and key."""
-    lines: dict[KeyPath, int] = {}
+    """Return the line of each table and key; one inside a value has the line where the value's statement begins."""
+    found: dict[KeyPath, int] = {}
     table: KeyPath = ()
-    counts: dict[KeyPath, int] = {}
-    for number, line in _statements(text):
-        header = _HEADER.match(line)
-        if header:
-            table = tuple(part.strip().strip("\"'") for part in header.group(2).split("."))
-            if header.group(1):
-                counts[table] = counts.get(table, -1) + 1
-                table = (*table, counts[table])
-            lines.setdefault(table, number)
+    number = Counter[KeyPath]()
+    lines = text.splitlines()
+    start = next((k for k, line in enumerate(lines) if _STATEMENT.match(line)), len(lines))
+    for end in range(start + 1, len(lines) + 1):
+        if end < len(lines) and not _STATEMENT.match(lines[end]):
             continue
-        key = _KEY.match(line)
-        if key:
-            dotted = line[: key.end() - 1].strip()
-            parts = tuple(part.strip().strip("\"'") for part in dotted.split("."))
-            lines.setdefault((*table, *parts), number)
-    return lines
+        try:
+            paths = list(_paths(tomllib.loads("\n".join(lines[start:end]))))
+        except tomllib.TOMLDecodeError:  # inside a string or a list
+            continue
+        if lines[start].lstrip().startswith("["):
+            table = paths[-1]
+            if lines[start].lstrip().startswith("[["):
+                number[table] += 1
+                table = (*table, number[table] - 1)
+            paths = [()]
+        for path in paths:
+            found.setdefault((*table, *path), start + 1)
+        start = end
+    return found
 
 
-def _statements(text: str) -> list[tuple[int, str]]:
-    """Return the lines that can start a statement: not inside a multi-line string, nor inside brackets."""
-    starts, closing, depth = [], "", 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        rest = line
-        if not closing and depth == 0:
-            starts.append((number, line))
-            if _HEADER.match(line):
-                continue
-        while rest:
-            if closing:
-                _, mark, rest = rest.partition(closing)
-                closing = "" if mark else closing
-                continue
-            token = re.search(r'"""|\'\'\'|"(?:\\.|[^"\\])*"|\'[^\']*\'|[\[\]{}]|#', rest)
-            if token is None or token.group() == "#":
-                break
-            rest = rest[token.end() :]
-            if token.group() in {'"""', "'''"}:
-                closing = token.group()
-            elif token.group() in "[{":
-                depth += 1
-            elif token.group() in "]}":
-                depth = max(0, depth - 1)
-    return starts
+def _paths(content: dict[str, Any]) -> Iterator[KeyPath]:
+    """The keys of parsed TOML, with those inside them."""
+    for key, value in content.items():
+        yield (key,)
+        yield from ((key, *path) for path in _paths(value if isinstance(value, dict) else {}))
 
 
 def edited(text: str, changes: Mapping[KeyPath, float]) -> str:
@@ -296,7 +279,7 @@ def edited(text: str, changes: Mapping[KeyPath, float]) -> str:
     reach = 1.5   # in metres
     """
     changed = text if text.endswith("\n") or not text else text + "\n"
-    for path, value in changes.items():
+    for path, value in reversed(list(changes.items())):  # each new key comes before the others of its table
         changed = _with(changed, path, f"{value:.12g}")
     expected = tomllib.loads(text)
     for path, value in changes.items():
@@ -335,7 +318,7 @@ def _checked(text: str, expected: dict[str, Any], changes: Mapping[KeyPath, floa
 
 
 def _with(text: str, path: KeyPath, value: str) -> str:
-    """The text with one number changed."""
+    """The text with one number changed, or added as the first key of its table."""
     lines, known = text.splitlines(), key_lines(text)
     if path in known:
         index = known[path] - 1
@@ -344,24 +327,12 @@ def _with(text: str, path: KeyPath, value: str) -> str:
             comment = "" if match[4] is None or "guess" in match[4] else match[4]
             gap = " " * max(1, len(match[2] + match[3]) - len(value))
             lines[index] = f"{match[1]}{value}{gap}{comment}".rstrip()
-    elif path[:-1] in known:
-        lines.insert(_end(lines, known, path[:-1]), f"{path[-1]} = {value}")
-    elif len(path) == 1:
-        lines.insert(0, f"{path[0]} = {value}")
-    else:
-        at = _end(lines, known, path[:-2])
-        lines[at:at] = ["", f"[{_dotted(path[:-1])}]", f"{path[-1]} = {value}"]
+        return "\n".join(lines) + "\n"
+    if len(path) > 1 and path[:-1] not in known:
+        lines += ["", f"[{_dotted(path[:-1])}]"]
+        known = {path[:-1]: len(lines)}
+    lines.insert(known.get(path[:-1], 0), f"{path[-1]} = {value}")
     return "\n".join(lines) + "\n"
-
-
-def _end(lines: list[str], known: Mapping[KeyPath, int], table: KeyPath) -> int:
-    """The index of the line after the last key of a table."""
-    start = known.get(table, 0)
-    headers = [line for path, line in known.items() if line > start and lines[line - 1].lstrip().startswith("[")]
-    end = min(headers, default=len(lines) + 1) - 1
-    while end > start and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
-        end -= 1
-    return end
 
 
 def _set(content: dict[str, Any], path: KeyPath, value: float) -> None:
