@@ -7,16 +7,17 @@ import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from statistics import mean, stdev
 
 from rich.table import Table
 
 from cloakwork.site import Followed, Quality, Site, parse_site
-from cloakwork.site.tracking_quality import follow_simulated, habits_of
+from cloakwork.site.tracking_quality import follow_simulated, usual_habits
 
 FRAMES, SEEDS = 600, 4
+PAUSES = (10.0, 60.0)  # seconds for which people who walk sit down
 _FIGURES = ("room", "rooms", "count", "spot")
 
 
@@ -71,9 +72,10 @@ def run() -> tuple[Table, bool]:
 def _followed(case: Case, seed: int) -> Followed:
     site = case.site()
     cloak = site.cloak()
-    habits = habits_of(site, walking=case.walking)
-    assert habits is not None, "the flat has people"
-    return follow_simulated(site, cloak.sigmas, habits, frames=FRAMES, seed=seed, offsets=cloak.offsets)
+    habits = usual_habits(site)
+    if case.walking:
+        habits = replace(habits, sit=PAUSES)
+    return follow_simulated(site, cloak.sigmas, frames=FRAMES, seed=seed, habits=habits, offsets=cloak.offsets)
 
 
 def _cell(followed: Sequence[Followed], figure: str) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from cloakwork.errors import CloakworkError, InputError
-from cloakwork.parallel import Cluster, PartOutcome
+from cloakwork.parallel import PartOutcome, WorkPart, part_outcomes
 from papers.experiment import Experiment
 from papers.experiments import find
 from papers.store import Record, digests, is_done, library_versions, processor, read, readable, write
@@ -38,15 +38,16 @@ def run_all(
         progress(one.name, 1.0)
         yield replace(read(one.name, folder), kept=True)
     waiting = sorted((one for one in experiments if one not in done), key=lambda one: -one.minutes)
-    if scheduler is None and min(jobs, len(waiting)) < 2:
+    if not waiting or (scheduler is None and min(jobs, len(waiting)) < 2):
         outcomes = _in_turn(waiting, quick, seed, progress)
     else:
-        outcomes = _on_cluster(waiting, quick, seed, jobs, scheduler)
+        parts = [WorkPart(one.name, (one.name, quick, seed)) for one in waiting]
+        outcomes = part_outcomes(run_named, parts, scheduler=scheduler, workers=jobs)
     failures = []
     for outcome in outcomes:
-        progress(outcome.name, 1.0)
+        progress(outcome.part.name, 1.0)
         if outcome.failure:
-            failures.append(f"{outcome.name} failed: {outcome.failure}")
+            failures.append(f"{outcome.part.name} failed: {outcome.failure}")
         else:
             write(outcome.result, folder)
             yield outcome.result
@@ -69,25 +70,14 @@ def _refuse_folder(experiments: Sequence[Experiment], folder: Path, *, quick: bo
 
 def _in_turn(waiting: Sequence[Experiment], quick: bool, seed: int, progress: Progress) -> Iterator[PartOutcome]:
     for one in waiting:
+        part = WorkPart(one.name, one)
         try:
-            outcome = PartOutcome(one.name, result=_record(one, quick, seed, partial(_pass_on, progress, one.name)))
+            outcome = PartOutcome(part, _record(one, quick, seed, partial(_pass_on, progress, one.name)))
         except Exception as problem:
             if len(waiting) == 1:
                 raise
-            outcome = PartOutcome(one.name, failure=f"{type(problem).__name__}: {problem}")
+            outcome = PartOutcome(part, failure=f"{type(problem).__name__}: {problem}")
         yield outcome
-
-
-def _on_cluster(
-    waiting: Sequence[Experiment],
-    quick: bool,
-    seed: int,
-    jobs: int,
-    scheduler: str | None,
-) -> Iterator[PartOutcome]:
-    if waiting:
-        with Cluster(scheduler, workers=jobs if scheduler is None else None) as cluster:
-            yield from cluster.run(run_named, ((one.name, (one.name, quick, seed)) for one in waiting))
 
 
 def run_named(part: tuple[str, bool, int]) -> Record:

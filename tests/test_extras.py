@@ -68,7 +68,10 @@ def test_the_library_names_the_extra_that_it_lacks(code: str, tmp_path: Path) ->
 
 
 def test_a_cluster_names_its_extra() -> None:
-    done = run_without(("dask",), "from cloakwork.parallel import Cluster\nwith Cluster('tcp://localhost:1'): pass")
+    done = run_without(
+        ("dask",),
+        "from cloakwork.parallel import WorkPart, part_outcomes\nnext(part_outcomes(abs, [WorkPart('a', -1)], scheduler='tcp://localhost:1'))",
+    )
     assert "pip install 'cloakwork[dask]'" in done.stderr.splitlines()[-1]
 
 

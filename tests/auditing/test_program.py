@@ -9,7 +9,6 @@ import pytest
 
 from cloakwork.auditing import ProgramSource, Verdict, audit
 from cloakwork.errors import InputError
-from cloakwork.readings import ReportForm
 from tests.waiting import PATIENCE, until
 
 RNG = np.random.default_rng(1)
@@ -36,20 +35,20 @@ def test_an_honest_program_passes_and_one_with_less_noise_does_not(tmp_path: Pat
         with ProgramSource(f"{device} {epsilon}", timeout=PATIENCE) as source:
             found = audit(source, epsilon=1.0, reports=5_000, confidence=0.999, rng=np.random.default_rng(2))
             verdicts.append(found.verdict)
-            assert source.reader.form is ReportForm.WHOLE
+            assert source.reader.whole
     assert verdicts == [Verdict.NONE_FOUND, Verdict.VIOLATION]
 
 
 def test_the_input_takes_the_place_of_braces_or_comes_last(tmp_path: Path) -> None:
-    device = program(tmp_path, "import sys\nprint(' '.join(sys.argv[1:]))")
-    with ProgramSource(f"{device} --input={{}} x", form=ReportForm.WORDS) as source:
-        assert source(1, 1, RNG).tolist() == ["--input=1 x"]
-    with ProgramSource(f"{device} 'a b'", form=ReportForm.WORDS) as source:
-        assert source(0, 1, RNG).tolist() == ["a b 0"]
+    device = program(tmp_path, "import sys\nprint('-'.join(sys.argv[1:]))")
+    with ProgramSource(f"{device} --input={{}} x") as source:
+        assert source(1, 1, RNG).tolist() == ["--input=1-x"]
+    with ProgramSource(f"{device} 'a b'") as source:
+        assert source(0, 1, RNG).tolist() == ["a b-0"]
 
 
 def test_no_shell_is_asked(tmp_path: Path) -> None:
-    with ProgramSource(f"echo $HOME; touch {tmp_path / 'made'} #", form=ReportForm.WORDS) as source:
+    with ProgramSource(f"echo $HOME; touch {tmp_path / 'made'} #{{}}") as source:
         assert source(0, 1, RNG)[0].startswith("$HOME; touch")
     assert not (tmp_path / "made").exists()
 

@@ -64,7 +64,6 @@ def test_dependent_reports_end_with_4(run: Run, tmp_path: Path) -> None:
         (["command", "sleep 60", "--epsilon", 1, "--timeout", 0.2], "no line within 0.2 s"),
         (["command", "yes", "--epsilon", 1, "--reports", 10], "--reports 10"),
         (["command", "yes", "--epsilon", 1, "--confidence", 1], "confidence"),
-        (["command", "yes", "--epsilon", 1, "--as", "letters"], "--as"),
         (["readings", "/no/a.csv", "/no/b.csv", "--epsilon", 1], "No such file"),
     ],
 )

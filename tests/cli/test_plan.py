@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 
 from cloakwork.privacy import Profile
 from cloakwork.site import forecast, freeze, load_plan, load_site
-from cloakwork.site.settings_sweep import Job
 from cloakwork.site.tracking_quality import Estimate, Followed, Guess, Quality
 from tests.cli.conftest import Run
 from tests.site.test_tradeoff import SITE as SIMULATED
@@ -87,9 +85,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_plan_says_how_often_the_map_is_right_and_keeps_it_for_the_next_run_and_provision(
-    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_says_how_often_the_map_is_right_and_keeps_it_for_provision(succeed: Run, tmp_path: Path) -> None:
     site, file = tmp_path / "site.toml", tmp_path / "site.plan.json"
     site.write_text(SIMULATED)
     first = succeed("plan", site, "--out", file)
@@ -98,46 +94,37 @@ def test_a_plan_says_how_often_the_map_is_right_and_keeps_it_for_the_next_run_an
     assert not told.useless
     assert f"Accuracy {told.sentence}" in " ".join(first.out.split())
     assert told.room > told.usual_room
-    monkeypatch.setattr(Job, "run", None)  # not run again
-    again = succeed("plan", site, "--json").values
-    assert (again["forecast"], again["plan"]) == (asdict(told), load_plan(file).digest)
-    assert succeed("plan", site, "--no-simulation", "--json").values["plan"] == again["plan"], "no part of the digest"
+    again = succeed("plan", site, "--no-simulation", "--json").values
+    assert again["plan"] == load_plan(file).digest, "a forecast has no part in the digest"
     made = succeed("provision", site, "--id", load_plan(file).ids[0])
     assert f"expect of the map: {told.sentence}" in " ".join(made.err.split())
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_useless_map_is_called_so_with_the_weakest_change_that_helps(succeed: Run, tmp_path: Path) -> None:
+def test_a_useless_map_is_called_so(succeed: Run, tmp_path: Path) -> None:
     site = tmp_path / "site.toml"
     site.write_text(SIMULATED.replace("epsilon = 8.0", "epsilon = 0.5"))
-    done = succeed("plan", site)
-    out = " ".join(done.out.split())
-    assert "no better than always guessing" in out
-    change = re.search(
-        r"Set (\w+) = ([\d.]+) under \[privacy\]: right room \d+ of \d+ times. The guarantee is weaker", out
-    )
-    assert change is not None
-    assert (change[1], float(change[2])) in {("epsilon", 1.0), ("alpha", 0.025), ("epsilon", 2.0), ("alpha", 0.0125)}
+    assert "no better than always guessing" in " ".join(succeed("plan", site).out.split())
 
 
 @pytest.mark.parametrize(("error", "runs"), [(0.01, 1), (0.2, 2)])
 def test_a_simulation_too_short_to_tell_is_followed_by_a_longer_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: float, runs: int
 ) -> None:
-    frames = []
+    lengths: list[int] = []
 
-    def run(job: Job, progress: object = None) -> Followed:
-        frames.append(job.frames)
-        share = Estimate(0.7, error / len(frames) ** 2)
+    def run(*_: object, frames: int, **__: object) -> Followed:
+        lengths.append(frames)
+        share = Estimate(0.7, error / len(lengths) ** 2)
         quality = Quality(share, share, share, share)
         return Followed(quality, quality, Guess("room-1", 0.57, 0.5))
 
-    monkeypatch.setattr(Job, "run", run)
+    monkeypatch.setattr("cloakwork.site.map_forecast.follow_simulated", run)
     site = load_site(written(tmp_path, ROOMS))
     told = forecast(site, site.cloak())
     assert told is not None
-    assert (len(frames), told.useless, told.frames) == (runs, False, frames[-1])
-    assert frames == sorted(set(frames))
+    assert (len(lengths), told.useless, told.frames) == (runs, False, lengths[-1])
+    assert lengths == sorted(set(lengths))
 
 
 def test_a_picture_shows_the_floor_and_other_models_are_refused(succeed: Run, run: Run, tmp_path: Path) -> None:

@@ -76,10 +76,9 @@ def test_a_killed_worker_changes_no_bit_and_finished_parts_are_not_done_again(
         assert len(contents(there)) == 4
         again = succeed("recover", site, *days, "--scheduler", processes.address, "--out", there, "--json").values
         assert (again["done"], again["kept"]) == (["office-20251117T0000"], 3)
-    succeed("recover", site, *days, "--out", here)  # on this machine, with as many workers as it has cores
-    monkeypatch.setattr("cloakwork.parallel.find_spec", lambda _: None)  # Dask is not installed
-    monkeypatch.setattr("cloakwork.parallel.Cluster", None)
-    succeed("recover", site, *days, "--out", alone)
+    for folder, cores in ((here, 2), (alone, 1)):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        succeed("recover", site, *days, "--out", folder)
     assert contents(there) == contents(here) == contents(alone)
     whole = pq.read_table(there)
     assert len(set(whole["time"].to_pylist())) == 24
@@ -105,7 +104,7 @@ def test_parts_of_a_store_go_on_where_they_stopped_and_other_code_makes_them_aga
 
     assert again() == (3, 0)
     before = contents(found)
-    monkeypatch.setattr("cloakwork.parallel.find_spec", lambda _: None)  # this process does the rest: no new workers
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # this process does the rest
     next(found.iterdir()).unlink()
     assert again() == (1, 2)
     assert contents(found) == before
@@ -142,7 +141,7 @@ def test_parts_of_a_network_without_a_matrix_build_none_and_depend_on_its_edges(
     rows.write_text(",".join(HEADER) + "\n" + "".join(f"{START},s{k},0,{k}\n" for k in range(1, 7)))
     monkeypatch.setattr("cloakwork.physics.graph.MAX_EXPLICIT", 0)
     monkeypatch.setattr(Graph, "matrix", property(refused))
-    monkeypatch.setattr("cloakwork.parallel.find_spec", lambda _: None)  # this process does the parts
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # this process does the parts
     kept = []
     for weight in (1, 1, 2):
         edges.write_text(f"a,b,1\nb,c,1\nc,d,1\nd,e,1\ne,f,1\nf,a,{weight}\n")
@@ -154,7 +153,7 @@ def test_parts_of_a_network_without_a_matrix_build_none_and_depend_on_its_edges(
 def test_an_interrupted_recovery_goes_on_in_its_folder(
     run: Run, site: Path, days: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cloakwork.parallel.find_spec", lambda _: None)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
     done: list[object] = []
 
     def interrupted(part: Any) -> Any:

@@ -104,7 +104,7 @@ def test_home_answers_first_and_says_nothing_twice(browser: Browser, width: int)
 
 
 def test_a_poor_set_up_is_amber_and_a_good_one_says_how_often_it_is_right(browser: Browser) -> None:
-    poor = {"zone": "room", "room": 0.5, "usual_room": 0.6, "useless": True, "remedy": "epsilon = 4 under [privacy]"}
+    poor = {"zone": "room", "room": 0.5, "usual_room": 0.6, "useless": True}
     for given, fact in (
         (poor, "no better than guessing"),
         (poor | {"room": 0.98, "useless": False}, "98 times in 100"),

@@ -1,15 +1,10 @@
-"""The device in C beside the one in Python: random states, clocks and messages, compared to the bit.
+"""The device in C beside the one in Python: random states, clocks and messages, compared to the bit."""
 
-`python -m tests.device.c_twin --states 1000000` compares a million states.
-"""
-
-import argparse
 import ctypes
 import importlib
 import os
 import random
 import subprocess
-import tempfile
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -284,15 +279,13 @@ class Twins:
         self._agree(status, self._board.text("status", int(spent)))
 
 
-def compare(bench: ctypes.CDLL, states: int, seed: int, show: Callable[[int], object] = lambda _: None) -> None:
+def compare(bench: ctypes.CDLL, states: int, seed: int) -> None:
     """Compare both devices from so many random states; raises AssertionError with the seed of one that differs."""
     rng = random.Random(seed)
     plans = [random_plan(rng) for _ in range(PLANS)]
     boards = [CBoard(bench, *plan) for plan in plans]
     try:
         for turn in range(states):
-            if turn % 10_000 == 0:
-                show(turn)
             own = rng.getrandbits(64)
             try:
                 Twins(boards[turn % PLANS], *plans[turn % PLANS], own).run()
@@ -300,17 +293,3 @@ def compare(bench: ctypes.CDLL, states: int, seed: int, show: Callable[[int], ob
                 raise AssertionError(f"plan {turn % PLANS} of seed {seed}, state {own}: {problem}") from problem
     finally:
         device_noise.os = os
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--states", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        compare(build(Path(folder)), given.states, given.seed, lambda turn: print(f"{turn:,} states", flush=True))  # noqa: T201
-    print(f"{given.states:,} states: no difference")  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()

@@ -80,19 +80,10 @@ def test_home_assistant_discovers_the_sensor_and_its_problems(folder: Path, brok
     sent = {topic: payload for topic, payload, retained in listener.messages if topic.endswith("config") and retained}
     told = json.loads(sent[f"homeassistant/sensor/cloakwork_{SITE}_{SENSOR}/config"])
     problem = json.loads(sent[f"homeassistant/binary_sensor/cloakwork_{SITE}_{SENSOR}_problem/config"])
-    assert (problem["device_class"], problem["state_topic"]) == ("problem", f"cloakwork/v1/{SITE}/{SENSOR}/status")
-    for state, available in (
-        ("online", True),
-        ("spent", True),
-        ("failing", False),
-        ("slow", False),
-        ("offline", False),
-    ):
-        shown = jinja2.Template(told["availability_template"]).render(value_json={"state": state})
-        assert (shown == "online") == available
-        shown = jinja2.Template(problem["value_template"]).render(value_json={"state": state})
-        assert (shown == "OFF") == available
-    assert (told["device_class"], told["unit_of_measurement"]) == ("temperature", "°C")
+    states = ("online", "spent", "failing", "slow", "offline")
+    for template, good in ((told["availability_template"], "online"), (problem["value_template"], "OFF")):
+        shown = [jinja2.Template(template).render(value_json={"state": state}) for state in states]
+        assert [text == good for text in shown] == [True, True, False, False, False]
+    assert (told["device_class"], told["value_template"]) == ("temperature", "{{ value_json.value * 0.25 }}")
     assert told["state_topic"] == f"cloakwork/v1/{SITE}/{SENSOR}/reading"
-    assert told["availability_topic"] == f"cloakwork/v1/{SITE}/{SENSOR}/status"
-    assert told["value_template"] == "{{ value_json.value * 0.25 }}"
+    assert told["availability_topic"] == problem["state_topic"] == f"cloakwork/v1/{SITE}/{SENSOR}/status"

@@ -1,6 +1,5 @@
 """A site of single sensors with Laplace noise: from the site file through the plan and a board to the key holder."""
 
-import csv
 import hashlib
 import json
 from pathlib import Path
@@ -9,12 +8,13 @@ import numpy as np
 import pytest
 
 from cloakwork.device import provision
-from cloakwork.keys import Unveiling, load_keys
+from cloakwork.keys import load_keys
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import NoiseLaw
 from cloakwork.sensor.keystream import sequence
 from cloakwork.site import Plan, Site, load_plan, parse_site, window_limits
 from tests import micropython
+from tests.device.sending import unveiling_of
 from tests.keystreams import keyed_noise
 
 SITE = """name = "tank"
@@ -60,11 +60,5 @@ def test_a_plan_a_board_and_a_key_holder_agree_on_laplace_noise(
     assert board.returncode == 0, board.stdout + board.stderr
     host = hashlib.sha256(b"".join(b"%d\n" % value for value in drawn.tolist())).hexdigest()
     assert json.loads(board.stdout)["digest"] == host
-    with (tmp_path / "sent.csv").open("w") as file:
-        writer = csv.writer(file)
-        writer.writerow(("time", "sensor", "seq", "steps"))
-        writer.writerows(
-            (1000 * k, "s1", seq, 7 + noise) for k, (seq, noise) in enumerate(zip(seqs, drawn, strict=True))
-        )
-    found = [value for row in Unveiling(tmp_path / "sent.csv", plan, load_keys(keys)) for value in row.value]
-    assert set(found) == {7}, "steps"
+    messages = [(seq, 1000 * k, 7 + noise) for k, (seq, noise) in enumerate(zip(seqs, drawn, strict=True))]
+    assert set(unveiling_of(messages, "s1", plan, keys)[1]) == {7}, "steps"

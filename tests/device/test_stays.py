@@ -1,6 +1,5 @@
 """Slow offsets: from the site file through the plan and a device, with power cuts, to the key holder and recovery."""
 
-import csv
 import json
 import subprocess
 import sys
@@ -11,16 +10,17 @@ import pytest
 
 from cloakwork.device import Target, provision
 from cloakwork.errors import InputError, SiteError
-from cloakwork.keys import Unveiling, load_keys
+from cloakwork.keys import load_keys
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import Keystream
-from cloakwork.sensor.device import TAKE, Device
+from cloakwork.sensor.device import Device
 from cloakwork.sensor.keystream import sequence
 from cloakwork.sensor.state import unpack
 from cloakwork.sensor.store import Folder
-from cloakwork.sensor.wire import read_reading, write_reading
+from cloakwork.sensor.wire import write_reading
 from cloakwork.site import Plan, Site, parse_site
 from tests import micropython
+from tests.device.sending import sent, unveiling_of
 
 SITE = """name = "hut"
 baseline = 20.0
@@ -59,34 +59,13 @@ def site() -> Site:
     return parse_site(SITE)
 
 
-def sent(folder: Path, frames: int, reading: tuple[int, int] = (20, 1)) -> list[tuple[int, int, int]]:
-    """The messages of a device that reads this fraction in so many slots, to its end: (seq, time, value)."""
-    config = json.loads((folder / "device.json").read_text())
-    config["schedule"] |= {"allowed": 0}
-    now = [0]
-    device = Device(config, Folder(str(folder)), lambda: now[0])
-    messages: list[tuple[int, int, int]] = []
-    while len(messages) < frames:
-        now[0] += config["schedule"]["period_ms"]
-        start = device.slot_start(device.clock.now())
-        if device.begin(start) == TAKE:
-            messages.append(read_reading(device.cloak(reading, start)))
-    device.close()
-    return messages
-
-
 def test_a_key_holder_gets_true_readings_back_also_after_power_cuts(plan: Plan, keys: Path, tmp_path: Path) -> None:
     made = provision(plan, "a", tmp_path / "a", broker=BrokerAddress(), keys=keys, resolution=0.01)
-    messages = [message for frames in (90, 1, 70, 30) for message in sent(made.folder, frames)]
+    messages = [message for frames in (90, 1, 70, 30) for message in sent(made.folder, frames * [(20, 1)])]
     counters = [seq & 0xFFFFFFF for seq, *_ in messages]
     assert len(set(counters)) == len(counters)
     assert counters[-1] > len(counters) - 1, "a restart skips the counters that were reserved"
-    with (tmp_path / "sent.csv").open("w") as file:
-        writer = csv.writer(file)
-        writer.writerow(("time", "sensor", "seq", "steps"))
-        writer.writerows((time, "a", seq, value) for seq, time, value in messages)
-    unveiling = Unveiling(tmp_path / "sent.csv", plan, load_keys(keys))
-    steps = [int(value) for rows in unveiling for value in rows.value]
+    unveiling, steps = unveiling_of(messages, "a", plan, keys)
     assert set(steps) == {plan.noise("a").fallback}
     assert unveiling.verdict().wrong == ()
 

@@ -1,7 +1,6 @@
 """The trusted party's keys: never lost, never shared, and no generation ever twice."""
 
 import json
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -43,20 +42,6 @@ def test_what_was_written_is_read_back(keys: Path) -> None:
         },
     }
     assert load_keys(keys).generations("s07") == (replace(first, revoked=NOW + 180),)
-
-
-def test_copies_of_a_key_file_never_issue_the_same_key(keys: Path) -> None:
-    """Five provisionings run the numbers ahead of the clock; a copy, 70 s later, repeats numbers and no key."""
-    copy = keys.with_name("copy.json")
-    for k in range(5):
-        open_generation(keys, "s1", PLAN, "reading", NOW)
-        if k == 1:
-            shutil.copy(keys, copy)
-    for _ in range(4):
-        open_generation(copy, "s1", PLAN, "reading", NOW + 70)
-    ours, theirs = (load_keys(path).generations("s1")[2:] for path in (keys, copy))
-    assert {known.number for known in ours} & {known.number for known in theirs}
-    assert len({known.key for known in (*ours, *theirs)}) == len(ours) + len(theirs)
 
 
 STEPS = st.lists(

@@ -50,12 +50,7 @@ def planned(site: str = "flat") -> Plan:
             PlannedSensor(name, 0.25 * ratio, 0.25, ratio, tables[ratio].digest, 20.0, 0.0)
             for name, ratio in SENSORS.items()
         ),
-        tables={
-            table.digest: PlannedTable(
-                ratio, tuple((level.factor, level.count) for level in table.levels), len(table.cuts), table.error
-            )
-            for ratio, table in tables.items()
-        },
+        tables={table.digest: PlannedTable.of(table) for table in tables.values()},
     )
 
 

@@ -3,16 +3,15 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cloakwork import parallel
 from cloakwork.cli.app import run_app
 from cloakwork.errors import CloakworkError, InputError
+from cloakwork.parallel import PartOutcome, part_outcomes
 from papers import (
     EXPERIMENTS,
     Agreement,
@@ -185,11 +184,10 @@ def test_an_interrupted_write_leaves_no_picture_beside_other_numbers(
 def test_a_cluster_runs_experiments_by_name_and_a_failure_is_raised_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    @contextmanager
-    def here(*_: object, **__: object) -> Iterator[Any]:
-        yield type("Here", (), {"run": staticmethod(vars(parallel)["_run_here"])})
+    def here(work: Any, parts: Any, **_: object) -> Iterator[PartOutcome]:
+        return part_outcomes(work, parts, workers=1)
 
-    monkeypatch.setattr(runner, "Cluster", here)
+    monkeypatch.setattr(runner, "part_outcomes", here)
     chosen = [EXPERIMENTS["sensitivity"], replace(DICE, name="nowhere", minutes=9.0)]
     records = runner.run_all(chosen, tmp_path, quick=True, seed=2, jobs=2, progress=lambda *_: None)
     assert next(records).result == quick("sensitivity")

@@ -109,15 +109,6 @@ def test_moments_settle_in_order_with_the_frames_after_them() -> None:
     assert [one.sensors for one in settled] == [12] * 6 + [11]
 
 
-def test_late_frames_settle_too() -> None:
-    follower = FrameTracker(site(), cloak(), lag=3)
-    ordered, settled = frames(9), set()
-    for k in [0, 1, 3, 2, 4, 5, 6, 7, 8]:
-        follower.step(ordered[k])
-        settled |= {(one.time - START) // MINUTE for one in follower.settled}
-    assert {2, 3, 4, 5} <= settled
-
-
 def test_a_frame_without_any_sensor_says_nothing_new() -> None:
     follower = FrameTracker(site(), cloak())
     for frame in frames(4):

@@ -261,17 +261,6 @@ def test_rows_come_as_they_stand_in_the_file(tmp_path: Path) -> None:
     assert (rows.rows, rows.bytes_read, rows.problems.shown) == (4, rows.size, ["row 5: unknown sensor 'z'"])
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.from_regex(r"[0-9]{1,21},[ab],-?[0-9]{1,21},[+-]?[0-9]{1,21}", fullmatch=True))
-def test_a_row_means_the_same_in_its_usual_form_and_with_spaces(tmp_path: Path, line: str) -> None:
-    found = []
-    for form in (line, line.replace(",", " , ")):
-        (tmp_path / "r.csv").write_text(f"{HEADER}{form}\n")
-        rows = ReadingsFile(tmp_path / "r.csv", IDS)
-        found.append((all_rows(rows), rows.problems.shown))
-    assert found[0] == found[1]
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300))
 def test_no_bytes_at_all_break_the_reader(tmp_path: Path, junk: bytes) -> None:

@@ -29,32 +29,6 @@ def test_a_time_is_read_alike_whatever_stands_in_the_other_rows() -> None:
     assert len(seen) > 20
 
 
-ODD = [
-    b'2026-10-05T10:00:00,x,"oops',
-    b'2026-10-05T10:00:00,"x,ok',
-    b'"2026-10-05T10:00:00,x,ok',
-    b'2026-10-05T10:00:00,x,"oo"ps',
-    b"2026-10-05T10:00:00,x,ok,more",
-    b'"',
-]
-
-
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("cell", [b"ok", b'"o, ""k"""', b"o\xc3\xa9"])
-def test_an_odd_line_is_left_out_and_changes_no_other_line_wherever_it_stands(
-    tmp_path: Path, odd: bytes, cell: bytes
-) -> None:
-    rows = [b"2026-10-05T%02d:00:00,p%d,%s" % (hour, hour, cell) for hour in range(12)]
-    for place in (0, 5, 12):
-        (tmp_path / "a.csv").write_bytes(b"\n".join([b"time,who,note", *rows[:place], odd, b"", *rows[place:], b""]))
-        file = TableFile(tmp_path / "a.csv")
-        cells = file.read(["time", "who", "note"])
-        assert cells["who"].to_pylist() == [f"p{hour}" for hour in range(12)]
-        assert column_times(cells["time"], "time").tolist() == [1000 * (START + 3600 * h) for h in range(12)]
-        assert set(cells["note"].to_pylist()) == {'o, "k"' if cell.startswith(b'"') else cell.decode()}
-        assert file.left_out == 1
-
-
 def test_bytes_that_are_not_utf8_become_escapes(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"time,who\n1000,Ren\xe9\n2000,Ren\xc3\xa9\n")
     file = TableFile(tmp_path / "a.csv")
@@ -111,15 +85,6 @@ def test_each_row_is_in_the_line_that_it_is_said_to_be_in(
             one = TableFile(path)
             alone += [f"line {number}"] * len(one.read(one.names)["c0"])
     assert said == alone
-
-
-def test_rows_of_a_large_file_are_all_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloakwork.readings.row_batches._BLOCK", 100)
-    lines = [b'%d,"x"' % number if number % 3 else b'%d,"x' % number for number in range(300)]
-    (tmp_path / "a.csv").write_bytes(b"\n".join([b"n,who", *lines]))
-    file = TableFile(tmp_path / "a.csv")
-    assert file.read(["n"])["n"].to_pylist() == [str(number) for number in range(300) if number % 3]
-    assert file.left_out == 100
 
 
 def test_times_are_read_exactly_in_every_year_by_both_readers() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from cloakwork.errors import SiteError
 from cloakwork.recovery import Motion
-from cloakwork.site import Site, freeze, parse_site
+from cloakwork.site import Site, parse_site
 from tests.site.test_zones import GRAPH, LINE, PLANE, ROOMS, WALLS
 
 MANY = WALLS.replace('kind = "pulse"\n[privacy]', 'kind = "pulse"\nmax_count = 40\n[privacy]')
@@ -85,11 +85,3 @@ def test_sources_that_are_too_many_or_have_too_many_places_are_not_followed() ->
     assert parse_site(WALLS).follows
     assert not parse_site(MANY).follows
     assert not parse_site(LINE.replace("places = 10", "places = 5000")).follows
-
-
-def test_motion_changes_neither_digest_nor_plan() -> None:
-    plain, changed = parse_site(WALLS), moving(WALLS, 'stay = "1h"', "hold = 5", "[[entrance]]", "at = [0.5, 0.5]")
-    assert plain.digest == changed.digest
-    plan = freeze(plain, plain.cloak())
-    assert plan.cloak(changed).sigmas.tolist() == plan.cloak(plain).sigmas.tolist()
-    assert freeze(changed, changed.cloak()) == plan

@@ -134,11 +134,21 @@ def test_a_changed_file_that_the_site_names_is_refused(text: str, file: str, tmp
         plan.cloak(site)
 
 
-def test_comments_and_stated_defaults_do_not_change_a_site(tmp_path: Path) -> None:
-    site = written(tmp_path, LINE)
-    plan = freeze(site, site.cloak())
-    told = "# mine\n" + LINE.replace("alpha = 0.05", 'window = "60min"\nalpha = 5e-2') + 'scope = "network"\n'
-    assert plan.cloak(written(tmp_path, told)).sigmas.tolist() == [sensor.sigma for sensor in plan.sensors]
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('name = "pipe"', '# mine\nname = "pipe"'),
+        ("alpha = 0.05", 'window = "60min"\nalpha = 5e-2\nscope = "network"'),
+        ("alpha = 0.05", 'alpha = 0.05\n[[zone]]\nid = "left"\nbetween = [0.0, 0.5]'),
+        ("alpha = 0.05", 'alpha = 0.05\n[motion]\nabsent = "1h"\nhold = 5\n[[entrance]]\nat = 0.5'),
+        ("alpha = 0.05", "alpha = 0.05\n[drift]\nsensor = 0.1\n[[heat]]\nat = 0.5\nstrength = 1.0"),
+    ],
+    ids=["comment", "defaults", "zone", "motion", "drift"],
+)
+def test_what_has_no_part_in_the_claim_does_not_change_a_plan(old: str, new: str, plan: Plan, tmp_path: Path) -> None:
+    changed = written(tmp_path, LINE.replace(old, new))
+    assert changed.digest == plan.site_digest
+    assert plan.cloak(changed).sigmas.tolist() == [sensor.sigma for sensor in plan.sensors]
 
 
 def test_the_plan_of_another_site_is_refused(plan: Plan) -> None:

@@ -1,11 +1,9 @@
 """What is odd about a site file is named with the key to change; what is impossible is refused."""
 
-import re
 from importlib.resources import files
 
 import pytest
 
-from cloakwork.errors import SiteError
 from cloakwork.site import oddities, parse_site
 
 FLAT = """\
@@ -103,14 +101,3 @@ def test_the_implausible_is_named_with_the_line_to_change(
         return
     assert key in [each.key for each in found]
     assert says in " ".join(str(each) for each in found)
-
-
-def test_points_that_are_on_the_floor_only_when_swapped_are_recognised() -> None:
-    for old, new in (("at = [7.0, 5.0]", "at = [5.0, 8.0]"), ("room = [8.0, 1.0]", "room = [1.0, 8.0]")):
-        pattern = re.compile("x and y exchanged")
-        text = changed(old, new).replace("at = [7.0, 5.0]", "at = [5.0, 6.5]")
-        with pytest.raises(SiteError, match=pattern):
-            parse_site(text)
-    with pytest.raises(SiteError) as refusal:
-        parse_site(changed("at = [7.0, 5.0]", "at = [12.0, 5.0]"))
-    assert "exchanged" not in str(refusal.value)

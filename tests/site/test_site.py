@@ -8,7 +8,6 @@ import pytest
 
 from cloakwork.errors import SiteError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix
-from cloakwork.privacy import Design
 from cloakwork.site import Site, freeze, load_site, parse_site
 
 LINE = """name = "corridor"
@@ -76,15 +75,6 @@ def test_its_cloak_has_the_claim_of_the_file() -> None:
     assert (cloak.epsilon, cloak.delta, cloak.alpha, cloak.readings_per_window) == (2.0, 1e-4, 0.02, 2)
     assert cloak.scope == "network"
     assert cloak.sensitivity > 1.05 * parse_site(LINE).cloak().sensitivity
-
-
-def test_a_site_is_planned_with_noise_of_least_error_unless_it_says_equal() -> None:
-    own, same = parse_site(LINE).cloak(), parse_site(LINE + 'design = "equal"\n').cloak()
-    assert (own.design, same.design) == (Design.LEAST_ERROR, Design.EQUAL)
-    assert isinstance(same.sigma, float)
-    assert len(own.sigma) == 5
-    assert own.design_report.variance <= own.design_report.equal_variance
-    assert own.design_report.equal_variance == pytest.approx(same.design_report.variance)
 
 
 def test_a_lag_is_a_duration_that_changes_no_plan() -> None:

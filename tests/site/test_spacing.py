@@ -46,4 +46,4 @@ def test_no_place_is_far_from_all_sensors(name: str, number: int) -> None:
 def test_more_sensors_than_places_are_refused() -> None:
     with pytest.raises(SiteError) as caught:
         even_places(ROOMS["path"], 5)
-    assert caught.value.values["sensors"] == 5
+    assert caught.value.values["at"] == ("sensors",)

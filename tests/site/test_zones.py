@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import SiteError
-from cloakwork.site import Site, Zone, freeze, load_site, parse_site
+from cloakwork.site import Site, Zone, load_site, parse_site
 
 REST = """
 [sources]
@@ -143,10 +143,3 @@ def test_two_zones_of_one_id_are_refused_and_zones_that_overlap_are_not() -> Non
     with pytest.raises(SiteError, match=r'zones 1 and 2 .*"z"'):
         zoned(LINE, 'id = "z"\nbetween = [0, 1]', 'id = "z"\nbetween = [1, 2]')
     assert len(zoned(LINE, 'id = "y"\nbetween = [0, 1]', 'id = "z"\nbetween = [0.5, 2]').zones) == 2
-
-
-def test_naming_zones_changes_neither_digest_nor_plan() -> None:
-    plain, named = parse_site(WALLS), zoned(WALLS, 'id = "left"\nroom = [0.5, 0.5]')
-    assert plain.digest == named.digest
-    plan = freeze(plain, plain.cloak())
-    assert plan.cloak(named).sigmas.tolist() == plan.cloak(plain).sigmas.tolist()

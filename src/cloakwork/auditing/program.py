@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cloakwork._checks import positive
 from cloakwork.errors import InputError
-from cloakwork.readings import ReportForm, ReportReader, printable
+from cloakwork.readings import ReportReader, printable
 
 _AHEAD = 10_000  # lines that a program may be ahead of the audit
 _LONGEST = 1 << 16  # characters of a line
@@ -26,7 +26,7 @@ class ProgramSource:
     """Reports of a program, which runs once for each input and is read while it runs.
 
     The input, 0 or 1, replaces each `{}` in the `command`, or becomes the last argument; no shell is involved. Lines
-    are read as `form` says, by default inferred from the first ones. `timeout` is how many seconds to wait for a line.
+    are read as the first ones suggest. `timeout` is how many seconds to wait for a line.
 
     Notes
     -----
@@ -34,9 +34,9 @@ class ProgramSource:
     a context, which ends the programs.
     """
 
-    def __init__(self, command: str, *, form: ReportForm | None = None, timeout: float = 30.0) -> None:
+    def __init__(self, command: str, *, timeout: float = 30.0) -> None:
         words = _words(command)
-        self.reader = ReportReader(form)
+        self.reader = ReportReader()
         self._programs = tuple(_Program(_with_input(words, k), k, positive("timeout", timeout)) for k in (0, 1))
 
     def __enter__(self) -> Self:

@@ -7,7 +7,7 @@ import typer
 from numpy.typing import NDArray
 
 from cloakwork.auditing import FEWEST_REPORTS, ProgramSource, Subject
-from cloakwork.cli.arguments import RARE, Json, argument, option, reads
+from cloakwork.cli.arguments import Json, argument, option, reads
 from cloakwork.cli.audit_mqtt import mqtt
 from cloakwork.cli.audit_options import (
     CONFIDENCE,
@@ -22,7 +22,7 @@ from cloakwork.cli.audit_options import (
 )
 from cloakwork.cli.output import counted, note, working
 from cloakwork.errors import InputError
-from cloakwork.readings import ReportForm, ReportReader, printable, read_recordings
+from cloakwork.readings import ReportReader, printable, read_recordings
 
 _IDENTICAL = (
     "The two recordings are identical, report by report: one is a copy of the other, or the same noise was used for "
@@ -33,7 +33,6 @@ audit.command("mqtt")(mqtt)
 
 Epsilon = Annotated[float, option("The claimed epsilon.", min=0.0)]
 Delta = Annotated[float, option("The claimed delta, below 1.", min=0.0)]
-As = Annotated[ReportForm | None, option("How reports are read; inferred by default.", "--as", panel=RARE)]
 
 
 @audit.command("command")
@@ -43,7 +42,6 @@ def command(
     delta: Delta = 0.0,
     reports: Reports = 500_000,
     confidence: Confidence = CONFIDENCE,
-    form: As = None,
     timeout: Annotated[float, option("How long to wait for a line.", metavar="SECONDS")] = 30.0,
     html: Html = None,
     seed: Seed = None,
@@ -52,7 +50,7 @@ def command(
     """Audit a program that prints reports for each of two inputs."""
     options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
     refuse_page(options)
-    with ProgramSource(program, form=form, timeout=timeout) as source:
+    with ProgramSource(program, timeout=timeout) as source:
         result = audited(source, epsilon, delta, options, reports)
     subject = Subject(
         name=f'The program "{printable(program)}"',
@@ -74,7 +72,6 @@ def readings(
     sensor: Annotated[str | None, option("Which sensor, of several.", "--sensor", metavar="ID")] = None,
     reports: Reports = 500_000,
     confidence: Confidence = CONFIDENCE,
-    form: As = None,
     html: Html = None,
     seed: Seed = None,
     json: Json = False,
@@ -90,7 +87,6 @@ def readings(
             (first, second),
             columns=columns or [],
             sensor=sensor,
-            form=form,
             most=reports,
             progress=progress,
         )

@@ -11,7 +11,7 @@ import numpy as np
 from cloakwork._checks import duration, rounded_down, rounded_up, spread_of
 from cloakwork.accuracy import Limits
 from cloakwork.cli.output import check_picture, counted, refuse_unwritable, working
-from cloakwork.cli.planned_noise import earlier_forecast, planning, refuse_impossible, write_plan
+from cloakwork.cli.planned_noise import planning, refuse_impossible, write_plan
 from cloakwork.cli.report import Labelled, Row, Table, length, render, section
 from cloakwork.errors import InputError
 from cloakwork.physics import Nuisance
@@ -29,7 +29,6 @@ from cloakwork.site import (
     freeze_bits,
     locate,
     plan_advice,
-    plan_beside,
     share_detected,
     spans_of,
     window_limits,
@@ -76,8 +75,7 @@ def plan_site(
         frozen = freeze(site, cloak)
     if simulate:
         with working("simulating people") as show:
-            known = earlier_forecast(out or plan_beside(path))
-            frozen = replace(frozen, forecast=forecast(site, cloak, known=known, progress=show))
+            frozen = replace(frozen, forecast=forecast(site, cloak, progress=show))
     with working("computing what an observer learns"):
         report = PlanReport.of(site, cloak, frozen, path, details=details, written=out is not None)
     if out is not None:

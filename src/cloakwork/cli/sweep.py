@@ -11,10 +11,7 @@ from cloakwork.cli.report import table
 from cloakwork.errors import InputError
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
 
-PEOPLE = (
-    " Simulated people sit 5 to 40 minutes, walk to another seat, stay 2 to 6 hours and are away for 0.5 to 3; those "
-    "who walk sit 10 to 60 seconds."
-)
+PEOPLE = "Simulated people sit 5 to 40 minutes, walk to another seat, stay 2 to 6 hours and are away for 0.5 to 3."
 SETTINGS = {"alpha": float, "epsilon": float, "readings": int, "sensors": int, "resolution": float}
 
 
@@ -63,8 +60,7 @@ def _values(site: Site, found: Tradeoff, best: TradeoffRow | None) -> dict[str, 
             **asdict(row.setting),
             "mu": row.mu,
             "noise": {"least": float(row.sigmas.min()), "most": float(row.sigmas.max())},
-            "sitting": row.sitting,
-            "walking": row.walking,
+            "followed": row.followed,
             "useless": row.useless,
         }
         for row in found.rows
@@ -74,7 +70,6 @@ def _values(site: Site, found: Tradeoff, best: TradeoffRow | None) -> dict[str, 
         "delta": site.spec.privacy.delta,
         "window_seconds": found.window,
         "zone": found.zone,
-        "simulations": found.simulations,
         "frames": found.frames,
         "settings": rows,
         "recommended": best and best.setting,
@@ -83,8 +78,6 @@ def _values(site: Site, found: Tradeoff, best: TradeoffRow | None) -> dict[str, 
 
 def _print(site: Site, found: Tradeoff) -> None:
     unit = site.length_unit
-    moving = any(row.walking is not None for row in found.rows)
-    walks = ("walking: right " + found.zone,) if moving else ()
     columns = (
         "alpha, epsilon",
         "readings",
@@ -94,11 +87,10 @@ def _print(site: Site, found: Tradeoff) -> None:
         f"all {found.zone}s right",
         "right count",
         "median distance",
-        *walks,
     )
     rows = []
     for row in found.rows:
-        live, settled, setting = row.sitting.live, row.sitting.settled, row.setting
+        live, settled, setting = row.followed.live, row.followed.settled, row.setting
         rows.append(
             (
                 f"{setting.alpha:g}{unit and ' ' + unit}, {setting.epsilon:g}",
@@ -109,18 +101,21 @@ def _print(site: Site, found: Tradeoff) -> None:
                 _shares(live.rooms, settled.rooms),
                 _shares(live.count, settled.count),
                 f"{live.spot.value:.2g} / {settled.spot.value:.2g} {unit}".rstrip(),
-                *((_shares(row.walking.live.room, row.walking.settled.room),) if row.walking else ()),
             )
         )
     minutes = found.window / 60
     table(f"Following people at {site.name}: at once / one window ({minutes:g} min) later, in %", columns, rows)
-    guess = found.rows[0].sitting.guess
+    guess = found.rows[0].followed.guess
     say(
-        f"(Standard errors are those of the second figure. {counted(found.simulations, 'simulation')} of "
-        f"{counted(found.frames, 'frame')}; settings with the same noise share one. Always to answer {guess.where!r} "
-        f"names the right {found.zone} of {100 * guess.room:.0f} % of people, and always the same number of people is "
-        f"right in {100 * guess.count:.0f} % of frames.{PEOPLE if moving else ''})\n"
+        f"(Standard errors are those of the second figure, from {counted(found.frames, 'frame')}. Always to answer "
+        f"{guess.where!r} names the right {found.zone} of {100 * guess.room:.0f} % of people, and always the same "
+        f"number of people is right in {100 * guess.count:.0f} % of frames.{_people(site)})\n"
     )
+
+
+def _people(site: Site) -> str:
+    """How simulated people move, where they do."""
+    return "" if math.isinf(site.motion.mean_sit_s) else f" {PEOPLE}"
 
 
 def _shares(live: Estimate, settled: Estimate) -> str:

@@ -25,7 +25,6 @@ from .readings_file import ReadingRows as ReadingRows
 from .readings_file import ReadingsFile as ReadingsFile
 from .recordings import Recordings as Recordings
 from .recordings import read_recordings as read_recordings
-from .report_values import ReportForm as ReportForm
 from .report_values import ReportReader as ReportReader
 from .report_values import printable as printable
 from .row_batches import TableFile as TableFile

@@ -1,6 +1,5 @@
 """Two recordings of one device's reports, as files: one for each set-up of sources."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,16 +13,14 @@ from cloakwork._checks import count
 from cloakwork.errors import ReadingError
 from cloakwork.readings.columns import cell_texts
 from cloakwork.readings.frame import HEADER, PLAN, as_source, path_of, size_of
-from cloakwork.readings.report_values import ReportForm, ReportReader, is_number, printable
+from cloakwork.readings.report_values import ReportReader, is_number, printable
 from cloakwork.readings.row_batches import RowReader
 
-_BLANK = "a blank line. Where a report is empty give the row with empty columns; otherwise remove the line"
-_COMMA = "a decimal comma. Write numbers with a point, such as 0.5"
+_BLANK = 'a blank line. Where a report is empty write "", with the quotation marks; otherwise remove the line'
 _TWICE = (
     "Noise was used twice, or someone else publishes in the sensor's name: these are not reports of one honest device. "
-    "Simulated ones cannot be audited so: each simulation counts from 0."
+    "Simulated ones cannot be audited so: each simulation counts from 0"
 )
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*").fullmatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +64,6 @@ def read_recordings(
     *,
     columns: Sequence[str] = (),
     sensor: str | None = None,
-    form: ReportForm | None = None,
     most: int = 500_000,
     progress: Callable[[int, int], None] = lambda _, __: None,
 ) -> Recordings:
@@ -83,8 +79,6 @@ def read_recordings(
         the columns `time,sensor,seq,steps`: its steps are taken, each sequence number once.
     sensor
         Which sensor of a file of readings; optional where there is only one.
-    form
-        How reports are read; inferred from all of them by default.
     progress
         Called with the bytes read so far and the bytes of both files. Pipes do not count.
 
@@ -93,7 +87,7 @@ def read_recordings(
     The same file twice is refused, and so are files of readings that share a sequence number: with two values its noise
     was used twice, with one value it is the same reading.
 
-    In a file of one column a blank line is an empty report, an outcome like others, except at the end of the file.
+    Blank lines are refused, except at the end of a file: where a report is empty, the row has an empty column.
     """
     count("most", most)
     if len(sources) != 2:
@@ -107,7 +101,7 @@ def read_recordings(
         recording = _Recording(RowReader(source), tuple(columns), sensor, recorded[0] if recorded else None)
         recording.read(most, lambda done, before=before: progress(before + done, sum(sizes)))  # type: ignore[misc]
         recorded.append(recording)
-    reader = ReportReader(form)
+    reader = ReportReader()
     reader.decide([*recorded[0].reports, *recorded[1].reports])
     first, second = (
         reader.read(part.reports, where=lambda index, path=part.path: f"report {index + 1:,} of {path}")  # type: ignore[misc]
@@ -146,39 +140,32 @@ class _Recording:
             of_sensor = f" of sensor {self._chosen}" if self._chosen else ""
             raise ReadingError(f"{self.path}: there is no report in it{of_sensor}.", path=str(self.path))
 
-    def _lines(self, progress: Callable[[int], None]) -> Iterator[tuple[int, tuple[str, ...] | None]]:
-        """The cells of each line, None for a blank one; refuses a line that is no row."""
+    def _lines(self, progress: Callable[[int], None]) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """The cells of each row and its line; refuses a line that is none, and a blank one before the last row."""
+        blank = 0
         for batch in self._rows.batches(self._columns):
             rows = dict(zip(batch.numbers.tolist(), zip(*map(cell_texts, batch.columns), strict=True), strict=True))
             for number in range(batch.first, batch.end):
+                if number not in rows and number not in batch.broken:
+                    blank = blank or number
+                    continue
+                if blank:
+                    raise self._error(_BLANK, blank)
                 if number in batch.broken:
-                    yield number, ()  # for what precedes it
                     raise self._error(f"it has {batch.broken[number]}", number)
-                yield number, rows.get(number)
+                yield number, rows[number]
             progress(min(self._rows.bytes_read, self._rows.size))
 
     def _cells(self, progress: Callable[[int], None]) -> Iterator[str]:
         """Reports of the chosen columns."""
-        blank, alone = 0, len(self._rows.names) == 1
-        for number, cells in self._lines(progress):
-            if blank and alone:
-                yield ""
-                blank = 0
-            if cells is None:
-                blank = blank or number
-            elif blank:
-                raise self._error(_BLANK, blank)
-            elif cells:
-                if self._rows.delimiter != "," and any(map(_DECIMAL_COMMA, cells)):
-                    raise self._error(_COMMA, number)
-                yield ",".join(cells)
+        return (",".join(cells) for _, cells in self._lines(progress))
 
     def _values(self, progress: Callable[[int], None]) -> Iterator[str]:
         """Values of one sensor, each sequence number once."""
         for number, cells in self._lines(progress):
-            sensor, seq, value, *plan = (cell.strip() for cell in cells) if cells else ("", "", "")
+            sensor, seq, value, *plan = (cell.strip() for cell in cells)
             self.sensor = self.sensor or sensor
-            if not cells or (self._chosen and sensor != self._chosen):
+            if self._chosen and sensor != self._chosen:
                 continue
             if sensor != self.sensor:
                 two = f"readings of {self.sensor[:64]!r} and of {sensor[:64]!r}: choose a sensor"
@@ -196,20 +183,18 @@ class _Recording:
         if earlier is not None and earlier.is_readings and earlier.sensor != self.sensor:
             both = f"{str(earlier.sensor)[:64]!r} in {earlier.path} and {str(self.sensor)[:64]!r} in {self.path}"
             raise ReadingError(f"readings of {both}: both recordings must be of one sensor.")
+        fault = ""
         if earlier is not None and seq in earlier.values:
-            fault = f"has another value in {earlier.path}. {_TWICE}"
-            if earlier.values[seq] == value:
-                fault = (
-                    f"is in {earlier.path} too, with the same value: they are one recording, or overlap. Give two that "
-                    "were made one after the other."
-                )
+            fault = f"is in {earlier.path} too: they are one recording, or overlap. Give two made one after the other"
+            if earlier.values[seq] != value:
+                fault = f"has another value in {earlier.path}. {_TWICE}"
         elif self.values.get(seq, value) != value:
             fault = f"has two values. {_TWICE}"
-        else:
-            new = seq not in self.values
-            self.values[seq] = value
-            return new
-        raise self._error(f"number {printable(seq)} {fault.rstrip('.')}", row)
+        if fault:
+            raise self._error(f"number {printable(seq)} {fault}", row)
+        new = seq not in self.values
+        self.values[seq] = value
+        return new
 
     def _chosen_columns(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         names = self._rows.names

@@ -10,6 +10,7 @@ from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.privacy import Flip
 from cloakwork.site.advice import Advice
 from cloakwork.site.installation import HELD_PERIODS, SHORTEST_HOLD, digest_of
+from cloakwork.site.plan_parts import BitsClaim
 from cloakwork.site.schedule import Schedule, make_schedule
 from cloakwork.site.schema import BitSiteSpec
 
@@ -55,6 +56,16 @@ class BitSite:
     def resolution_of(self, sensor_id: str) -> float:  # noqa: ARG002 - the same for all
         """The step of a sensor's hardware: it reads 0 or 1."""
         return 1.0
+
+    def build(self) -> None:
+        """Refuse a claim that cannot be met, and a schedule that cannot be."""
+        _ = self.flip, self.schedule
+
+    @property
+    def claim(self) -> BitsClaim:
+        """The guarantee that a plan of the site must meet."""
+        flip = self.flip
+        return BitsClaim(flip.epsilon, flip.delta, flip.sensors, self.window, flip.readings_per_window)
 
     @property
     def window(self) -> float:

@@ -63,7 +63,7 @@ def build(spec: SiteSpec, folder: Path, *, run_code: bool = False) -> Physics:
         raise SiteError(
             f'physics.kind = "{spec.physics.kind}" is a program, which commands and services do not run. Read the site '
             "file in Python with load_site(path, run_code=True).",
-            key="kind",
+            at=("physics", "kind"),
         )
     makers: dict[type, Any] = {
         LineSpec: _line,
@@ -92,8 +92,8 @@ def make_drift(spec: SiteSpec, physics: Physics) -> Drift | None:
     try:
         return drift if len(drift.on(physics).over) else None
     except PhysicsError as problem:
-        where = {"drift": None, "key": "room"} if "room" in problem.values else {"key": "at", **problem.values}
-        raise SiteError(str(problem), **where) from None
+        at = ("drift", "room") if "room" in problem.values else ("heat", problem.values["heat"], "at")
+        raise SiteError(str(problem), at=at) from None
 
 
 def _heated(at: object, *, named: bool) -> object:
@@ -101,7 +101,7 @@ def _heated(at: object, *, named: bool) -> object:
 
 
 def _line(physics: LineSpec, spec: SiteSpec, _: Path) -> Physics:
-    positions = [_position(sensor.id, sensor.at, 1) for sensor in spec.sensor]
+    positions = _positions(spec, 1)
     return HeatLine(
         n=physics.places,
         m=[p[0] for p in positions] if positions else spec.sensors or 1,
@@ -152,22 +152,24 @@ def _graph(physics: GraphSpec, spec: SiteSpec, folder: Path) -> Physics:
         ends = [str(cell).strip() for cell in row[:2] if str(cell).strip()]
         if len(ends) < 2:
             raise SiteError(
-                f"edge {number} names {len(ends)} nodes: give from, to, and optionally weight and length.", key="edges"
+                f"edge {number} names {len(ends)} nodes: give from, to, and optionally weight and length.",
+                at=("physics", "edges"),
             )
         try:
             weight, length = (float(row[k]) if len(row) > k else 1.0 for k in (2, 3))
         except ValueError:
             raise SiteError(
-                f"edge {number} has a weight or length that is not a number: {row!r}.", key="edges"
+                f"edge {number} has a weight or length that is not a number: {row!r}.", at=("physics", "edges")
             ) from None
         if graph.has_edge(*ends):
-            raise SiteError(f"edge {number} between {ends[0]} and {ends[1]} is given twice.", key="edges")
+            raise SiteError(f"edge {number} between {ends[0]} and {ends[1]} is given twice.", at=("physics", "edges"))
         graph.add_edge(*ends, weight=weight, length=length)
     if spec.sensor:
         nodes = [str(sensor.id if sensor.at is None else sensor.at) for sensor in spec.sensor]
-        for sensor, node in zip(spec.sensor, nodes, strict=True):
+        for k, node in enumerate(nodes):
             if node not in graph:
-                raise SiteError(f'sensor "{sensor.id}": {node!r} is not a node of the graph.', sensor=sensor.id)
+                name = spec.sensor[k].id
+                raise SiteError(f'sensor "{name}": {node!r} is not a node of the graph.', at=("sensor", k, "at"))
     else:
         whole = Graph(graph, tau=physics.tau).space
         nodes = [str(whole.labels[k]) for k in even_places(whole, spec.sensors or 1)] if whole.labels else []
@@ -181,7 +183,9 @@ def _matrix(physics: MatrixSpec, spec: SiteSpec, folder: Path) -> Physics:
     else:
         table = _numbers(folder / physics.pairs, "pairs", "rows of place, place, length")
         if table.shape[1] != 3 or (table[:, :2] != np.rint(table[:, :2])).any():
-            raise SiteError(f"physics.pairs = {physics.pairs!r}: give rows of place, place, length.", key="pairs")
+            raise SiteError(
+                f"physics.pairs = {physics.pairs!r}: give rows of place, place, length.", at=("physics", "pairs")
+            )
         space = Space.path(table[:, :2].astype(np.int64), table[:, 2], places=values.shape[1])
     if spec.sensors is not None and spec.sensors != len(values):
         raise SiteError(f"sensors = {spec.sensors}, but the matrix has {len(values)} rows: give one row a sensor.")
@@ -193,12 +197,16 @@ def _own(physics: OwnSpec, spec: SiteSpec, folder: Path) -> Physics:
     file, _, name = physics.kind.partition(":")
     found = importlib.util.spec_from_file_location(f"_own_{Path(file).stem}", folder / file)
     if found is None or found.loader is None or not (folder / file).is_file():
-        raise SiteError(f'physics.kind = "{physics.kind}": there is no file {file} next to the site file.', key="kind")
+        raise SiteError(
+            f'physics.kind = "{physics.kind}": there is no file {file} next to the site file.', at=("physics", "kind")
+        )
     module = sys.modules[found.name] = importlib.util.module_from_spec(found)  # where dataclasses look it up
     found.loader.exec_module(module)
     model = getattr(module, name, None)
     if not (isinstance(model, type) and issubclass(model, Physics)):
-        raise SiteError(f'physics.kind = "{physics.kind}": {file} has no class {name}(Physics).', key="kind")
+        raise SiteError(
+            f'physics.kind = "{physics.kind}": {file} has no class {name}(Physics).', at=("physics", "kind")
+        )
     try:
         made = model.from_site(
             physics.options,
@@ -207,24 +215,30 @@ def _own(physics: OwnSpec, spec: SiteSpec, folder: Path) -> Physics:
             folder=folder,
         )
     except KeyError as missing:
-        raise SiteError(f"physics.{missing.args[0]}: this key is missing.", key=str(missing.args[0])) from None
+        raise SiteError(
+            f"physics.{missing.args[0]}: this key is missing.", at=("physics", str(missing.args[0]))
+        ) from None
     if made.pulse and spec.sources.kind == "lasting":
-        raise SiteError(f'{name} is a model of a pulse. Use sources.kind = "pulse".', key="kind")
+        raise SiteError(f'{name} is a model of a pulse. Use sources.kind = "pulse".', at=("physics", "kind"))
     return made
 
 
 def _points(spec: SiteSpec, space: Space) -> list[tuple[float, float]]:
     if spec.sensor:
-        return [(p[0], p[1]) for p in (_position(sensor.id, sensor.at, 2) for sensor in spec.sensor)]
+        return [(p[0], p[1]) for p in _positions(spec, 2)]
     return [(float(x), float(y)) for x, y in space.places[even_places(space, spec.sensors or 1)]]
 
 
-def _position(name: str, at: object, dimension: int) -> Sequence[float]:
-    values = at if isinstance(at, list) else [at]
-    if len(values) != dimension or not all(isinstance(v, int | float) for v in values):
-        form = "one number" if dimension == 1 else "[x, y]"
-        raise SiteError(f'sensor "{name}": at = {at!r}; give {form}.', sensor=name)
-    return [float(v) for v in values if isinstance(v, int | float)]
+def _positions(spec: SiteSpec, dimension: int) -> list[list[float]]:
+    positions = []
+    for k, sensor in enumerate(spec.sensor):
+        values = sensor.at if isinstance(sensor.at, list) else [sensor.at]
+        numbers = [float(v) for v in values if isinstance(v, int | float)]
+        if not len(numbers) == len(values) == dimension:
+            form = "one number" if dimension == 1 else "[x, y]"
+            raise SiteError(f'sensor "{sensor.id}": at = {sensor.at!r}; give {form}.', at=("sensor", k, "at"))
+        positions.append(numbers)
+    return positions
 
 
 def _segments(pairs: list[list[list[float]]]) -> list[tuple[tuple[float, float], tuple[float, float]]]:
@@ -239,11 +253,11 @@ def _numbers(path: Path, key: str, form: str) -> FloatArray:
         else:
             table = np.array([[float(cell) for cell in row] for row in _rows(path)])
     except OSError as problem:
-        raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", key=key) from None
+        raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", at=("physics", key)) from None
     except (ValueError, EOFError, csv.Error):
-        raise SiteError(f"physics.{key} = {path.name!r}: give {form}.", key=key) from None
+        raise SiteError(f"physics.{key} = {path.name!r}: give {form}.", at=("physics", key)) from None
     if table.dtype.kind not in "fiu" or table.ndim != 2 or not table.size:
-        raise SiteError(f"physics.{key} = {path.name!r}: give {form}.", key=key)
+        raise SiteError(f"physics.{key} = {path.name!r}: give {form}.", at=("physics", key))
     return np.asarray(table, dtype=np.float64)
 
 
@@ -257,9 +271,11 @@ def _edge_rows(path: Path) -> list[list[str]]:
     try:
         rows = _rows(path)
     except OSError as problem:
-        raise SiteError(f"physics.edges = {path.name!r}: {problem.strerror}.", key="edges") from None
+        raise SiteError(f"physics.edges = {path.name!r}: {problem.strerror}.", at=("physics", "edges")) from None
     except (UnicodeDecodeError, csv.Error):
-        raise SiteError(f"physics.edges = {path.name!r}: give rows of from, to, weight, length.", key="edges") from None
+        raise SiteError(
+            f"physics.edges = {path.name!r}: give rows of from, to, weight, length.", at=("physics", "edges")
+        ) from None
     columns = edge_columns([cell.strip() for cell in rows[0]]) if rows else None
     if columns is None:
         return rows
@@ -274,7 +290,7 @@ def even_places(space: Space, number: int) -> IntArray:
     nearest to it.
     """
     if number > len(space):
-        raise SiteError(f"sensors = {number}: there are only {len(space)} cells to put them in.", sensors=number)
+        raise SiteError(f"sensors = {number}: there are only {len(space)} cells to put them in.", at=("sensors",))
     lattice = _lattice(space, number)
     if lattice is not None:
         return lattice
@@ -335,17 +351,16 @@ def make_motion(spec: SiteSpec, physics: Physics, not_followed: str) -> Motion:
     stated = spec.motion
     keys = [key for key in MotionSpec.model_fields if key in stated.model_fields_set - {"hold"}]
     if not_followed and (keys or spec.entrance):
-        table: dict[str, object] = {"motion": None, "key": keys[0]} if keys else {"entrance": 0, "key": "at"}
+        at = ("motion", keys[0]) if keys else ("entrance", 0, "at")
         name = f"motion.{keys[0]}" if keys else "entrance 1"
-        raise SiteError(f"{name}: the sources of this site are not followed: {not_followed}. Leave it out.", **table)
+        raise SiteError(f"{name}: the sources of this site are not followed: {not_followed}. Leave it out.", at=at)
     kind = stated.kind or ("people" if physics.floor else "still")
     moving = next((key for key in keys if key in MOVING), None)
     if kind == "still" and moving is not None:
         raise SiteError(
             f"motion.{moving}: sources on a {spec.physics.kind} stay where they are, unless kind says otherwise. "
             'Add kind = "people" for sources that move.',
-            motion=None,
-            key=moving,
+            at=("motion", moving),
         )
     given = {MOTION_FIELDS.get(key, key): getattr(stated, key) for key in keys if key != "kind"}
     entrances = tuple(_entrance(number, spec, physics) for number in range(len(spec.entrance))) or None
@@ -358,7 +373,7 @@ def _entrance(number: int, spec: SiteSpec, physics: Physics) -> object:
     try:
         place = physics.place_at(str(at) if space.labels is not None else at)
     except InputError as problem:
-        raise SiteError(f"entrance {number + 1}, at: {problem}", entrance=number, key="at") from None
+        raise SiteError(f"entrance {number + 1}, at: {problem}", at=("entrance", number, "at")) from None
     if space.labels is not None:
         return space.labels[place]
     return tuple(space.places[place].tolist()) if space.places.shape[1] else place

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from cloakwork.privacy import Assumptions, Cloak, Hardware, SlowNoise, Stay
 from cloakwork.recovery import MAX_COARSE, Motion, PointSources, samples_locally
 from cloakwork.site.advice import Advice
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
+from cloakwork.site.plan_parts import SiteClaim
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
 from cloakwork.site.schema import OwnSpec, SiteSpec
 from cloakwork.site.zones import Zone, make_zones
@@ -63,6 +64,10 @@ class Site:
     def physics(self) -> Physics:
         """The model of how sources become readings here."""
         return build(self.spec, self.folder, run_code=self.run_code)
+
+    def build(self) -> None:
+        """Build the model with its zones and the motion in it; refuses what cannot be."""
+        _ = self.physics, self.spec.zone and self.zones, self.motion, self.drift, self.stay
 
     @cached_property
     def sensor_ids(self) -> tuple[str, ...]:
@@ -126,6 +131,11 @@ class Site:
         readings = schedule.most(clock_ms(stated.length))
         period = schedule.period_ms / 1000 * schedule.window_slots / min(schedule.allowed, schedule.window_slots)
         return Stay(readings, stated.epsilon, stated.delta, period)
+
+    @property
+    def claim(self) -> SiteClaim:
+        """The guarantee that a plan of the site must meet."""
+        return SiteClaim(**{each.name: getattr(self.spec.privacy, each.name) for each in fields(SiteClaim)})
 
     @property
     def window(self) -> float:

@@ -12,7 +12,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.physics import Rooms
 from cloakwork.site.advice import Advice
 from cloakwork.site.installation import Site
-from cloakwork.site.schema import FloorPlanSpec, SiteSpec
+from cloakwork.site.schema import FloorPlanSpec
 from cloakwork.site.zones import room_numbers
 
 FAR, TOO_FAR = 0.5, 5.0  # reaches, in longer sides of the floor
@@ -157,15 +157,3 @@ def _same_zones(site: Site) -> Iterator[Advice]:
             form = site.spec.zone[number].form
             problem = f'zones "{other}" and "{zone.id}" cover the same places.'
             yield Advice(("zone", number, form), problem, f"Give one of them another {form}, or leave it out.")
-
-
-def swapped(spec: SiteSpec) -> str:
-    """Return a hint where all points that are off the floor would be on it with x and y exchanged, else nothing."""
-    size = getattr(spec.physics, "size", None)
-    points = [at for at in [*(s.at for s in spec.sensor), *(e.at for e in spec.entrance)] if isinstance(at, list)]
-    points += [zone.room for zone in spec.zone if zone.room is not None]
-    if size is None or not points:
-        return ""
-    at = np.array(points, dtype=np.float64)
-    off, swapped_off = (((order < 0) | (order > size)).any(axis=1) for order in (at, at[:, ::-1]))
-    return " Are x and y exchanged there?" if off.any() and not (off & swapped_off).any() else ""

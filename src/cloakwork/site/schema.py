@@ -163,6 +163,7 @@ def _model(physics: Any) -> Any:
     return "own" if isinstance(kind, str) and ".py:" in kind else kind
 
 
+KINDS = ("floorplan", "graph", "line", "matrix", "plane")
 PhysicsSpec: TypeAlias = Annotated[
     Annotated[LineSpec, Tag("line")]
     | Annotated[PlaneSpec, Tag("plane")]

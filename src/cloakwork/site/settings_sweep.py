@@ -2,36 +2,24 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, replace
-from hashlib import sha256
+from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from typing import Any, Literal
 
-import numpy as np
-
-from cloakwork._checks import FloatArray, count, positive, short_repr
-from cloakwork.accuracy import Habits
+from cloakwork._checks import FloatArray, count, short_repr
 from cloakwork.errors import CalibrationError, InputError
-from cloakwork.parallel import versions
-from cloakwork.physics import Nuisance
 from cloakwork.privacy import Cloak
 from cloakwork.site.installation import Site
-from cloakwork.site.tracking_quality import (
-    Estimate,
-    Followed,
-    ZoneNumbers,
-    follow_simulated,
-    habits_of,
-)
+from cloakwork.site.tracking_quality import Estimate, Followed, ZoneNumbers, follow_simulated
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 ALPHAS = (1.0, 2.0)  # times the site's own
 FRAMES = 360
 FEWEST_FRAMES = 24
-ALIKE = 1.05  # noise that differs by less shares a simulation
 USUAL_NEED = "room 95%"
 
 Progress = Callable[[int, int], None]
@@ -47,11 +35,8 @@ class Setting:
     sensors: int
     resolution: float | None
 
-    def __post_init__(self) -> None:
-        for name in ("alpha", "epsilon") if self.resolution is None else ("alpha", "epsilon", "resolution"):
-            positive(name, getattr(self, name))
-        for name in ("readings", "sensors"):
-            count(name, getattr(self, name))
+
+_Trial = tuple[Setting, Site, Cloak]
 
 
 @dataclass(frozen=True)
@@ -92,23 +77,19 @@ class Need:
 
 @dataclass(frozen=True, eq=False)
 class TradeoffRow:
-    """A setting: its `mu` for a window, the noise of its sensors, and how well people are followed.
-
-    `walking` is None where sources do not move.
-    """
+    """A setting: its `mu` for a window, the noise of its sensors, and how well people are followed."""
 
     setting: Setting
     mu: float
     sigmas: FloatArray
-    sitting: Followed
-    walking: Followed | None
+    followed: Followed
 
     __repr__ = short_repr
 
     @property
     def useless(self) -> bool:
         """Whether the map is no better than always giving the same answer, even one window later."""
-        return self.sitting.useless
+        return self.followed.useless
 
     @property
     def strength(self) -> float:
@@ -120,30 +101,29 @@ class TradeoffRow:
 class Tradeoff:
     """The settings of a sweep, the strongest claim first, and what their figures count (`zone`: a room, a node).
 
-    >>> Tradeoff((), zone="room", window=600.0, simulations=0, frames=24).recommend("room 95%") is None  # none does
+    >>> Tradeoff((), zone="room", window=600.0, frames=24).recommend("room 95%") is None  # none does
     True
     """
 
     rows: tuple[TradeoffRow, ...]
     zone: str
     window: float
-    simulations: int
     frames: int
 
     __repr__ = short_repr
 
     def recommend(self, *needs: str | Need) -> TradeoffRow | None:
-        """The strongest claim that meets every need while people sit, by its standard error at least.
+        """The strongest claim that meets every need, by its standard error at least.
 
         Of settings with the same claim, the one that finds the right room most often. None if no setting does.
         """
         wanted = [Need.parse(need) if isinstance(need, str) else need for need in needs or (USUAL_NEED,)]
-        good = [row for row in self.rows if not row.useless and all(need.met(row.sitting) for need in wanted)]
-        return max(good, key=lambda row: (round(row.strength, 9), row.sitting.settled.room.value), default=None)
+        good = [row for row in self.rows if not row.useless and all(need.met(row.followed) for need in wanted)]
+        return max(good, key=lambda row: (round(row.strength, 9), row.followed.settled.room.value), default=None)
 
     def warning(self, row: TradeoffRow) -> str:
         """Say in plain words why a setting is useless; empty if it is not."""
-        guess = row.sitting.guess
+        guess = row.followed.guess
         if not row.useless:
             return ""
         return (
@@ -163,7 +143,7 @@ def tradeoff(
     frames: int = FRAMES,
     workers: int = 1,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = lambda _, __: None,
 ) -> Tradeoff:
     """Simulate people at all combinations of some settings of a site, and follow them from the noisy readings.
 
@@ -180,12 +160,6 @@ def tradeoff(
         `if __name__ == "__main__":`.
     progress
         Called with (simulations done, simulations in total).
-
-    Notes
-    -----
-    Only the noise and the time between two readings matter for following people, and the offsets that hide stays, which
-    follow from them. Noise is in proportion to alpha sqrt(readings) / mu, so settings with the same noise, to 5 %,
-    share one simulation: that with the most noise.
 
     >>> from cloakwork.site import parse_site
     >>> site = parse_site('''
@@ -206,24 +180,24 @@ def tradeoff(
     if count("frames", frames) < FEWEST_FRAMES:
         raise InputError(f"frames={frames}: give at least {FEWEST_FRAMES}.", frames=frames)
     count("workers", workers)
-    grid = _grid(site, alpha, epsilon, readings, sensors, resolution)
-    asked = any(map(len, (alpha, epsilon, readings, sensors, resolution)))
-    trials = _trials(_possible(site, grid, frames, seed, asked=asked))
-    kinds = (False, True) if habits_of(site, walking=True) else (False,)
-    jobs = [replace(plan.job, walking=walking) for plan, *_ in trials for walking in kinds]
-    results = _run(jobs, workers, progress)
+    lists = (alpha, epsilon, readings, sensors, resolution)
+    trials = list(_possible(site, _grid(site, *lists), asked=any(map(len, lists))))
+    progress(0, len(trials))
     rows: list[TradeoffRow] = []
-    for number, trial in enumerate(trials):
-        sitting, *walks = results[number * len(kinds) : (number + 1) * len(kinds)]
-        walking = walks[0] if walks else None
-        rows += [TradeoffRow(plan.setting, plan.mu, plan.job.sigmas, sitting, walking) for plan in trial]
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn")) if workers > 1 else None
+    try:
+        for row in (pool.map if pool else map)(partial(_simulated, frames=frames, seed=seed), trials):
+            rows.append(row)
+            progress(len(rows), len(trials))
+    finally:
+        if pool:
+            pool.shutdown(cancel_futures=True)
     rows.sort(key=lambda row: (-row.strength, row.setting.alpha, row.setting.readings, row.setting.sensors))
-    window = site.spec.privacy.window
-    return Tradeoff(tuple(rows), ZoneNumbers.of(site).kind, window, len(jobs), frames)
+    return Tradeoff(tuple(rows), ZoneNumbers.of(site).kind, site.window, frames)
 
 
-def _possible(site: Site, grid: Sequence[Setting], frames: int, seed: int, *, asked: bool) -> Iterator["_Planned"]:
-    """Plan the settings; those that nobody asked for are left out where they rule out the site's claim for stays."""
+def _possible(site: Site, grid: Sequence[Setting], *, asked: bool) -> Iterator[_Trial]:
+    """The settings with their cloaks; one that nobody asked for is left out if it rules out the claim for stays."""
     own = site.spec.privacy.epsilon, site.spec.privacy.readings_per_window
     for setting in grid:
         changed = _with(site, setting)
@@ -233,7 +207,14 @@ def _possible(site: Site, grid: Sequence[Setting], frames: int, seed: int, *, as
             if asked or site.stay is None or (setting.epsilon, setting.readings) == own:
                 raise
         else:
-            yield _Planned(setting, cloak.profile.mu, Job.of(changed, cloak, frames=frames, seed=seed))
+            yield setting, changed, cloak
+
+
+def _simulated(trial: _Trial, *, frames: int, seed: int) -> TradeoffRow:
+    """Simulate people at one setting, in a process of its own or in this one."""
+    setting, site, cloak = trial
+    followed = follow_simulated(site, cloak.sigmas, frames=frames, seed=seed, offsets=cloak.offsets)
+    return TradeoffRow(setting, cloak.profile.mu, cloak.sigmas, followed)
 
 
 def _grid(site: Site, *stated: Sequence[Any]) -> list[Setting]:
@@ -264,6 +245,8 @@ def _with(site: Site, setting: Setting) -> Site:
         sensors = [sensor.model_copy(update={"resolution": None}) for sensor in site.spec.sensor]
         site = replace(site, spec=site.spec.model_copy(update={"privacy": privacy, "sensor": sensors}))
     spec = site.spec
+    count("readings", setting.readings)
+    count("sensors", setting.sensors)
     claim = {"alpha": setting.alpha, "epsilon": setting.epsilon, "readings_per_window": setting.readings}
     update: dict[str, object] = {"privacy": spec.privacy.model_copy(update=claim)}
     if setting.sensors != site.physics.sensors:
@@ -275,95 +258,3 @@ def _with(site: Site, setting: Setting) -> Site:
             )
         update["sensors"] = setting.sensors
     return replace(site, spec=spec.model_copy(update=update))
-
-
-@dataclass(frozen=True, eq=False)
-class _Planned:
-    """A setting, and the simulation with the noise that meets its claim."""
-
-    setting: Setting
-    mu: float
-    job: "Job"
-
-
-def _trials(planned: Iterable[_Planned]) -> list[list[_Planned]]:
-    """Settings that share a simulation, which is that of the first, with the most noise."""
-    trials: list[list[_Planned]] = []
-    for plan in sorted(planned, key=lambda plan: -plan.job.noise):
-        for trial in trials:
-            if _alike(trial[0], plan):
-                trial.append(plan)
-                break
-        else:
-            trials.append([plan])
-    return trials
-
-
-def _alike(plan: _Planned, other: _Planned) -> bool:
-    a, b = plan.setting, other.setting
-    same = (a.readings, a.sensors, a.resolution) == (b.readings, b.sensors, b.resolution)
-    return same and plan.job.noise <= ALIKE * other.job.noise
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """One simulation, as it is sent to another process."""
-
-    site: Site
-    sigmas: FloatArray
-    offsets: Nuisance | None
-    frames: int
-    seed: int = 0
-    walking: bool = False
-
-    @classmethod
-    def of(cls, site: Site, cloak: Cloak, *, frames: int, seed: int = 0) -> "Job":
-        """A simulation of people who sit most of the time."""
-        return cls(site, cloak.sigmas, cloak.offsets, frames, seed)
-
-    @property
-    def noise(self) -> float:
-        """The noise of a typical sensor."""
-        return float(np.exp(np.log(self.sigmas).mean()))
-
-    @property
-    def zone(self) -> str:
-        """What its figures count: a room, a zone, a node."""
-        return ZoneNumbers.of(self.site).kind
-
-    def run(self, progress: Progress | None = None) -> Followed:
-        """Simulate; `progress` is called with (frames done, frames in total)."""
-        habits = habits_of(self.site, walking=self.walking) or Habits()
-        return follow_simulated(
-            self.site,
-            self.sigmas,
-            habits,
-            frames=self.frames,
-            seed=self.seed,
-            offsets=self.offsets,
-            progress=progress,
-        )
-
-    @property
-    def digest(self) -> str:
-        """A name that another simulation, or another version, does not have."""
-        site = (self.site.digest, self.site.spec.model_dump_json())
-        slow = None if self.offsets is None else (self.offsets.deviations.tolist(), self.offsets.over.tolist())
-        about = (versions(), site, self.sigmas.tolist(), slow, self.walking, self.frames, self.seed)
-        return sha256(repr(about).encode()).hexdigest()
-
-
-def _run(jobs: Sequence[Job], workers: int, progress: Progress | None) -> list[Followed]:
-    """Run the simulations, several at a time if there are several workers."""
-    show = progress or (lambda *_: None)
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn")) if workers > 1 else None
-    results: list[Followed] = []
-    try:
-        show(0, len(jobs))
-        for result in (pool.map if pool else map)(Job.run, jobs):
-            results.append(result)
-            show(len(results), len(jobs))
-    finally:
-        if pool:
-            pool.shutdown(cancel_futures=True)
-    return results

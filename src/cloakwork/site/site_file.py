@@ -3,7 +3,8 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,21 +15,16 @@ from cloakwork.errors import InputError, SiteError
 from cloakwork.site import schema
 from cloakwork.site.bit_site import BitSite
 from cloakwork.site.installation import Site
-from cloakwork.site.sanity import swapped
-from cloakwork.site.schema import BitSiteSpec, SiteSpec
+from cloakwork.site.schema import KINDS, BitSiteSpec, SiteSpec
 
 KeyPath = tuple[str | int, ...]
 Spec = TypeVar("Spec", bound=BaseModel)
 
-_HEADER = re.compile(r"^\s*\[(\[)?\s*([^\]]+?)\s*\]")
-_KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)(\s*\.\s*[A-Za-z0-9_-]+)*\s*=""")
-
+_STATEMENT = re.compile(r"""\s*(\[\[?[^\[\],]+\]|[\w"'.\s-]+=)""")  # how a line begins that may be one
 LARGEST_FILE = 10_000_000
-_OF_READINGS = ("physics", "sources", "privacy")
-_KINDS = {"line", "plane", "floorplan", "graph", "matrix"}
-_TYPES = {"float", "int", "constrained-int", "str", "number", "list"}
-_UNIONS = _KINDS | _TYPES | {"own"}  # parts of a pydantic location that are no keys
+_TYPES = {*KINDS, "own", "float", "int", "constrained-int", "str", "number", "list"}  # in locations, but no keys
 _WHOLE = {"at", "edges", "walls", "doors", "room", "corners", "between"}  # an error inside is reported for all of it
+_OF_READINGS = ("physics", "sources", "privacy")
 _VALUE = re.compile(r"^([^=]*=\s*)([^#\n]*?)(\s*)(#.*)?$")
 
 
@@ -86,15 +82,19 @@ def parse_any_site(
             path=name,
             lines={"bits": line},
         )
-    if "bits" not in content:
-        return _site(Site(_validated(SiteSpec, content, text, name), folder or Path(), name, run_code), text)
-    site = BitSite(_validated(BitSiteSpec, content, text, name), name)
+    site: Site | BitSite
+    if "bits" in content:
+        site = BitSite(_validated(BitSiteSpec, content, text, name), name)
+    else:
+        site = Site(_validated(SiteSpec, content, text, name), folder or Path(), name, run_code)
     try:
-        _ = site.flip, site.schedule
+        site.build()
     except InputError as problem:
-        path = ("bits", str(problem.values.get("key", "epsilon")))
+        path = _path_of(problem, site)
         line = locate(text, path)
-        raise SiteError(f"{name}, line {line}: {problem}", path=name, lines={_dotted(path): line}) from None
+        raise SiteError(
+            f"{name}, line {line}: {_with_id(problem, site)}", path=name, lines={_dotted(path): line}
+        ) from None
     return site
 
 
@@ -117,24 +117,6 @@ def _validated(model: type[Spec], content: dict[str, Any], text: str, name: str)
         raise SiteError(message, path=name, lines=lines) from None
 
 
-def _site(site: Site, text: str) -> Site:
-    try:
-        _ = site.zones if site.spec.zone else site.physics
-        _ = site.motion, site.drift, site.stay
-    except InputError as problem:
-        message = str(problem)
-        number = problem.values.get("sensor")
-        if isinstance(number, int) and site.spec.sensor:
-            message = message.replace(f"sensor {number}", f'sensor "{site.spec.sensor[number].id}"', 1)
-        message += swapped(site.spec)
-        path = _model_key(problem, site.spec)
-        line = locate(text, path)
-        raise SiteError(
-            f"{site.source}, line {line}: {message}", path=site.source, lines={_dotted(path): line}
-        ) from None
-    return site
-
-
 def _messages(problem: ValidationError, model: type[BaseModel]) -> dict[str, tuple[KeyPath, str]]:
     """Return where and what is wrong for each key that is; a key with several allowed types is reported once."""
     messages: dict[str, tuple[KeyPath, str]] = {}
@@ -142,11 +124,11 @@ def _messages(problem: ValidationError, model: type[BaseModel]) -> dict[str, tup
         if error["type"] == "default_factory_not_called":  # a key that was left out, beside one that is wrong
             continue
         path: KeyPath = tuple(
-            part for part in error["loc"] if not (isinstance(part, str) and (part in _UNIONS or "[" in part))
+            part for part in error["loc"] if not (isinstance(part, str) and (part in _TYPES or "[" in part))
         )
         if error["type"].startswith("union_tag"):
             path = (*path, "kind")
-        whole = path[: next((k for k, part in enumerate(path) if part in _WHOLE), 99) + 1]
+        whole = path[: next((k for k, part in enumerate(path) if part in _WHOLE), len(path)) + 1]
         messages.setdefault(_dotted(whole), (path, _message(error, whole, model)))
     return messages
 
@@ -168,16 +150,12 @@ def _message(error: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
         return f"{dotted} = {value!r}: there is no such key here (allowed: {', '.join(allowed)}){hint}"
     if error["type"].startswith("union_tag"):
         kind = value.get("kind") if isinstance(value, dict) else None
-        return f"{dotted} = {kind!r}: give kind = one of {', '.join(sorted(_KINDS))}."
-    advice = error["msg"].removeprefix("Value error, ")
-    if error["type"] in _GENERIC:
-        generic = _GENERIC[error["type"]]
-        advice = generic if path[:1] == ("drift",) else _FORMS.get(key, generic)  # its sensor and room are numbers
-    if error["type"] == "literal_error":
-        advice = _FORMS.get(key, f"give {error['ctx']['expected']}")
-    if error["type"] in _BOUNDS:
-        relation, bound = _BOUNDS[error["type"]]
-        advice = f"give a number {relation} {error['ctx'][bound]:g}"
+        return f"{dotted} = {kind!r}: give kind = one of {', '.join(sorted(KINDS))}."
+    advice = error["msg"]
+    for words, ours in _PLAIN_WORDS.items():
+        advice = re.sub(f"^{words}", ours, advice)
+    if error["type"] != "value_error" and path[:1] != ("drift",):  # its sensor and room are numbers
+        advice = _FORMS.get(key, advice)
     shown = "" if isinstance(value, dict | list) and key not in {"at", "edges"} else f" = {value!r}"
     return f"{dotted or 'site'}{shown}: {advice}."
 
@@ -197,27 +175,20 @@ _FORMS = {
     "corners": "give a list of [x, y]: two opposite corners of a rectangle, or all corners of another shape",
     "between": "give [from, to], two positions on the line",
 }
-_GENERIC = {
-    "string_pattern_mismatch": "other characters are expected",
-    "float_type": "give a number, without quotes and without a unit",
-    "int_type": "give a whole number, without quotes",
-    "string_type": "give a text in quotes",
-    "list_type": "give a list in [ ]",
-    "too_short": "give more values",
-    "too_long": "give fewer values",
-    "bool_type": "give true or false",
-    "model_type": "write a table, with its keys in the lines below",
+_PLAIN_WORDS = {  # how messages of pydantic begin, and ours
+    "Value error, ": "",
+    "Input should be a valid dictionary.*": "write a table, with its keys in the lines below",
+    "Input should be a valid (string|text)": "give a text in quotes",
+    "Input should be a valid boolean": "give true or false",
+    "Input should be a valid list": "give a list in [ ]",
+    "Input should be a valid number": "give a number, without quotes and without a unit",
+    "Input should be a valid integer.*": "give a whole number, without quotes",
+    "Input should be (greater|less)": r"give a number \1",
+    "Input should be": "give",
 }
 
 
-_BOUNDS = {
-    "greater_than": ("above", "gt"),
-    "greater_than_equal": ("of at least", "ge"),
-    "less_than": ("below", "lt"),
-}
-
-
-def _allowed_keys(path: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
+def _allowed_keys(path: KeyPath, model: type[BaseModel]) -> list[str]:
     # the table [privacy] is PrivacySpec, and so on; [[sensor]] of a site of bits is BitsSensorSpec
     tables = {name.removesuffix("Spec").lower(): table for name, table in vars(schema).items() if name.endswith("Spec")}
     if model is BitSiteSpec:
@@ -226,23 +197,26 @@ def _allowed_keys(path: tuple[int | str, ...], model: type[BaseModel]) -> list[s
     return list(table.model_fields)
 
 
-def _model_key(problem: InputError, spec: SiteSpec) -> KeyPath:
-    """Return the key that an error of the model is about, from the values that it carries."""
-    values = problem.values
-    for table in ("zone", "entrance", "motion", "drift", "heat"):
-        if table in values:
-            return (table, *(part for part in (values[table], values["key"]) if isinstance(part, int | str)))
-    if "sensors" in values:
-        return ("sensors",)
-    if "sensor" in values and spec.sensor:
-        sensor = values["sensor"]
-        ids = [known.id for known in spec.sensor]
-        return ("sensor", sensor if isinstance(sensor, int) else ids.index(str(sensor)), str(values.get("key", "at")))
-    if values.get("key") == "stay":
-        return ("privacy", "stay")
-    if "key" in values:
-        return ("physics", str(values["key"]))
+def _path_of(problem: InputError, site: Site | BitSite) -> KeyPath:
+    """Return the key that an error of the model or the claim is about, from the values that it carries."""
+    at, key, sensor = (problem.values.get(name) for name in ("at", "key", "sensor"))
+    if isinstance(at, tuple):
+        return at
+    if isinstance(site, BitSite):
+        return ("bits", str(key or "epsilon"))
+    if key is not None:
+        return ("privacy" if isinstance(problem, SiteError) else "physics", str(key))
+    if isinstance(sensor, int) and site.spec.sensor:
+        return ("sensor", sensor, "at")
     return ("physics", "drawing") if "drawing" in str(problem) else ("physics",)
+
+
+def _with_id(problem: InputError, site: Site | BitSite) -> str:
+    """The message of an error, with the id of a sensor in place of its number."""
+    number, sensors = problem.values.get("sensor"), site.spec.sensor
+    if not isinstance(number, int) or not sensors:
+        return str(problem)
+    return str(problem).replace(f"sensor {number}", f'sensor "{sensors[number].id}"', 1)
 
 
 def locate(text: str, path: KeyPath) -> int:
@@ -263,52 +237,36 @@ def locate(text: str, path: KeyPath) -> int:
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """Return the line of each table and key."""
-    lines: dict[KeyPath, int] = {}
+    """Return the line of each table and key; one inside a value has the line where the value's statement begins."""
+    found: dict[KeyPath, int] = {}
     table: KeyPath = ()
-    counts: dict[KeyPath, int] = {}
-    for number, line in _statements(text):
-        header = _HEADER.match(line)
-        if header:
-            table = tuple(part.strip().strip("\"'") for part in header.group(2).split("."))
-            if header.group(1):
-                counts[table] = counts.get(table, -1) + 1
-                table = (*table, counts[table])
-            lines.setdefault(table, number)
+    number = Counter[KeyPath]()
+    lines = text.splitlines()
+    start = next((k for k, line in enumerate(lines) if _STATEMENT.match(line)), len(lines))
+    for end in range(start + 1, len(lines) + 1):
+        if end < len(lines) and not _STATEMENT.match(lines[end]):
             continue
-        key = _KEY.match(line)
-        if key:
-            dotted = line[: key.end() - 1].strip()
-            parts = tuple(part.strip().strip("\"'") for part in dotted.split("."))
-            lines.setdefault((*table, *parts), number)
-    return lines
+        try:
+            paths = list(_paths(tomllib.loads("\n".join(lines[start:end]))))
+        except tomllib.TOMLDecodeError:  # inside a string or a list
+            continue
+        if lines[start].lstrip().startswith("["):
+            table = paths[-1]
+            if lines[start].lstrip().startswith("[["):
+                number[table] += 1
+                table = (*table, number[table] - 1)
+            paths = [()]
+        for path in paths:
+            found.setdefault((*table, *path), start + 1)
+        start = end
+    return found
 
 
-def _statements(text: str) -> list[tuple[int, str]]:
-    """Return the lines that can start a statement: not inside a multi-line string, nor inside brackets."""
-    starts, closing, depth = [], "", 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        rest = line
-        if not closing and depth == 0:
-            starts.append((number, line))
-            if _HEADER.match(line):
-                continue
-        while rest:
-            if closing:
-                _, mark, rest = rest.partition(closing)
-                closing = "" if mark else closing
-                continue
-            token = re.search(r'"""|\'\'\'|"(?:\\.|[^"\\])*"|\'[^\']*\'|[\[\]{}]|#', rest)
-            if token is None or token.group() == "#":
-                break
-            rest = rest[token.end() :]
-            if token.group() in {'"""', "'''"}:
-                closing = token.group()
-            elif token.group() in "[{":
-                depth += 1
-            elif token.group() in "]}":
-                depth = max(0, depth - 1)
-    return starts
+def _paths(content: dict[str, Any]) -> Iterator[KeyPath]:
+    """The keys of parsed TOML, with those inside them."""
+    for key, value in content.items():
+        yield (key,)
+        yield from ((key, *path) for path in _paths(value if isinstance(value, dict) else {}))
 
 
 def edited(text: str, changes: Mapping[KeyPath, float]) -> str:
@@ -321,7 +279,7 @@ def edited(text: str, changes: Mapping[KeyPath, float]) -> str:
     reach = 1.5   # in metres
     """
     changed = text if text.endswith("\n") or not text else text + "\n"
-    for path, value in changes.items():
+    for path, value in reversed(list(changes.items())):  # each new key comes before the others of its table
         changed = _with(changed, path, f"{value:.12g}")
     expected = tomllib.loads(text)
     for path, value in changes.items():
@@ -360,7 +318,7 @@ def _checked(text: str, expected: dict[str, Any], changes: Mapping[KeyPath, floa
 
 
 def _with(text: str, path: KeyPath, value: str) -> str:
-    """The text with one number changed."""
+    """The text with one number changed, or added as the first key of its table."""
     lines, known = text.splitlines(), key_lines(text)
     if path in known:
         index = known[path] - 1
@@ -369,24 +327,12 @@ def _with(text: str, path: KeyPath, value: str) -> str:
             comment = "" if match[4] is None or "guess" in match[4] else match[4]
             gap = " " * max(1, len(match[2] + match[3]) - len(value))
             lines[index] = f"{match[1]}{value}{gap}{comment}".rstrip()
-    elif path[:-1] in known:
-        lines.insert(_end(lines, known, path[:-1]), f"{path[-1]} = {value}")
-    elif len(path) == 1:
-        lines.insert(0, f"{path[0]} = {value}")
-    else:
-        at = _end(lines, known, path[:-2])
-        lines[at:at] = ["", f"[{_dotted(path[:-1])}]", f"{path[-1]} = {value}"]
+        return "\n".join(lines) + "\n"
+    if len(path) > 1 and path[:-1] not in known:
+        lines += ["", f"[{_dotted(path[:-1])}]"]
+        known = {path[:-1]: len(lines)}
+    lines.insert(known.get(path[:-1], 0), f"{path[-1]} = {value}")
     return "\n".join(lines) + "\n"
-
-
-def _end(lines: list[str], known: Mapping[KeyPath, int], table: KeyPath) -> int:
-    """The index of the line after the last key of a table."""
-    start = known.get(table, 0)
-    headers = [line for path, line in known.items() if line > start and lines[line - 1].lstrip().startswith("[")]
-    end = min(headers, default=len(lines) + 1) - 1
-    while end > start and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
-        end -= 1
-    return end
 
 
 def _set(content: dict[str, Any], path: KeyPath, value: float) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from cloakwork.site.installation import Site
 BLOCKS = 12  # parts of a simulation, from whose differences the errors come
 PRESENT = 0.5  # a source with this probability counts as found
 LONGEST_LAG = 100  # frames
-PAUSES = (10.0, 60.0)  # seconds for which people who walk sit down
 FOREVER = (1e8, 1e8)
 STEPS_OF_A_LAG, MAX_STEPS = 10, 20  # in which people may move while readings follow them; the most for a frame
 
@@ -32,11 +31,12 @@ class Estimate:
     error: float
 
     @classmethod
-    def of(cls, values: Sequence[float], frames: Sequence[int], total: int, *, median: bool = False) -> "Estimate":
-        """The mean or median of values at some of `total` frames; the error comes from blocks of frames."""
-        if not len(values):
+    def of(cls, values: Sequence[tuple[int, float]], total: int, *, median: bool = False) -> "Estimate":
+        """The mean or median of values, each with its frame of `total`; the error comes from blocks of frames."""
+        if not values:
             return cls(math.nan, math.nan)
-        numbers, block = np.array(values, dtype=np.float64), np.array(frames) * BLOCKS // max(total, 1)
+        frames, numbers = map(np.array, zip(*values, strict=True))
+        block = frames * BLOCKS // total
         middle = np.median if median else np.mean
         value = float(middle(numbers))
         sizes = np.bincount(block)
@@ -89,14 +89,12 @@ class Followed:
         return not room.value - 2 * room.error > self.guess.room
 
 
-def habits_of(site: Site, *, walking: bool) -> Habits | None:
-    """The habits of simulated people, or of sources that stay where they are; None where nothing walks."""
+def usual_habits(site: Site) -> Habits:
+    """The habits of simulated people, or of sources that stay where they are."""
     motion = site.motion
     if math.isinf(motion.mean_sit_s):
-        usual = Habits(sit=FOREVER, present=_around(motion.mean_present_s), away=_around(motion.mean_absent_s))
-        return None if walking else usual
-    usual = Habits() if site.physics.floor else Habits(speed=motion.speed)
-    return replace(usual, sit=PAUSES) if walking else usual
+        return Habits(sit=FOREVER, present=_around(motion.mean_present_s), away=_around(motion.mean_absent_s))
+    return Habits() if site.physics.floor else Habits(speed=motion.speed)
 
 
 def _around(mean: float) -> tuple[float, float]:
@@ -106,21 +104,23 @@ def _around(mean: float) -> tuple[float, float]:
 def follow_simulated(
     site: Site,
     sigmas: FloatArray,
-    habits: Habits,
     *,
     frames: int,
     seed: int = 0,
+    habits: Habits | None = None,
     offsets: Nuisance | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda _, __: None,
 ) -> Followed:
-    """Simulate people and noisy readings, follow them, and compare; `offsets` are those that hide long stays.
+    """Simulate people and noisy readings, follow them, and compare.
 
-    `progress` is called with (frames done, frames in total).
+    People have the given `habits`, by default the usual ones; `offsets` are those that hide long stays. `progress` is
+    called with (frames done, frames in total).
 
     The people and the standardised noise depend on the seed alone, so that two settings differ by less than their
     errors suggest.
     """
     physics, period = site.physics, site.period_ms / 1000
+    habits = habits or usual_habits(site)
     most = site.spec.sources.max_count or USUAL_COUNT
     people, times = max(1, most - 1), np.asarray(period * np.arange(frames), dtype=np.float64)
     day = simulated_day(
@@ -165,8 +165,7 @@ def follow_simulated(
         for row, time in zip(readings, times.tolist(), strict=True):
             live.append(tracker.step(row, time))
             settled += live[-1].final
-            if progress is not None:
-                progress(len(live), frames)
+            progress(len(live), frames)
     zones, table = ZoneNumbers.of(site), physics.space.distance_table
     judged = slice(min(lag, frames - lag - 1), frames - lag)  # the same moments, without those at which it begins
     return Followed(
@@ -227,30 +226,22 @@ class ZoneNumbers:
 
     def quality(self, moments: Sequence[FrameEstimate], truth: IntArray, distances: NDArray[np.float32]) -> Quality:
         """Compare moments with the places where people really were, -1 while away."""
-        total = len(moments)
-        room: list[float] = []
-        occupied: list[int] = []
-        spot: list[float] = []
-        where: list[int] = []
-        rooms, count = [], []
+        room, rooms, count, spot = (list[tuple[int, float]]() for _ in range(4))  # each value with its moment
         for k, (moment, row) in enumerate(zip(moments, truth, strict=False)):
             there = row[row >= 0]
             real, found = self.tally(there), self.found(moment)
-            rooms.append(float((real == found).all()))
-            count.append(float(int(moment.counts.argmax()) == len(there)))
+            rooms.append((k, float((real == found).all())))
+            count.append((k, float(int(moment.counts.argmax()) == len(there))))
             if len(there):
-                room.append(float(np.minimum(real, found).sum() / len(there)))
-                occupied.append(k)
+                room.append((k, float(np.minimum(real, found).sum() / len(there))))
             apart = distances[np.ix_(there, [source.place for source in moment.sources])]
-            near = apart[linear_sum_assignment(apart)].tolist() if apart.size else []
-            spot += near
-            where += [k] * len(near)
-        every = range(total)
+            spot += [(k, float(value)) for value in (apart[linear_sum_assignment(apart)] if apart.size else ())]
+        total = len(moments)
         return Quality(
-            room=Estimate.of(room, occupied, total),
-            rooms=Estimate.of(rooms, every, total),
-            count=Estimate.of(count, every, total),
-            spot=Estimate.of(spot, where, total, median=True),
+            room=Estimate.of(room, total),
+            rooms=Estimate.of(rooms, total),
+            count=Estimate.of(count, total),
+            spot=Estimate.of(spot, total, median=True),
         )
 
     def guess(self, people: int, habits: Habits) -> Guess:

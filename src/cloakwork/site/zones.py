@@ -60,7 +60,7 @@ def _zone(number: int, zone: ZoneSpec, spec: SiteSpec, physics: Physics) -> Zone
         if not inside.any():
             raise SiteError("no place lies inside, because places are farther apart. Make the zone larger.")
     except InputError as problem:
-        raise SiteError(f'zone "{zone.id}", {zone.form}: {problem}', zone=number, key=zone.form) from None
+        raise SiteError(f'zone "{zone.id}", {zone.form}: {problem}', at=("zone", number, zone.form)) from None
     return Zone(zone.id, zone.label or zone.id, np.flatnonzero(inside))
 
 

@@ -224,13 +224,12 @@ export function countText(result, kind) {
 /** How often this set-up names the right room, from the plan's simulation; `poor` if no better than guessing. */
 export function forecastText({ forecast, lag, period_ms: period }) {
   if (!forecast) return { poor: false, text: "how often this set-up is right was not simulated" };
-  const { zone, usual_room: usual, useless, remedy } = forecast;
+  const { zone, usual_room: usual, useless } = forecast;
   const share = (value) => value >= 0.95 && value < 0.995 ? [Math.round(100 * value), 100] : [Math.round(10 * value), 10];
   const times = (value) => share(value).join(" times in ");
   const [low, high] = [-2, 2].map((side) => Math.round(10 * Math.min(1, Math.max(0, forecast.room + side * forecast.room_error))));
   const right = low < high ? `${low} to ${high} times in 10` : times(forecast.room);
   const after = lag ? ` after ${duration(lag * period)}` : "";
   if (!useless) return { poor: false, text: `in simulations the ${zone} is right ${right}${after} (always guessing: ${times(usual)})` };
-  const help = remedy ? ` ${capital(remedy)} would help.` : "";
-  return { poor: true, text: `In simulations this set-up is no better than guessing: it names the right ${zone} ${right}, always guessing ${times(usual)}.${help}` };
+  return { poor: true, text: `In simulations this set-up is no better than guessing: it names the right ${zone} ${right}, always guessing ${times(usual)}.` };
 }
