@@ -124,7 +124,7 @@ def test_a_message_of_qos_1_is_acknowledged_and_heard(broker: Broker) -> None:
 @pytest.mark.parametrize("goodbye", [False, True])
 def test_the_will_is_published_when_the_link_is_cut_and_not_after_a_disconnect(broker: Broker, goodbye: bool) -> None:
     with Other(broker, "cloakwork/#") as other:
-        with Line(broker, client(broker, will=(STATUS, b"offline", True))) as line:
+        with Line(broker, client(broker, will=(STATUS, b"offline"))) as line:
             line.until("connected")
             if goodbye:
                 line.link.disconnect()
