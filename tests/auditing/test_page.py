@@ -24,9 +24,7 @@ ATTRIBUTES = {
     "class",
     "role",
     "aria-label",
-    "viewbox",
 }
-ATTRIBUTES |= {"x", "y", "x1", "x2", "y1", "y2", "d", "points", "transform"}
 EPSILONS = np.linspace(0.0, 3.0, 31)
 ESTIMATE = 0.4 * np.exp(-2 * EPSILONS)
 VIOLATION = Audit(
@@ -143,7 +141,6 @@ def test_a_real_browser_shows_it_in_both_schemes_and_prints_it_on_one_page(tmp_p
             with visiting(browser, file.as_uri(), color_scheme=scheme, viewport={"width": 420, "height": 800}) as visit:
                 visit.picture(f"audit-{scheme}")
                 assert visit.page.evaluate("document.documentElement.scrollWidth") <= 420
-                assert visit.page.locator("svg").count() == 1
                 assert visit.page.title().startswith("The claim does not hold")
         with visiting(browser, usual.as_uri()) as visit:
             printed = visit.page.pdf(format="A4")

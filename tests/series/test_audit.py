@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cloakwork.auditing import Verdict, audit
-from cloakwork.series import Coefficients, RunningSum, SeriesCloak, convolve
+from cloakwork.series import Coefficients, RunningSum, SeriesCloak, convolve, factor
 
 X = np.array([[3, 0, 4, 1, 7, 0], [3, 0, 4, 2, 7, 0]])
 H = np.array([1.0, 0.5, 0.25])
@@ -33,9 +33,11 @@ def test_convolve_keeps_its_claim_and_not_half_of_it(claimed: float, verdict: Ve
 
 @pytest.mark.parametrize(("claimed", "verdict"), [(1.0, Verdict.NONE_FOUND), (0.5, Verdict.VIOLATION)])
 def test_running_sums_keep_their_claim_and_not_half_of_it(claimed: float, verdict: Verdict) -> None:
+    root = factor([RunningSum()], 6, mechanism="square-root")
+
     @cache
     def cloak(size: int) -> SeriesCloak:
-        return SeriesCloak(RunningSum(), 6, epsilon=1.0, delta=1e-2, series=size, mechanism="square-root")
+        return SeriesCloak(RunningSum(), 6, epsilon=1.0, delta=1e-2, series=size, strategy=root)
 
     def released(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
         return cloak(size).simulate(neighbours(database, size), rng=rng).values

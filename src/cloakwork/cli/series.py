@@ -155,7 +155,10 @@ def series(
         text = str(problem).replace("contribution=", f"{bound}=" if bound else "a contribution of ")
         remedy = _REMEDIES.get(str(problem.values.get("remedy")), "")
         raise type(problem)(text + remedy, **problem.values) from None
-    _note_input(counted, context)
+    for text in counted.notes:
+        note(with_option_names(text, context))
+    if counted.remarks:
+        note("\n  - ".join(["not covered by the claim, and not to be published:", *counted.remarks]))
     if json:
         print_json(_summary(counted, published, level, out, plot))
     else:
@@ -193,14 +196,6 @@ def _whole_bins(separation: str, width: int) -> int:
     if span % width:
         raise InputError(f"--separation {separation}: give a whole number of bins of {span_text(width)}.")
     return span // width
-
-
-def _note_input(counted: Counts, context: typer.Context) -> None:
-    """Note how the file was understood, and how limits changed the data."""
-    for text in counted.notes:
-        note(with_option_names(text, context))
-    if counted.remarks:
-        note("\n  - ".join(["not covered by the claim, and not to be published:", *counted.remarks]))
 
 
 def _write(counted: Counts, published: Published, out: Path, plot: Path | None, *, compare: bool) -> None:

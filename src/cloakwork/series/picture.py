@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 NOT_PRIVATE = "NOT PRIVATE: the thin line is the true series. Do not share this picture."
 _WIDEST, _LINE = 112, 0.19  # letters in a line, and its height in inches
 _LONGEST_UNIT = 24  # letters of a column's name beside an axis
-_MAX_POINTS = 2000  # across the picture: more than its pixels
 _INK, _WARNING = "#222222", "#b3261e"
 _COLOURS = ("#1f5fa8", "#e07b39", "#2a7f4f", "#7b4fa0", "#8a6d1f")
 _STYLE: Any = {
@@ -85,35 +84,15 @@ def _draw_panel(axes: Any, values: FloatArray, within: FloatArray, true: FloatAr
     names = counts.names or ("",)
     lines: list[tuple[Any, str]] = []
     for place, colour in zip(range(len(values)), _COLOURS, strict=False):
-        drawn = _extremes(values[place])
-        low, high = (values[place] + sign * within for sign in (-1, 1))
-        axes.fill_between(times[drawn], low[drawn], high[drawn], color=colour, alpha=0.18, linewidth=0)
-        lines += [(line, names[place]) for line in axes.plot(times[drawn], values[place][drawn], color=colour)]
+        axes.fill_between(times, values[place] - within, values[place] + within, color=colour, alpha=0.18, linewidth=0)
+        lines += [(line, names[place]) for line in axes.plot(times, values[place], color=colour)]
         if true is not None:
-            drawn = _extremes(true[place])
-            axes.plot(times[drawn], true[place][drawn], color=_INK, linewidth=0.7)
+            axes.plot(times, true[place], color=_INK, linewidth=0.7)
     axes.grid(axis="y")
     axes.margins(x=0.01)
-    axes.set_ylim(_limits(values, within))
     if len(values) > 1:
         more = f" (and {len(values) - len(lines)} more, not drawn)" if len(values) > len(lines) else ""
         legend = axes.legend([line for line, _ in lines], ["line"] * len(lines), loc="best", fontsize=8, ncols=2)
         for text, (line, name) in zip(legend.get_texts(), lines, strict=True):
             # Matplotlib itself would leave out names that begin with an underscore
             text.set_text(name + more * (line is lines[-1][0]))
-
-
-def _limits(values: FloatArray, within: FloatArray) -> tuple[float, float]:
-    """The range of the vertical axis; it cuts off the ends of a band that is far wider there than elsewhere."""
-    edges = np.concatenate([values - within, values + within], axis=None)
-    low, high = np.quantile(edges, [0.01, 0.99])
-    room = 0.4 * (high - low) + 1e-9
-    return max(low - room, float(edges.min()) - room / 8), min(high + room, float(edges.max()) + room / 8)
-
-
-def _extremes(values: FloatArray) -> Any:
-    """Return the places to draw: the lowest and the highest in each of many stretches of a long series."""
-    if len(values) <= _MAX_POINTS:
-        return np.arange(len(values))
-    parts = np.array_split(np.arange(len(values)), _MAX_POINTS // 2)
-    return np.unique([(part[values[part].argmin()], part[values[part].argmax()]) for part in parts])
