@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cloakwork.sensor.check import NOTICE, Readings, check, judge, lines
-from cloakwork.sensor.noise_floor import NoiseFloor
+from cloakwork.sensor.resting_noise import RestingNoise
 from tests import micropython
 from tests.devices import config, make_folder
 
@@ -145,7 +145,7 @@ def test_a_running_mean_in_the_chip_does_not_pass_as_white_noise(length: int, sh
     passing = 0.8 * share * 0.2
     assert checked(filtered(length, 0.2, 0), 300, noise_floor=passing)["reasons"]
     chips = [filtered(length, 0.2, seed) for seed in range(100)]
-    low = np.array([NoiseFloor([float(read()[0]) for _ in range(300)]).low / STEP for read in chips])
+    low = np.array([RestingNoise([float(read()[0]) for _ in range(300)]).low / STEP for read in chips])
     assert (low >= passing).mean() <= 0.05
 
 

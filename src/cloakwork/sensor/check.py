@@ -10,7 +10,7 @@ from cloakwork.sensor.clock import Clock, board_ticks
 from cloakwork.sensor.device import MAX_STEPS
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.measuring import FAILING, INVALID, SLOW, attempt
-from cloakwork.sensor.noise_floor import LINK, NoiseFloor
+from cloakwork.sensor.resting_noise import LINK, RestingNoise
 from cloakwork.sensor.ramp import Ramp
 from cloakwork.sensor.store import Folder
 
@@ -175,7 +175,7 @@ def _judge_steps(report: "dict[str, Any]", config: "dict[str, Any]", gap: int, c
 def _judge_noise(report: "dict[str, Any]", steps: "list[float]", size: float) -> None:
     """Judge the noise of readings that are given in steps of this size."""
     reasons, remarks, planned = report["reasons"], report["remarks"], report["planned_noise_floor"]
-    noise = NoiseFloor(steps)
+    noise = RestingNoise(steps)
     low, drift, deviation = noise.low * size, noise.rise * len(steps), noise.variance**0.5
     report["noise_floor"] = {
         "estimate": noise.sd * size,

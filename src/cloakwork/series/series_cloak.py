@@ -35,7 +35,7 @@ from cloakwork.series.filters import Coefficients, Filter, check_filters
 from cloakwork.series.release_noise import MAX_RELEASED, ReleaseNoise, band, odds_text
 from cloakwork.series.strategies import Contribution, Strategy, factor
 
-_SMALLEST, _LARGEST = 1e-30, 1e30  # of a step or a contribution: floats hold the squares of all results
+_SMALLEST, _LARGEST = 1e-40, 1e40  # of a step or a contribution: floats hold the squares of all results
 _MAX_STEPS = 2.0**50  # of a value: dividing it by the step is then exact enough
 _REPRESENTED, _AT_MOST = 2.0**-40, 2.0**-10  # how far floats may be from a multiple of the step
 

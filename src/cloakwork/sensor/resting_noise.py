@@ -30,7 +30,7 @@ NORMAL = 1.96  # standard errors at the ends of an interval of 95 %
 _FREQUENCIES = 64
 
 
-class NoiseFloor:
+class RestingNoise:
     """The estimate in steps: `sd` with its interval of 95 % from `low` to `high`.
 
     `variance` is that of all readings around the line, `link` the correlation of neighbours, `rise` the change of the
