@@ -10,8 +10,8 @@ from cloakwork.sensor.clock import Clock, board_ticks
 from cloakwork.sensor.device import MAX_STEPS
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.measuring import FAILING, INVALID, SLOW, attempt
-from cloakwork.sensor.resting_noise import LINK, RestingNoise
 from cloakwork.sensor.ramp import Ramp
+from cloakwork.sensor.resting_noise import LINK, RestingNoise
 from cloakwork.sensor.store import Folder
 
 TYPE_CHECKING = False
