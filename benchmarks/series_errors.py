@@ -12,7 +12,7 @@ from rich.table import Table
 
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import largest_mu
-from cloakwork.series import Decay, Filter, RunningSum, SeriesCloak, WindowSum
+from cloakwork.series import Decay, Filter, RunningSum, SeriesCloak, WindowSum, factor
 from cloakwork.series.strategies import MechanismName
 from papers.filters import papers_mse
 
@@ -69,7 +69,8 @@ def run() -> tuple[Table, bool]:
 def _row(what: Filter, n: int) -> tuple[list[str], bool]:
     mu = largest_mu(EPSILON, DELTA)
     ours, root, circle = (
-        SeriesCloak(what, n, epsilon=EPSILON, delta=DELTA, mechanism=mechanism).expected_mse * mu**2
+        SeriesCloak(what, n, epsilon=EPSILON, delta=DELTA, strategy=factor([what], n, mechanism=mechanism)).expected_mse
+        * mu**2
         for mechanism in MECHANISMS
     )
     paper = papers_mse(what, n, EPSILON, DELTA) * mu**2

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import InputError
 from cloakwork.privacy import largest_mu
-from cloakwork.series import Filter, RunningSum, SeriesCloak, Stream
+from cloakwork.series import Filter, RunningSum, SeriesCloak, Stream, factor
 from papers.experiment import stream
 from papers.statistics import Mean
 
@@ -46,7 +46,7 @@ class Errors:
 
 def errors(filter_: Filter, n: int, trials: int, key: tuple[int, ...]) -> Errors:
     """The errors of one filter, and those of simulated releases of random counts."""
-    cloak = SeriesCloak(filter_, n, epsilon=EPSILON, delta=DELTA, mechanism="fourier")
+    cloak = SeriesCloak(filter_, n, epsilon=EPSILON, delta=DELTA, strategy=factor([filter_], n, mechanism="fourier"))
     x = stream(*key).poisson(3.0, n)
     truth = filtered(filter_, x)
     rng = stream(*key, 1)
@@ -114,7 +114,8 @@ def filtered(filter_: Filter, x: IntArray) -> FloatArray:
 
 def gain_at(epsilon: float, delta: float) -> float:
     """The mean squared error of the papers' formula over that of exact Gaussian noise at one guarantee."""
-    cloak = SeriesCloak(RunningSum(), 64, epsilon=epsilon, delta=delta, mechanism="fourier")
+    circle = factor([RunningSum()], 64, mechanism="fourier")
+    cloak = SeriesCloak(RunningSum(), 64, epsilon=epsilon, delta=delta, strategy=circle)
     return papers_mse(RunningSum(), 64, epsilon, delta) / cloak.expected_mse
 
 

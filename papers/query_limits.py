@@ -1,21 +1,20 @@
 """What no test of privacy goes below, with constants; the distance of random privacy, and votes among tests."""
 
+import itertools
 import math
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from cloakwork._checks import FloatArray, positive
+from cloakwork._checks import FloatArray, count, positive
 from cloakwork.auditing.query_plan import (
     CONFIDENCE,
     Pair,
     checked_confidence,
     checked_epsilon,
     checked_gap,
-    checked_outcomes,
 )
 from cloakwork.errors import InputError
 
@@ -73,7 +72,7 @@ def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float, con
     private, far = pairs.private, pairs.far
     apart = float(_apart(private.zero, far.zero) + _apart(private.one, far.one))
     bound = -math.log1p(-(level**2)) / (2 * apart)
-    many, s = 2 * ((checked_outcomes(n) - 2) // 2), (1 - delta) * e / (1 + e)
+    many, s = 2 * ((count("n", n, minimum=2) - 2) // 2), (1 - delta) * e / (1 + e)
     if many and 2 * a <= s:
         bound = max(bound, math.sqrt(many * math.log1p(4 * level**2)) * s * e / (4 * a * a))
     return whole(bound)
@@ -196,4 +195,4 @@ def votes(chance: float, failure: float) -> int:
     Exact binomial tail. Hoeffding's inequality gives ln(1/failure) / (2 (1/2 - chance)^2), which is 18 ln(1/failure)
     at chance 1/3.
     """
-    return next(number for number in count(1, 2) if most_failures(number, chance) <= failure)
+    return next(number for number in itertools.count(1, 2) if most_failures(number, chance) <= failure)

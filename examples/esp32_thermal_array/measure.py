@@ -38,7 +38,7 @@ def read() -> tuple[int, int]:
 
 
 def pixels() -> list[int]:
-    """All pixels in quarters of a degree; the check looks for dead ones."""
+    """All pixels in quarters of a degree."""
     time.sleep_ms(100)  # the chip renews its pixels ten times a second: now none is from before this call
     raw = bus.readfrom_mem(ADDRESS, PIXELS, 128)
     quarters = [(raw[k] | raw[k + 1] << 8) & 0xFFF for k in range(0, 128, 2)]

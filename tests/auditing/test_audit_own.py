@@ -67,16 +67,3 @@ def test_keyed_noise_keeps_its_claim_and_four_fifths_of_it_do_not(factor: float,
 
     result = audit(mechanism, epsilon=CLAIM[0], delta=CLAIM[1], reports=40_000, rng=np.random.default_rng(5))
     assert result.verdict is verdict, str(result)
-
-
-def test_a_counter_that_starts_again_for_the_second_input_is_noticed() -> None:
-    table = noise_table(30.0)
-    stream = Keystream(bytes(32), "flat", "s0", 0)
-    counters = [itertools.count(), itertools.count(7)]
-
-    def mechanism(database: int, size: int, rng: np.random.Generator) -> np.ndarray:
-        return stream.noise(table, list(itertools.islice(counters[database], size))) + 50 * database
-
-    result = audit(mechanism, epsilon=1.0, reports=5_000, rng=np.random.default_rng(5))
-    assert result.verdict is Verdict.WITHHELD
-    assert "on input 0, the output follows that of 7 reports before on input 1, and the same" in result.dependence

@@ -23,13 +23,10 @@ def run(mechanism: Any, **options: Any) -> Any:
     ("answer", "message"),
     [
         (lambda _d, n, _r: np.zeros(n - 1), r"shape \(199,\) for 200 reports on input 0"),
-        (lambda _d, _n, _r: 3.0, r"shape \(\)"),
         (lambda _d, _n, _r: None, r"shape \(\)"),
         (lambda _d, n, _r: np.zeros((n, 2, 2)), r"shape \(200, 2, 2\)"),
-        (lambda _d, n, _r: np.zeros((n, 0)), r"shape \(200, 0\)"),
         (lambda _d, n, _r: [[1], [1, 2]] * (n // 2), "return numbers, bools or words of shape"),
         (lambda _d, n, _r: np.zeros(n) * 1j, "complex128"),
-        (lambda _d, n, _r: np.zeros(n, dtype="M8[s]"), "datetime64"),
         (lambda d, n, _r: np.zeros((n, 2 + d)), "with 2 and with 3 entries"),
         (lambda _d, n, _r: np.zeros((n, 2 if n == 200 else 3)), "with 2 and with 3 entries"),
         (lambda _d, _n, _r: 1 / 0, "failed when asked for 200 reports on input 0: ZeroDivisionError"),
@@ -44,14 +41,10 @@ def test_answers_that_are_not_reports_are_refused(answer: Any, message: str) -> 
     ("options", "message"),
     [
         ({"epsilon": 701.0}, "at most 700"),
-        ({"epsilon": -1.0}, "epsilon=-1.0"),
         ({"epsilon": np.nan}, "epsilon=nan"),
         ({"delta": 1.0}, "below 1"),
-        ({"delta": -0.1}, "delta=-0.1"),
         ({"reports": 299}, "reports=299"),
-        ({"reports": 1.5}, "reports=1.5"),
         ({"confidence": 1.0}, "confidence=1.0"),
-        ({"confidence": 0.4}, "confidence=0.4"),
         ({"rng": 7}, "default_rng"),
     ],
 )
@@ -64,22 +57,16 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], message: str)
 
 ALIKE: list[Any] = [
     lambda _d, n, _r: np.zeros(n),
-    lambda _d, n, _r: np.zeros((n, 3)),
     lambda _d, n, _r: np.full(n, np.nan),
-    lambda _d, n, _r: np.full((n, 3), np.nan),
     lambda _d, n, r: np.where(r.random(n) < 0.3, np.inf, -np.inf),
     lambda _d, n, r: np.round(r.normal(size=n), 2) * 1e306,
-    lambda _d, n, r: np.round(r.normal(size=(n, 4)), 2) * 1e306,
     lambda _d, n, r: r.normal(size=n) * 5e-320,
     lambda _d, n, r: np.uint64(2**63 + 1000) + r.integers(0, 50, size=n).astype(np.uint64),
     lambda _d, n, r: [2**70 + int(v) for v in r.integers(0, 50, size=n)],
     lambda _d, n, r: r.random(n) < 0.5,
-    lambda _d, n, r: r.random((n, 3)) < 0.5,
     lambda _d, n, r: np.array(["a", "b", "c"])[r.integers(0, 3, size=n)],
-    lambda _d, n, r: np.array([str(v) for v in r.random(n)]),
     lambda d, n, r: r.integers(0, 3, size=n) if d else r.integers(0, 3, size=n).astype(float),
     lambda _d, n, r: np.round(r.normal(size=(n, 300)), 2),
-    lambda _d, n, r: np.round(r.normal(size=(n, 1)), 2).astype(np.float32),
 ]
 
 
@@ -94,13 +81,10 @@ def test_inputs_that_are_not_told_apart_raise_no_alarm(mechanism: Any, epsilon: 
     ("mechanism", "words"),
     [
         (lambda d, n, _r: np.zeros(n) + d, "the output is"),
-        (lambda d, n, _r: np.zeros((n, 3)) + d, "entry 0 is"),
         (lambda d, n, r: 2**60 + d + 2 * r.integers(-50, 50, size=n), "lowest bit of the output"),
         (lambda d, n, r: [2**70 + 2 * int(v) + d for v in r.integers(0, 50, size=n)], "lowest bit of the output"),
         (lambda d, n, _r: np.full(n, -0.0 if d else 0.0), r"0\.0"),
         (lambda d, n, r: np.where(r.random(n) < 0.05 * d, np.nan, r.integers(9, size=n)), "not a number"),
-        (lambda d, n, r: r.random(n) < 0.5 + 0.4 * d, "the output is"),
-        (lambda d, n, r: np.round(r.laplace(size=(n, 1)), 2) + 3 * d, "the output is"),
         (
             lambda d, n, r: np.array([1.5 if u < 0.5 else ("E1" if u < 0.7 + 0.25 * d else None) for u in r.random(n)]),
             '"None"|"E1"',

@@ -24,9 +24,7 @@ ATTRIBUTES = {
     "class",
     "role",
     "aria-label",
-    "viewbox",
 }
-ATTRIBUTES |= {"x", "y", "x1", "x2", "y1", "y2", "d", "points", "transform"}
 EPSILONS = np.linspace(0.0, 3.0, 31)
 ESTIMATE = 0.4 * np.exp(-2 * EPSILONS)
 VIOLATION = Audit(
@@ -131,20 +129,13 @@ def test_the_page_needs_nothing_and_lets_nothing_in() -> None:
     assert not re.search(r"https?://|url\(|@import", page)
 
 
-def test_a_real_browser_shows_it_in_both_schemes_and_prints_it_on_one_page(tmp_path: Path) -> None:
-    file, usual = tmp_path / "report.html", tmp_path / "usual.html"
+def test_a_real_browser_shows_it_in_both_schemes(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
     evil = report(seen(f"the output is {EVIL}", (320, 100)), name=EVIL)
     file.write_text(evil.to_html(), encoding="utf-8")
-    long = "A sentence of the usual length, which says what was planned, what was stated, and what came of it at last. "
-    words = {"claim": (3 * long,), "notes": (long, 2 * long), "limits": (2 * long, long), "doubt": 2 * long}
-    usual.write_text(report(replace(VIOLATION, delta=0.01), **words).to_html(), encoding="utf-8")
     with running_browser() as browser:
         for scheme in ("light", "dark"):
             with visiting(browser, file.as_uri(), color_scheme=scheme, viewport={"width": 420, "height": 800}) as visit:
                 visit.picture(f"audit-{scheme}")
                 assert visit.page.evaluate("document.documentElement.scrollWidth") <= 420
-                assert visit.page.locator("svg").count() == 1
                 assert visit.page.title().startswith("The claim does not hold")
-        with visiting(browser, usual.as_uri()) as visit:
-            printed = visit.page.pdf(format="A4")
-    assert len(re.findall(rb"/Type /Page\b", printed)) == 1

@@ -71,7 +71,7 @@ def test_a_program_that_ends_is_started_again(tmp_path: Path) -> None:
             r"on input 0, after 7 reports, it ended with code 1: no sensor\. A failure can be an outcome too",
         ),
         ("pass", "without printing a report"),
-        ("import sys\nwhile True: sys.stdout.write('9' * 1000)", "more than 65,536 characters"),
+        ("import sys\nwhile True: sys.stdout.write('9' * 1000)", "more than 65,536 bytes"),
         ("import os, time; os.close(1); time.sleep(60)", "no line within 0.5 s"),
         ("print(5)\nwhile True: print('1 2')", "has 2 entries"),
         (

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakwork.auditing import Answer, KnownPair, KnownPure, Pair, UnknownPair
+from cloakwork.auditing import KnownPair, KnownPure, Pair, UnknownPair
 
 Floats = NDArray[np.float64]
 ONE_WAY = Pair([0.1, 0.9], [0.1 * math.e + 0.21, 0.79 - 0.1 * math.e])  # delta 0 forward, 0.21 backward, at epsilon 1
@@ -51,14 +51,8 @@ def turned(pair: Pair) -> Pair:
     return Pair(pair.one, pair.zero)
 
 
-def answers(
-    tester: UnknownPair | KnownPair | KnownPure, mechanism: Pair, trials: int, rng: np.random.Generator
-) -> list[Answer]:
-    return [tester.test(mechanism, rng) for _ in range(trials)]
-
-
 def accepted(
     tester: UnknownPair | KnownPair | KnownPure, mechanism: Pair, rng: np.random.Generator, trials: int = 200
 ) -> float:
     """The share of tests that accept."""
-    return sum(answer.accepts for answer in answers(tester, mechanism, trials, rng)) / trials
+    return sum(tester.test(mechanism, rng).accepts for _ in range(trials)) / trials

@@ -208,7 +208,7 @@ def test_a_check_that_leaves_the_noise_open_reads_again(run: Run, device: Path) 
     settings = json.loads((device / "device.json").read_text())
     (device / "device.json").write_text(json.dumps(settings | {"noise_floor": 0.0475}))
     done = run("sensor", device, "--check", "--json")
-    assert ("reading 900 anew" in done.err, done.values["readings"], done.code) == (True, 900, 0)
+    assert ("reading 900 more" in done.err, done.values["readings"], done.code) == (True, 900, 0)
 
 
 def test_a_check_ends_where_measure_py_never_does(run: Run, device: Path, monkeypatch: pytest.MonkeyPatch) -> None:

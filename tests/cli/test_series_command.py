@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from cloakwork.series.picture import NOT_PRIVATE
 from tests.cli.conftest import Run
 from tests.cli.series_files import CLEAR, HOUR, PERIOD, Z95, close, floats, iso, read, values_in, write
 
@@ -73,26 +72,21 @@ def test_values_are_clipped_and_added_up(succeed: Run, visits: Path, seconds: ND
     paid = np.minimum(every, 30)
     assert close(read(Path("published.csv")), "running-sum", np.bincount(seconds // HOUR, paid, 48).cumsum())
     assert f"{(every > 30).sum()} events clipped" in done.err
-    assert f"{100 * (1 - paid.sum() / every.sum()):.3g} % lower" in done.err
     assert "up to a value of 30" in done.out
 
 
 def test_limits_of_persons_are_reported_at_the_terminal_only(succeed: Run, visits: Path) -> None:
     words = ("series", visits, *PERIOD, "--filter", "window:1", "--person", "card", "--most-per-person", 4)
     with mpl.rc_context({"svg.fonttype": "none"}):
-        done = succeed(*words, "--json", "--plot", "a.svg", "--compare")
+        done = succeed(*words, "--json", "--plot", "a.svg")
     events = Counter(read(visits)["card"]).values()
-    over, kept = sum(max(number - 4, 0) for number in events), sum(min(number, 4) for number in events)
+    over = sum(max(number - 4, 0) for number in events)
     assert f"{over:,} events above the limit of their person" in done.err
-    lower = f"{100 * (1 - kept / 3000):.3g} % lower"
-    assert lower in done.err
     assert (done.values["level"], done.values["contribution"]) == ("user", 4)
     assert over > 1000
     page = Path("a.svg").read_text()
-    assert not any(text in done.out + page + Path("published.csv").read_text() for text in (f"{over:,}", lower))
+    assert f"{over:,}" not in done.out + page + Path("published.csv").read_text()
     assert over not in values_in(done.values)
-    assert NOT_PRIVATE in page
-    assert Path("a.svg").stat().st_mode & 0o077 == 0
 
 
 def test_several_series_are_published_together(succeed: Run, visits: Path, seconds: NDArray[np.int64]) -> None:
@@ -118,7 +112,6 @@ def test_counts_come_from_a_file_and_taps_from_the_command(succeed: Run, here: P
     published = read(Path("published.csv"))
     assert close(published, "taps:1,-2,0.5", np.convolve(counts, [1, -2, 0.5])[:48])
     assert close(published, "taps:1,0,0.25@-1", np.r_[counts[1:], 0] + 0.25 * np.r_[0, counts[:-1]])
-    assert "column Date" in done.err
     assert "--contribution" in done.out
 
 
@@ -150,14 +143,11 @@ def test_pure_noise_is_called_that_and_old_files_are_named(succeed: Run, here: P
     assert "over published.csv and a.png" in succeed(*words, "--plot", "a.png").err
 
 
-@pytest.mark.parametrize("person", [(), ("--person", "card", "--most-per-person", 1)])
-def test_a_column_that_looks_like_counts_is_reported_with_the_options_to_use_it(
-    succeed: Run, here: Path, person: tuple[object, ...]
-) -> None:
+def test_a_column_that_looks_like_counts_is_reported_with_the_options_to_use_it(succeed: Run, here: Path) -> None:
     write(here / "a.csv", ("time", "card", "count"), (iso(0), "a", 3), (iso(9), "b", 4))
-    done = succeed("series", "a.csv", *PERIOD, *CLEAR, "--filter", "window:1", *person)
+    done = succeed("series", "a.csv", *PERIOD, *CLEAR, "--filter", "window:1")
     assert "--value count" in done.err
-    assert ("--counts count" in done.err) == (not person)
+    assert "--counts count" in done.err
     assert "--counts" not in done.out
 
 

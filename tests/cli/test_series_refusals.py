@@ -49,7 +49,6 @@ BAD_INPUTS: list[tuple[tuple[object, ...], str]] = [  # a command, and the optio
     (("visits.csv", "--out", "a.xlsx"), "--out a.xlsx"),
     (("visits.csv", "--out", "visits.csv"), "visits.csv"),
     (("visits.csv", "--plot", "a.doc"), "--plot a.doc"),
-    (("visits.csv", "--compare"), "--plot"),
     (("visits.csv", "--out", "no/a.csv"), "--out no/a.csv"),
     (("visits.csv", "--plot", "no/a.png"), "--plot no/a.png"),
     (("counts.csv", "--counts", "m", *HOURS), "--counts m"),

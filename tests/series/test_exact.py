@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cloakwork._checks import IntArray
 from cloakwork.errors import InputError
 from cloakwork.series import convolution
-from cloakwork.series.convolution import convolve_whole, wrapped
+from cloakwork.series.convolution import convolve_whole
 
 PRIME = (1 << 31) - 1
 
@@ -48,14 +48,6 @@ def test_small_ones_are_those_of_integers_up_to_the_limit_of_63_bits(
 
 
 @pytest.mark.parametrize(
-    ("weight", "value"), [(1, 1 << 61), (1 << 61, 1), ((1 << 30) - 1, (1 << 31) + 1), (-(1 << 20), -(1 << 41) + 1)]
-)
-def test_single_products_at_the_limit_are_exact(weight: int, value: int) -> None:
-    weights, values = np.array([0, weight, 0]), np.array([value, 0, 0, 0, -value])
-    assert convolve_whole(weights, values[None])[0].tolist() == by_integers(weights.tolist(), values.tolist())
-
-
-@pytest.mark.parametrize(
     ("log_n", "weight_bits", "value_bits", "pattern"),
     [
         (18, 20, 22, "constant"),
@@ -91,11 +83,3 @@ def test_a_series_that_is_too_long_is_refused_rather_than_rounded_wrong(monkeypa
     monkeypatch.setattr(convolution, "_LARGEST_ERROR", 1e-12)
     with pytest.raises(InputError, match="128 values"):
         convolve_whole(np.ones(64, dtype=np.int64), np.full((1, 64), 1000))
-
-
-@settings(max_examples=40, deadline=None)
-@given(length=st.integers(1, 50), period=st.integers(1, 60))
-def test_wrapping_adds_up_what_falls_on_the_same_place(length: int, period: int) -> None:
-    values = np.random.default_rng(length).integers(-(1 << 50), 1 << 50, size=(2, length))
-    expected = [[sum(int(v) for v in row[place::period]) for place in range(period)] for row in values]
-    assert wrapped(values, period).tolist() == expected

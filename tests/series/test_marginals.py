@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import linalg
 
@@ -15,7 +13,7 @@ from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.privacy import Budget
 from cloakwork.series import Marginals, marginals
-from cloakwork.series.marginals import transformed, walsh
+from cloakwork.series.marginals import walsh
 
 WORKLOADS: list[tuple[tuple[int, ...], ...]] = [
     tuple(combinations(range(4), 2)),
@@ -98,15 +96,6 @@ def test_the_measured_error_is_the_stated_one(sets: tuple[tuple[int, ...], ...])
     assert float(everything.mean()) == pytest.approx(found.expected_mse, rel=0.05)
     for one, part in squares.items():
         assert float(np.mean(part)) == pytest.approx(found.standard_deviation(one) ** 2, rel=0.1)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 8), st.integers(0, 2**32))
-def test_the_transform_is_the_hadamard_matrix_and_its_own_inverse(d: int, seed: int) -> None:
-    values = np.random.default_rng(seed).integers(-(2**40), 2**40, size=(2, 1 << d))
-    found = transformed(values)
-    np.testing.assert_array_equal(found, values @ linalg.hadamard(1 << d).astype(np.int64))
-    np.testing.assert_array_equal(transformed(found), values << d)
 
 
 def test_two_releases_differ() -> None:

@@ -188,12 +188,12 @@ def audit(
     watch, band = IndependenceCheck(), CurveBand(confidence)
     past, used, chosen_at = reader.pair(_FIRST), _FIRST, _FIRST
     watch.add(past)
-    bets = portfolio(past, claim, whole=reader.whole)
+    bets = portfolio(past, claim)
     book = Book(bets, claim, confidence)
     dependence, width = watch.found(digits=False), past.x.width
     while used < ceiling and not dependence:
         if used >= chosen_at * (1.2 if width == 1 else 1.5):  # rows take longer to look through
-            bets, chosen_at = portfolio(past, claim, whole=reader.whole), used
+            bets, chosen_at = portfolio(past, claim), used
             book.choose(bets)
         batch = reader.pair(_batch_size(used, ceiling, width))
         watch.add(batch)

@@ -18,9 +18,7 @@ _MAX_STEPS = 1e6  # beyond these, rounding errors look like points between those
 _SUMMARIES: dict[str, Callable[[FloatArray], NDArray[Any]]] = {
     "the largest entry": lambda rows: np.where(np.isnan(rows), -np.inf, rows).max(axis=1),
     "the smallest entry": lambda rows: np.where(np.isnan(rows), np.inf, rows).min(axis=1),
-    "the sum of the entries": lambda rows: rows.sum(axis=1),
     "the number of entries that are not zero": lambda rows: np.count_nonzero(rows, axis=1),
-    "the number of different entries": lambda rows: (np.diff(np.sort(rows, axis=1), axis=1) != 0).sum(axis=1) + 1,
     "the index of the largest entry": lambda rows: np.where(np.isnan(rows), -np.inf, rows).argmax(axis=1),
     "the index of the smallest entry": lambda rows: np.where(np.isnan(rows), np.inf, rows).argmin(axis=1),
 }
@@ -69,12 +67,11 @@ def summaries() -> list[Feature]:
     return [_summary(name, measure) for name, measure in _SUMMARIES.items()]
 
 
-def low_bits(index: int, width: int, *, whole: bool) -> list[Feature]:
+def low_bits(index: int, width: int) -> list[Feature]:
     """Return features of the last digits of one entry, where floating-point noise and coarse grids leak."""
     name = entry_name(index, width)
-    found = [_lowest_bits(index, bits, name) for bits in (1, 3, 8)]
     exponent = Feature(f"the exponent of the lowest bit of {name}", lambda reports: _lowest(reports.values[:, index]))
-    return found if whole else [*found, exponent]
+    return [*(_lowest_bits(index, bits, name) for bits in (1, 3, 8)), exponent]
 
 
 def residues(past: ReportPair) -> list[Feature]:

@@ -1,4 +1,4 @@
-"""An audit for people: one list of sections, shown as text, as JSON, or as a page with a picture."""
+"""An audit for people: one list of sections, shown as text, as JSON, or as a page."""
 
 import json
 import math
@@ -39,7 +39,6 @@ _NEVER_PURE = (
     "This claim has delta = 0. No number of reports can test it in full: an event that happens once in a thousand "
     "times as many reports would break it as well."
 )
-_WIDTH, _HEIGHT = 640, 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +118,6 @@ class AuditReport:
             headline=escape(self.headline),
             subject=escape(self.subject.name),
             summary=escape(self.summary),
-            picture=curve_chart(self.audit),
             sections="\n".join(lists),
             made=escape(f", {self.made}" if self.made else ""),
             data=data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
@@ -182,7 +180,7 @@ class AuditReport:
         yield f"{sure}, at delta = {audit.delta:.6g}, epsilon is at least {rounded_down(audit.epsilon_lower)}."
         yield f"{sure}, at epsilon = {audit.epsilon:.6g}, delta is at least {rounded_down(audit.delta_lower)}."
         if audit.witness is None and _at(audit, audit.profile.lower, 0.0) > audit.delta:
-            yield "The band in the picture lies above the claim, which the bets did not reject: take more reports."
+            yield "The privacy curve lies above the claim, which the bets did not reject: take more reports."
 
     def _not_excluded(self) -> Iterable[str]:
         audit = self.audit
@@ -199,46 +197,6 @@ class AuditReport:
                 f"be as large as {upper} at the claimed epsilon. More reports narrow this down."
             )
             yield "A leak in other kinds of events than those that were tried."
-
-
-def curve_chart(audit: Audit) -> str:
-    """Draw the privacy curve with its band and the claim; empty if there is none."""
-    curve = audit.profile
-    if not curve.reports:
-        return ""
-    right, top = float(curve.epsilons[-1]) or 1.0, min(1.0, 1.3 * max(float(curve.estimate.max()), audit.delta, 1e-9))
-
-    def point(epsilon: float, delta: float) -> tuple[float, float]:
-        return 56 + (_WIDTH - 72) * epsilon / right, 16 + (_HEIGHT - 60) * (1 - min(delta / top, 1.0))
-
-    def path(epsilons: FloatArray, deltas: FloatArray) -> str:
-        return " ".join("{:.1f},{:.1f}".format(*point(e, d)) for e, d in zip(epsilons, deltas, strict=True))
-
-    band = path(
-        np.concatenate([curve.epsilons, curve.epsilons[::-1]]), np.concatenate([curve.upper, curve.lower[::-1]])
-    )
-    parts = []
-    for share in np.linspace(0.0, 1.0, 5):
-        x, y = point(share * right, share * top)
-        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - 26}" class="middle">{share * right:.3g}</text>')
-        parts.append(f'<line x1="56" x2="{_WIDTH - 16}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
-        parts.append(f'<text x="48" y="{y + 4:.1f}" class="label">{share * top:.2g}</text>')
-    x, y = point(audit.epsilon, audit.delta)
-    parts += [
-        f'<polygon points="{band}" class="band"/>',
-        f'<polyline points="{path(curve.epsilons, curve.estimate)}" class="line"/>',
-        f'<path d="M{x - 6:.1f} {y - 6:.1f}l12 12m0 -12l-12 12" class="claim"/>',
-        f'<text x="{x + 10:.1f}" y="{y - 8:.1f}" class="claim-label">claim</text>',
-        f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 6}" class="middle">epsilon</text>',
-        '<text x="14" y="128" class="middle" transform="rotate(-90 14 128)">delta</text>',
-    ]
-    caption = (
-        f"The delta that each epsilon needs, from {curve.reports:,} reports with each input, for "
-        f"{escape(curve.events)}. The band holds everywhere at once with {percent(audit.confidence)} confidence. "
-        "The cross is the claim."
-    )
-    drawing = f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Privacy curve">{"".join(parts)}</svg>'
-    return f"<figure>{drawing}<figcaption>{caption}</figcaption></figure>"
 
 
 def _at(audit: Audit, deltas: FloatArray, otherwise: float) -> float:

@@ -45,10 +45,10 @@ class Bet:
     plain: bool = True
 
 
-def portfolio(past: ReportPair, claim: AuditedClaim, *, whole: bool) -> list[Bet]:
+def portfolio(past: ReportPair, claim: AuditedClaim) -> list[Bet]:
     """Choose events of every kind from past reports. The kinds and shares depend only on the width of a report."""
     width = past.x.width
-    kinds = _of_numbers(past, claim, whole=whole) if width == 1 else _of_rows(past, claim, whole=whole)
+    kinds = _of_numbers(past, claim) if width == 1 else _of_rows(past, claim)
     bets = [*kinds, Bet("values and sets of values", 2.0, some_values(OUTPUT, past, claim))]
     if 2 * claim.epsilon < _HIGHEST:
         runs = past.runs()
@@ -57,24 +57,23 @@ def portfolio(past: ReportPair, claim: AuditedClaim, *, whole: bool) -> list[Bet
     return bets
 
 
-def _of_numbers(past: ReportPair, claim: AuditedClaim, *, whole: bool) -> Iterator[Bet]:
+def _of_numbers(past: ReportPair, claim: AuditedClaim) -> Iterator[Bet]:
     output = entry(0, 1)
     yield Bet("half-lines", 3.0, half_line(output, past, claim))
     yield Bet("half-lines of a fitted normal distribution", 3.0, normal_half_line(output, past, claim))
     yield Bet("unions of ranges", 2.0, ranges(output, past, claim))
-    digits = [*low_bits(0, 1, whole=whole), *residues(past)]
+    digits = [*low_bits(0, 1), *residues(past)]
     yield Bet("last digits and lattices", 2.0, best_of(digits, [ranges], past, claim))
 
 
-def _of_rows(past: ReportPair, claim: AuditedClaim, *, whole: bool) -> Iterator[Bet]:
+def _of_rows(past: ReportPair, claim: AuditedClaim) -> Iterator[Bet]:
     width, rest = past.x.width, past.take(slice(1, None, 2))
     score = learn_score(past.take(slice(0, None, 2)))  # fitted on one half, cut on the other
     yield Bet("half-lines of a learned score", 3.0, half_line(score, rest, claim), plain=False)
     yield Bet("normal half-lines of a learned score", 3.0, normal_half_line(score, rest, claim), plain=False)
     single = [*entries(past), *summaries()]
-    yield Bet("entries, extremes, sums and counts", 4.0, best_of(single, [half_line, ranges], past, claim))
+    yield Bet("entries, extremes and counts", 4.0, best_of(single, [half_line, ranges], past, claim))
     yield Bet("differences of entries", 2.0, best_of(differences(past), [half_line, ranges], past, claim))
-    yield Bet("normal half-lines of entries", 1.0, best_of(single, [normal_half_line], past, claim))
     few = map(int, differing(past, MAX_ENTRIES // 2))
-    digits = [feature for index in few for feature in low_bits(index, width, whole=whole)]
+    digits = [feature for index in few for feature in low_bits(index, width)]
     yield Bet("last digits of entries", 0.5, best_of(digits, [ranges], past, claim))

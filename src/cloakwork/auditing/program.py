@@ -1,12 +1,11 @@
 """A program that prints reports, one on each line, run on two inputs."""
 
 import os
-import queue
+import selectors
 import shlex
 import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self
@@ -18,8 +17,7 @@ from cloakwork._checks import positive
 from cloakwork.errors import InputError
 from cloakwork.readings import ReportReader, printable
 
-_AHEAD = 10_000  # lines that a program may be ahead of the audit
-_LONGEST = 1 << 16  # characters of a line
+_LONGEST = 1 << 16  # bytes of a line, and of what is read at a time
 
 
 class ProgramSource:
@@ -61,7 +59,8 @@ class _Program:
 
     def __init__(self, words: Sequence[str], database: int, timeout: float) -> None:
         self._words, self._database, self._timeout = list(words), database, timeout
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._rest = b""  # of a line that has begun
         self._ready: list[str] = []
         self.taken = self._printed = 0
 
@@ -78,17 +77,16 @@ class _Program:
     def close(self) -> None:
         """End the program, if it still runs, and everything that it started."""
         process, self._process = self._process, None
-        if process is None:
+        if process is None or process.stdout is None:
             return
         if process.returncode is None:  # before the exit code is taken, no other process can have this number
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-        self._open = False
         process.wait()
-        self._reading.join(5.0)  # a child in a session of its own may hold the pipe open
+        process.stdout.close()
         self._errors.close()
 
-    def _start(self) -> subprocess.Popen[str]:
+    def _start(self) -> subprocess.Popen[bytes]:
         self._errors = tempfile.TemporaryFile(mode="w+", errors="backslashreplace")  # noqa: SIM115 - closed with the run
         try:
             process = subprocess.Popen(  # noqa: S603 - the user names the program
@@ -97,47 +95,42 @@ class _Program:
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 start_new_session=True,
-                text=True,
-                errors="surrogateescape",
             )
         except (OSError, ValueError) as problem:
             self._errors.close()
             raise self._problem(f"{getattr(problem, 'strerror', None) or problem}.") from None
-        self._open, self._printed = True, 0
-        self._queue: queue.Queue[str] = queue.Queue(_AHEAD)
-        self._reading = threading.Thread(target=self._read, args=(process, self._queue), daemon=True)
-        self._reading.start()
+        self._printed = 0
         return process
 
-    def _read(self, process: subprocess.Popen[str], lines: "queue.Queue[str]") -> None:
-        """Pass lines on, in a thread; the empty one stands for the end."""
-        with process.stdout as pipe:  # type: ignore[union-attr]
-            while (line := pipe.readline(_LONGEST)) and self._open:
-                while self._open:
-                    with suppress(queue.Full):
-                        lines.put(line, timeout=0.2)
-                        break
-        with suppress(queue.Full):
-            lines.put("", timeout=0.2 if not self._open else None)
-
     def _next(self) -> list[str]:
-        """Wait for a line, or for the end of a run: the program is then started again by the next call."""
-        if self._process is None:
-            self._process = self._start()
+        """Wait for lines, or for the end of a run: the program is then started again by the next call."""
+        self._process = self._process or self._start()
+        part = self._read(self._process)
+        *whole, self._rest = (self._rest + part).split(b"\n")
+        if not part and self._rest:  # a last line without an end
+            whole, self._rest = [self._rest], b""
+        if max(map(len, (self._rest, *whole))) >= _LONGEST:
+            raise self._problem(f"a line of more than {_LONGEST:,} bytes. Let it print one report a line.")
+        self._printed += len(whole)
+        if not part:
+            self._end(self._process)
+        return [line.decode(errors="surrogateescape") for line in whole]
+
+    def _read(self, process: subprocess.Popen[bytes]) -> bytes:
+        """Return what the program has printed; nothing at its end."""
+        pipe = process.stdout
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)  # type: ignore[arg-type]
+            if selector.select(self._timeout):
+                return os.read(pipe.fileno(), _LONGEST)  # type: ignore[union-attr]
+        raise self._silence()
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """Take the exit code of a run; refuse a run that failed or printed nothing."""
         try:
-            line = self._queue.get(timeout=self._timeout)
-            code = 0 if line else self._process.wait(self._timeout)
-        except (queue.Empty, subprocess.TimeoutExpired):
-            raise self._problem(
-                f"no line within {self._timeout:g} s. If it buffers its output, let it flush each line; otherwise "
-                "allow more time.",
-                parameter="timeout",
-            ) from None
-        if len(line) >= _LONGEST:
-            raise self._problem(f"a line of more than {_LONGEST:,} characters. Let it print one report a line.")
-        if line:
-            self._printed += 1
-            return [line.rstrip("\n")]
+            code = process.wait(self._timeout)
+        except subprocess.TimeoutExpired:
+            raise self._silence() from None
         self._errors.seek(0)
         errors = [line for line in self._errors.read()[-2_000:].splitlines() if line.strip()]
         self.close()
@@ -150,7 +143,13 @@ class _Program:
             )
         if not self._printed:
             raise self._problem("it exited without printing a report. Let it print at least one line.")
-        return []
+
+    def _silence(self) -> InputError:
+        return self._problem(
+            f"no line within {self._timeout:g} s. If it buffers its output, let it flush each line; otherwise allow "
+            "more time.",
+            parameter="timeout",
+        )
 
     def _problem(self, text: str, **values: Any) -> InputError:
         return InputError(f"{shlex.join(self._words)}: {text}", database=self._database, **values)

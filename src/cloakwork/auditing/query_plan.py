@@ -29,26 +29,19 @@ class QueryPlan:
     A test makes `per_input` queries on each of two inputs (the mean, where the number is random), `total` in all.
     """
 
-    tester: str
     per_input: int
     total: int
     confidence: float
     accepts_if: str
     rejects_if: str
-    why: str
-
-    @property
-    def guarantee(self) -> str:
-        """The meaning of an answer."""
-        least = rounded_down(self.confidence)
-        return (
-            f"With probability at least {least} it accepts if {self.accepts_if}, and with probability at least {least} "
-            f"it rejects if {self.rejects_if}. In between it may do either."
-        )
 
     def __str__(self) -> str:
-        cost = f"{self.tester}: {self.per_input:,} queries on each input, {self.total:,} in all."
-        return f"{cost}\n{self.guarantee}\n{self.why}"
+        least = rounded_down(self.confidence)
+        return (
+            f"{self.per_input:,} queries on each input, {self.total:,} in all. With probability at least {least} the "
+            f"test accepts if {self.accepts_if}, and with probability at least {least} it rejects if "
+            f"{self.rejects_if}. In between it may do either."
+        )
 
 
 @dataclass(frozen=True)
@@ -59,10 +52,11 @@ class Answer:
     statistic: float
     threshold: float
     queries: int
-    reason: str
 
     def __str__(self) -> str:
-        return f"{'accepts' if self.accepts else 'rejects'} after {self.queries:,} queries: {self.reason}"
+        verdict = "accepts" if self.accepts else "rejects"
+        seen = f"{self.statistic:.4g}, and {self.threshold:.4g} is allowed"
+        return f"{verdict} after {self.queries:,} queries: the statistic is {seen}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,11 +185,6 @@ def checked_gap(delta: float, alpha: float) -> float:
             alpha=alpha,
         )
     return float(alpha)
-
-
-def checked_outcomes(n: int) -> int:
-    """Return `n` as an int of at least 2: one outcome reveals nothing."""
-    return count("n", n, minimum=2)
 
 
 def checked_confidence(confidence: float) -> float:

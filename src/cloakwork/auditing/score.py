@@ -8,7 +8,6 @@ from cloakwork.auditing.reports import Feature, ReportPair, Reports
 
 _MAX_ENTRIES, _MAX_ROWS = 48, 20_000
 _FEW = 6  # entries of which products are taken
-_SHOWN = 8
 _FURTHEST = 8.0
 
 
@@ -39,20 +38,12 @@ def learn_score(past: ReportPair) -> Feature:
         return np.concatenate([np.ones((len(rows), 1)), odd, z, *(z[:, [i]] * z[:, [j]] for i, j in products)], axis=1)
 
     weights = _logistic(terms(rows), np.repeat([1.0, 0.0], list(map(len, sides))))
-    z = [f"z{column}" for column in columns]
-    names = ["", "[an entry is not finite]", *z, *(f"{z[i]} {z[j]}" for i, j in products)]
-    largest = np.argsort(-np.abs(weights), kind="stable")[:_SHOWN]
-    formula = " ".join(f"{weights[k]:+.4g} {names[k]}".rstrip() for k in largest if weights[k])
-    where = [
-        f"z{column} = (entry {column} - {c:.4g}) / {s:.4g}" for column, c, s in zip(columns, centre, scale, strict=True)
-    ]
-    used = [text for name, text in zip(z, where, strict=True) if any(name in names[k].split() for k in largest)]
-    more = f" and {len(weights) - _SHOWN} smaller terms" if len(weights) > _SHOWN else ""
+    heaviest = max(range(len(columns)), key=lambda k: abs(weights[2 + k]))
 
     def measure(reports: Reports) -> FloatArray:
         return np.asarray(terms(reports.values[:, columns]) @ weights)
 
-    return Feature(f"the learned score ({'; '.join([formula + more, *used])})", measure)
+    return Feature(f"the learned score of the entries (mostly entry {columns[heaviest]})", measure)
 
 
 def _logistic(terms: FloatArray, labels: FloatArray) -> FloatArray:

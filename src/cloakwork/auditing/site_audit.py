@@ -28,7 +28,7 @@ _PRIOR = 20.0  # frames that the plan counts for, beside those seen
 _SHARED = 0.5  # correlation that a suspect has at least
 _NAMED = 6  # suspects that are named
 _RESEMBLING = 1.2  # times the largest correlation of noise by chance
-_ALIKE = 0.99999  # a correlation at most
+_LEAST = 1e-5  # of the variance of any sum of noise, in parts of what independent noise would have
 _FACTORS = np.array([1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0])
 _CHANCES = np.array([0.65, 0.75, 0.8, 0.86, 0.9, 0.94, 0.97, 0.99, 0.999])  # of a right guess, which the bets are on
 
@@ -73,12 +73,12 @@ class SiteAudit:
 
 
 class _NoiseSoFar:
-    """What the frames so far say of the noise: its size at each sensor, and pairs of sensors that share it."""
+    """What the frames so far say of the noise: its size at each sensor, and which sensors share it."""
 
     def __init__(self, sensors: int) -> None:
         self._seen = list[FloatArray]()
         self.variances = np.ones(sensors)
-        self.pairs, self.correlations = np.zeros((0, 2), dtype=np.intp), np.zeros(0)
+        self._correlations = self._inverse = np.eye(sensors)
 
     def add(self, noise: FloatArray) -> None:
         """Take the noise of one frame, in standard deviations of the plan."""
@@ -89,33 +89,24 @@ class _NoiseSoFar:
         seen = np.array(self._seen)
         self.variances = ((seen**2).sum(axis=0) + _PRIOR) / (number + _PRIOR)
         size = np.linalg.norm(seen, axis=0)
-        alike = np.triu(seen.T @ seen / np.outer(size, size), 1)
+        alike = seen.T @ seen / np.outer(size, size)
         chance = _RESEMBLING * math.sqrt(4 * math.log(max(seen.shape[1], 2)) / number)
-        rows, columns = np.nonzero(np.abs(alike) > chance)
-        best, taken = np.argsort(-np.abs(alike[rows, columns])), set[int]()
-        kept = list[tuple[int, int]]()
-        for row, column in zip(rows[best].tolist(), columns[best].tolist(), strict=True):
-            if not {row, column} & taken:
-                taken |= {row, column}
-                kept.append((row, column))
-        self.pairs = np.array(kept, dtype=np.intp).reshape(-1, 2)
-        self.correlations = np.clip(alike[tuple(self.pairs.T)], -_ALIKE, _ALIKE)
+        self._correlations = np.where(np.abs(alike) > chance, alike, 0.0)
+        np.fill_diagonal(self._correlations, 1.0)
+        sizes, vectors = np.linalg.eigh(self._correlations)
+        self._inverse = (vectors / np.maximum(sizes, _LEAST)) @ vectors.T
 
     def weighed(self, shifts: FloatArray) -> FloatArray:
         """Return S^-1 d for each row d of `shifts`, S the covariance of the noise."""
-        unit = shifts / np.sqrt(self.variances)
-        first, second = unit[..., self.pairs[:, 0]], unit[..., self.pairs[:, 1]]
-        left = 1 - self.correlations**2
-        unit[..., self.pairs[:, 0]] = (first - self.correlations * second) / left
-        unit[..., self.pairs[:, 1]] = (second - self.correlations * first) / left
-        return np.asarray(unit / np.sqrt(self.variances))
+        deviations = np.sqrt(self.variances)
+        return np.asarray(shifts / deviations @ self._inverse / deviations)
 
     @property
     def suspects(self) -> tuple[int, ...]:
         """Sensors that share their noise, or have far too little."""
-        little = np.flatnonzero(self.variances < 1 - 4 * math.sqrt(2 / (len(self._seen) + _PRIOR)))
-        shared = self.pairs[np.abs(self.correlations) > _SHARED]
-        return tuple(sorted({*shared.ravel().tolist(), *little.tolist()}))
+        little = self.variances < 1 - 4 * math.sqrt(2 / (len(self._seen) + _PRIOR))
+        shared = (np.abs(self._correlations) > _SHARED).sum(axis=0) > 1
+        return tuple(np.flatnonzero(little | shared).tolist())
 
 
 class _Bets:

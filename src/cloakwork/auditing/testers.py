@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from cloakwork._checks import FloatArray, IntArray, positive
+from cloakwork._checks import FloatArray, IntArray, count, positive
 from cloakwork.auditing.query_plan import (
     CONFIDENCE,
     Answer,
@@ -23,7 +23,6 @@ from cloakwork.auditing.query_plan import (
     checked_confidence,
     checked_epsilon,
     checked_gap,
-    checked_outcomes,
     count_outcomes,
     largest_ratio,
     positive_parts,
@@ -63,7 +62,7 @@ class UnknownPair:
 
     def __post_init__(self) -> None:
         _check(self.epsilon, self.confidence, self.delta, self.alpha)
-        checked_outcomes(self.n)
+        count("n", self.n, minimum=2)
 
     @cached_property
     def mean_queries(self) -> float:
@@ -73,8 +72,7 @@ class UnknownPair:
     @cached_property
     def plan(self) -> QueryPlan:
         """Cost and promise of the test."""
-        why = f"The number grows with the {self.n} outcomes, with e^(2 epsilon) and with 1/alpha^2."
-        return _approximate_plan("no information", self, math.ceil(self.mean_queries), why)
+        return _approximate_plan(self, math.ceil(self.mean_queries))
 
     def test(self, mechanism: Mechanism, rng: np.random.Generator, databases: tuple[Any, Any] = (0, 1)) -> Answer:
         """Query the mechanism on the two inputs and test whether the claim stands."""
@@ -82,8 +80,7 @@ class UnknownPair:
         counts, queries = _poisson_counts(mechanism, databases, size, self.n, rng)
         seen = max(positive_parts(counts[0], counts[1], self.epsilon)) / size
         threshold = self.delta + self.alpha - self._errors(size)[1]
-        reason = f"delta at epsilon {self.epsilon:g} looks like {seen:.4g}; rejected above {threshold:.4g}."
-        return Answer(seen <= threshold, seen, threshold, queries, reason)
+        return Answer(seen <= threshold, seen, threshold, queries)
 
     def _errors(self, size: float) -> tuple[float, float]:
         """Return the upward error of the estimates in both directions, and the downward error."""
@@ -135,22 +132,17 @@ class KnownPair:
     def plan(self) -> QueryPlan:
         """Cost and promise of the test; no queries if the stated pair itself breaks the claim."""
         size = math.ceil(self.setting[0]) if self.stated.is_private(self.epsilon, self.delta) else 0
-        why = "The number grows with the square root of the number of outcomes and with (1 + e^epsilon)^2/alpha^2."
-        return _approximate_plan("full information", self, size, why)
+        return _approximate_plan(self, size, stated=" as stated and")
 
     def test(self, mechanism: Mechanism, rng: np.random.Generator, databases: tuple[Any, Any] = (0, 1)) -> Answer:
         """Query the mechanism on the two inputs and test whether it is as stated and the claim stands."""
         if not self.plan.total:
-            found = self.stated.delta(self.epsilon)
-            return Answer(False, found, self.delta, 0, f"the stated pair itself has delta {found:.4g}.")
+            return Answer(False, self.stated.delta(self.epsilon), self.delta, 0)
         size, floor, threshold = self.setting
         counts, queries = _poisson_counts(mechanism, databases, size, self.stated.n, rng)
         stated = (self.stated.zero, self.stated.one)
         worst = max(_identity(x, q, size, floor) for x, q in zip(counts, stated, strict=True))
-        reason = f"the chi-square statistic of the description is {worst:.4g}; rejected above {threshold:.4g}."
-        if math.isinf(worst):
-            reason = "an outcome was seen that the description says cannot occur."
-        return Answer(worst <= threshold, worst, threshold, queries, reason)
+        return Answer(worst <= threshold, worst, threshold, queries)
 
 
 @dataclass(frozen=True)
@@ -199,33 +191,23 @@ class KnownPure:
         both = np.concatenate([self.stated.zero, self.stated.one])
         least = float(both[both > 0].min())
         r = math.ceil(max(self._needed(self.band)) / least) if self.stated.is_private(self.epsilon) else 0
-        rare = ""
-        if r and not (both > 0).all():
-            unseen = -math.log(1 - self.confidence) / r
-            rare = f" Leaks through outcomes stated impossible that are rarer than {unseen:.2g} are not covered."
         return QueryPlan(
-            "pure privacy, full information",
             r,
             2 * r,
             self.confidence,
             f"the mechanism is as stated and {self.epsilon:g}-private on these two inputs",
             f"its epsilon is above {self.epsilon + self.alpha:g}",
-            f"The number grows with 1/beta, the least stated probability being {least:.3g}, and with 1/alpha^2.{rare}",
         )
 
     def test(self, mechanism: Mechanism, rng: np.random.Generator, databases: tuple[Any, Any] = (0, 1)) -> Answer:
         """Query the mechanism on the two inputs and test whether it is as stated and the claim stands."""
         r, c = self.plan.per_input, self.band
         if not r:
-            found = self.stated.epsilon
-            return Answer(False, found, self.epsilon, 0, f"the stated pair itself has epsilon {found:.4g}.")
+            return Answer(False, self.stated.epsilon, self.epsilon, 0)
         counts = [count_outcomes(mechanism, database, r, self.stated.n, rng) for database in databases]
         stated = (self.stated.zero, self.stated.one)
         worst = max(largest_ratio(x / r, q) for x, q in zip(counts, stated, strict=True))
-        reason = (
-            f"the worst frequency is off by a factor {math.exp(min(worst, 700)):.4g}; allowed is {math.exp(c):.4g}."
-        )
-        return Answer(worst <= c, worst, c, 2 * r, reason)
+        return Answer(worst <= c, worst, c, 2 * r)
 
     def _needed(self, c: float) -> tuple[float, float]:
         """Return r beta as an honest mechanism and as a far one need it."""
@@ -288,12 +270,10 @@ class RandomPrivacy:
         one, pairs = self.each.plan, self.size[0]
         return replace(
             one,
-            tester=f"{self.tester.plan.tester}, on {pairs:,} random pairs",
             total=pairs * one.total,
             confidence=self.confidence,
             accepts_if=f"on all but a share {self.gamma:g} of the pairs {one.accepts_if}",
             rejects_if=f"on more than a share {self.gamma + self.slack:g} of the pairs {one.rejects_if}",
-            why=f"{pairs:,} pairs. {one.why}",
         )
 
     def test(self, mechanism: Mechanism, rng: np.random.Generator) -> Answer:
@@ -302,8 +282,7 @@ class RandomPrivacy:
         while bad <= allowed and good < pairs - allowed:
             answer = self.each.test(mechanism, rng, self.neighbours(rng))
             queries, bad, good = queries + answer.queries, bad + (not answer.accepts), good + answer.accepts
-        reason = f"{bad} of {bad + good} pairs were found bad; rejected above {allowed} of {pairs}."
-        return Answer(bad <= allowed, float(bad), float(allowed), queries, reason)
+        return Answer(bad <= allowed, float(bad), float(allowed), queries)
 
 
 def plan_queries(
@@ -341,16 +320,13 @@ def plan_queries(
     return UnknownPair(n, epsilon, delta, alpha, confidence).plan
 
 
-def _approximate_plan(known: str, test: UnknownPair | KnownPair, size: int, why: str) -> QueryPlan:
-    stated = " as stated and" if known == "full information" else ""
+def _approximate_plan(test: UnknownPair | KnownPair, size: int, *, stated: str = "") -> QueryPlan:
     return QueryPlan(
-        tester=f"approximate privacy, {known}",
         per_input=size,
         total=2 * size,
         confidence=test.confidence,
         accepts_if=f"the mechanism is{stated} ({test.epsilon:g}, {test.delta:g})-private on these two inputs",
         rejects_if=f"it needs a delta above {test.delta + test.alpha:g} at epsilon {test.epsilon:g}",
-        why=why,
     )
 
 

@@ -14,17 +14,7 @@ import typer
 
 from cloakwork.cli.output import note, print_json, say, working
 from cloakwork.errors import InputError
-from cloakwork.sensor.check import (
-    AGAIN,
-    DRIVE,
-    Readings,
-    judge,
-    judge_ramp,
-    lines,
-    needs_ramp,
-    once_more,
-    undecided,
-)
+from cloakwork.sensor.check import Readings, check, lines
 from cloakwork.sensor.errors import SensorError
 from cloakwork.sensor.store import Folder
 
@@ -33,10 +23,9 @@ HANGS_S = 30.0  # without an end of a reading
 
 @dataclass(frozen=True)
 class MeasureFile:
-    """Takes readings with the `read` of a folder's measure.py, which may have `pixels` for a check as well."""
+    """Takes readings with the `read` of a folder's measure.py."""
 
     read: Callable[[], Any]
-    pixels: Callable[[], Any] | None = None
 
 
 class ProgramReadings(Readings):
@@ -45,7 +34,9 @@ class ProgramReadings(Readings):
     def explain(self, cause: Any) -> None:
         if isinstance(cause, subprocess.CalledProcessError):
             said = cause.stderr.decode("utf-8", "replace").strip().splitlines()
-            self.tell(f"the program ended with exit code {cause.returncode}" + (f": {said[-1][:200]}" if said else ""))
+            self.add_text(
+                f"the program ended with exit code {cause.returncode}" + (f": {said[-1][:200]}" if said else "")
+            )
         elif not isinstance(cause, subprocess.TimeoutExpired):  # which counts as slow, and there is no more to say
             super().explain(cause)
 
@@ -57,13 +48,8 @@ def check_device(folder: Path, config: dict[str, Any], measured: Any, *, count: 
     except SensorError as problem:
         raise InputError(f"{folder}: {problem}", path=str(folder)) from None
     try:
-        report = _read_and_judge(config, measured, count)
-        if undecided(report):
-            note(once_more(count))
-            report = _read_and_judge(config, measured, AGAIN * count)
-        if needs_ramp(report):
-            note(DRIVE.format(count))
-            judge_ramp(report, config, lambda: _take(measured.read, count, config["schedule"]["late_ms"]))
+        late_ms = config["schedule"]["late_ms"]
+        report = check(config, lambda number: _take(measured.read, number, late_ms), count, note)
     finally:
         if held is not None:
             held.close()
@@ -73,14 +59,6 @@ def check_device(folder: Path, config: dict[str, Any], measured: Any, *, count: 
         say("\n".join(lines(report)))
     if not report["ready"]:
         raise typer.Exit(1)
-
-
-def _read_and_judge(config: dict[str, Any], measured: Any, count: int) -> dict[str, Any]:
-    taken = _take(measured.read, count, config["schedule"]["late_ms"])
-    if isinstance(measured, MeasureFile) and measured.pixels is not None and not taken.hanging:
-        taken.take_pixels(measured.pixels)
-    with working("estimating the sensor's noise floor"):
-        return judge(config, taken)
 
 
 def _take(read: Callable[[], Any], count: int, late_ms: int) -> Readings:
@@ -107,7 +85,7 @@ def load_measure(folder: Path) -> MeasureFile:
     sys.path.insert(0, str(folder))
     try:
         spec.loader.exec_module(module)
-        return MeasureFile(module.read, getattr(module, "pixels", None))
+        return MeasureFile(module.read)
     except Exception as problem:
         note(traceback.format_exc())
         raise InputError(

@@ -1,6 +1,5 @@
 """`cloakwork series`: publish a private series of events or counts."""
 
-import os
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from cloakwork.cli.arguments import RARE, Json, argument, option, reads, with_option_names
+from cloakwork.cli.arguments import Json, argument, option, reads, with_option_names
 from cloakwork.cli.output import note, part_of, print_json, refuse_input, refuse_unwritable, say, working
 from cloakwork.cli.time_arguments import parse_moment, parse_span
 from cloakwork.errors import InputError
@@ -37,7 +36,6 @@ _GOES_WITH = {  # options that need another one
     "separation": "person",
     "contribution": "counts",
     "names": "series_by",
-    "compare": "plot",
 }
 _EXCLUDES = {"counts": ("value", "person")}  # options that rule out others
 _NEEDS = (  # options that need one of some others
@@ -118,9 +116,6 @@ def series(
         "published.csv"
     ),
     plot: Annotated[Path | None, option("Picture to write, with a band for the error.", callback=_check_output)] = None,
-    compare: Annotated[
-        bool, option("Draw the true series as well. Not private: do not share it.", "--compare", panel=RARE)
-    ] = False,
     json: Json = False,
 ) -> None:
     """Publish a private series of events or counts, smoothed or added up, that does not reveal any single event.
@@ -150,12 +145,15 @@ def series(
         old = [path for path in (out, plot) if path is not None and path.is_file()]
         with working("publishing"):
             published = counted.cloak(made, epsilon=epsilon, delta=delta).release(counted.values)
-            _write(counted, published, out, plot, compare=compare)
+            _write(counted, published, out, plot)
     except InputError as problem:
         text = str(problem).replace("contribution=", f"{bound}=" if bound else "a contribution of ")
         remedy = _REMEDIES.get(str(problem.values.get("remedy")), "")
         raise type(problem)(text + remedy, **problem.values) from None
-    _note_input(counted, context)
+    for text in counted.notes:
+        note(with_option_names(text, context))
+    if counted.remarks:
+        note("\n  - ".join(["not covered by the claim, and not to be published:", *counted.remarks]))
     if json:
         print_json(_summary(counted, published, level, out, plot))
     else:
@@ -195,25 +193,14 @@ def _whole_bins(separation: str, width: int) -> int:
     return span // width
 
 
-def _note_input(counted: Counts, context: typer.Context) -> None:
-    """Note how the file was understood, and how limits changed the data."""
-    for text in counted.notes:
-        note(with_option_names(text, context))
-    if counted.remarks:
-        note("\n  - ".join(["not covered by the claim, and not to be published:", *counted.remarks]))
-
-
-def _write(counted: Counts, published: Published, out: Path, plot: Path | None, *, compare: bool) -> None:
+def _write(counted: Counts, published: Published, out: Path, plot: Path | None) -> None:
     """Write all files, or none."""
     with ExitStack() as stack:
         write_published(counted, published, stack.enter_context(part_of(out)), out.suffix)
         if plot is not None:
             from cloakwork.series import write_picture  # noqa: PLC0415 - Matplotlib is slow to load
 
-            picture = stack.enter_context(part_of(plot))
-            if compare and picture != plot.resolve():
-                os.close(os.open(picture, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # readable by its owner only
-            write_picture(counted, published, picture, plot.suffix.lower(), compare=compare)
+            write_picture(counted, published, stack.enter_context(part_of(plot)), plot.suffix.lower())
 
 
 def _costs(published: Published) -> list[dict[str, Any]]:

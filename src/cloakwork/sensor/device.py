@@ -164,10 +164,6 @@ class Device:
         self._move_on(counter + 1 if generation == own else 0, now)
         return True
 
-    def due(self, now: int) -> int:
-        """Milliseconds until the next slot that may be used, as far as is known."""
-        return max(self._state.blocked, now // self.period + 1) * self.period - now
-
     def ahead(self, payload: bytes) -> bool:
         """Whether a message has a number that this device has not reached yet."""
         generation, counter = split(read_reading(payload)[0])

@@ -2,7 +2,7 @@
 
 The caller owns the transport and the clock, so the same code runs over a socket, TLS or a test:
 
-    link = Mqtt("flat-s07", user="s07", password="...", will=("cloakwork/v1/flat/s07/status", b"...", True))
+    link = Mqtt("flat-s07", user="s07", password="...", will=("cloakwork/v1/flat/s07/status", b"..."))
     link.connect()
     while ...:
         transport.write(link.take())
@@ -12,8 +12,8 @@ The caller owns the transport and the clock, so the same code runs over a socket
             ...
 
 When the transport is lost, or an event says `dead` or `refused`, open a new transport and call `connect` again.
-The broker keeps no session meanwhile: the caller sends messages again that were not acknowledged. Only QoS 0 and 1
-are supported.
+The broker keeps no session meanwhile: the caller sends messages again that were not acknowledged. Messages are sent
+with QoS 1, and received with QoS 0 or 1.
 
 Notes
 -----
@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LARGEST = 1 << 20
+LARGEST = 1024  # bytes of a packet that arrives; no message that a device subscribes to is larger
 REFUSED = 0x80  # the granted QoS of a subscription that the broker does not allow
 _CONNECT, _PUBLISH, _SUBSCRIBE, _PINGREQ, _DISCONNECT = 0x10, 0x30, 0x82, 0xC0, 0xE0
 _CONNACK, _PUBACK, _SUBACK, _PINGRESP = 0x20, 0x40, 0x90, 0xD0
@@ -37,9 +37,8 @@ _CLOSED, _ASKED, _OPEN = 0, 1, 2
 class Mqtt:
     """One client and its link to a broker.
 
-    `will` is (topic, payload, retain): the broker publishes it (QoS 1) if the link ends without a `disconnect`.
-    `keep_alive` is in seconds. An incoming packet of more than `largest` bytes ends the link; a board with little
-    memory sets a lower limit.
+    `will` is (topic, payload): the broker publishes and retains it if the link ends without a `disconnect`.
+    `keep_alive` is in seconds.
     """
 
     def __init__(
@@ -47,18 +46,15 @@ class Mqtt:
         client_id: str,
         user: str | None = None,
         password: str | None = None,
-        will: "tuple[str, bytes, bool] | None" = None,
+        will: "tuple[str, bytes] | None" = None,
         keep_alive: int = 60,
-        largest: int = LARGEST,
     ) -> None:
-        if not (0 < keep_alive < 65536 and 0 < largest <= LARGEST):
-            raise WireError("keep_alive is 1 to 65535 seconds, and the largest packet 1 to 1048576 bytes")
         if not client_id or (password is not None and user is None):
             raise WireError("a client has a name, and a password needs a user")
         flags = 0x02  # no session from before
         body = _text(client_id)
         if will is not None:
-            flags |= 0x2C if will[2] else 0x0C
+            flags |= 0x2C
             body += _topic(will[0]) + _prefixed(will[1])
         for text, flag in ((user, 0x80), (password, 0x40)):
             if text is not None:
@@ -66,7 +62,6 @@ class Mqtt:
                 body += _text(text)
         self._hello = b"\x00\x04MQTT\x04" + bytes([flags]) + _number(keep_alive) + body
         self._keep_alive = keep_alive * 1000
-        self._largest = largest
         self._id = 0
         self._waiting: dict[int, int] = {}
         self._events: list[tuple[Any, ...]] = []
@@ -124,27 +119,16 @@ class Mqtt:
         self._events = []
         return events
 
-    def publish(self, topic: str, payload: bytes, qos: int = 1, retain: bool = False) -> int:
-        """Send a message; returns the id that `published` will name, or 0 for QoS 0."""
-        if qos not in (0, 1):
-            raise WireError("QoS is 0 or 1")
-        self._check_open()
+    def publish(self, topic: str, payload: bytes, retain: bool = False) -> int:
+        """Send a message with QoS 1; returns the id that `published` will name."""
         body = _topic(topic)
-        if len(body) + 2 + len(payload) > LARGEST:
-            raise WireError("a message is too large")
-        number = 0
-        if qos:
-            number = self._wait_for(_PUBACK)
-            body += _number(number)
-        self._send(_PUBLISH | qos << 1 | (1 if retain else 0), body + payload)
+        number = self._wait_for(_PUBACK)
+        self._send(_PUBLISH | 2 | (1 if retain else 0), body + _number(number) + payload)
         return number
 
     def subscribe(self, topic: str) -> int:
         """Subscribe to a topic, wildcards allowed, with QoS 1; returns the id that `subscribed` will name."""
-        self._check_open()
         body = _text(topic)
-        if not topic or len(body) + 3 > LARGEST:
-            raise WireError("a topic has 1 to 65535 bytes")
         number = self._wait_for(_SUBACK)
         self._send(_SUBSCRIBE, _number(number) + body + b"\x01")
         return number
@@ -160,14 +144,14 @@ class Mqtt:
     def tick(self, now_ms: int) -> None:
         """Keep the link alive with a ping after half of `keep_alive` without an answer. Call at least twice as often.
 
-        `now_ms` comes from any steady clock in milliseconds, including `time.ticks_ms` with its wrap at 2^30.
+        `now_ms` comes from any steady clock in milliseconds.
         """
         if self._state == _CLOSED:
             return
         if self._answered:
             self._since = now_ms
             self._answered = False
-        quiet = _elapsed(now_ms, self._since)
+        quiet = now_ms - self._since
         if self._asked:
             if quiet >= self._keep_alive:
                 self._die("no answer within keep_alive")
@@ -185,17 +169,11 @@ class Mqtt:
         self._end()
         self._events.append(("dead", reason))
 
-    def _check_open(self) -> None:
+    def _wait_for(self, answer: int) -> int:
+        """The next id, for a packet that waits for an answer."""
         if self._state != _OPEN:
             raise SensorError("there is no connection; wait for the event `connected`")
-
-    def _wait_for(self, answer: int) -> int:
-        """The next free id, for a packet that waits for an answer."""
-        if len(self._waiting) >= 65535:
-            raise SensorError("65535 packets wait to be acknowledged; connect again")
         self._id = self._id % 65535 + 1
-        while self._id in self._waiting:
-            self._id = self._id % 65535 + 1
         self._waiting[self._id] = answer
         return self._id
 
@@ -231,8 +209,8 @@ class Mqtt:
         return at + length
 
     def _check(self, first: int, length: int) -> None:
-        if length > self._largest:
-            raise WireError(f"a packet of more than {self._largest} bytes")
+        if length > LARGEST:
+            raise WireError(f"a packet of more than {LARGEST} bytes")
         if first & 0xF0 == _PUBLISH:
             qos = first >> 1 & 3
             if qos > 1 or (qos == 0 and first & 8):
@@ -290,12 +268,6 @@ class Mqtt:
                 raise WireError("malformed: a message of QoS 1 without an id")
             self._send(_PUBACK, bytes(body[at : at + 2]))
         self._events.append(("message", topic, bytes(body[at + 2 * qos :]), first & 1 == 1))
-
-
-def _elapsed(now: int, then: int) -> int:
-    """Milliseconds between two readings of a clock that may wrap at 2^30; 0 if it went backwards."""
-    gap = (now - then) & 0x3FFFFFFF
-    return gap if gap < 1 << 29 else 0
 
 
 def _number(value: int) -> bytes:

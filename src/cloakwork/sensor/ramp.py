@@ -39,12 +39,11 @@ _SMOOTHEST, _ROUGHEST = 2, 8  # degrees of a ramp
 class Ramp:
     """Readings in steps of the hardware while they are driven.
 
-    `carry` is how much noise carries over to the next, and `most` the largest variance that readings may have at rest.
-    `steps` is how far they move, `even` whether they rise without stairs, `calm` whether they scatter no more than at
-    rest, and `blurs` whether stairs would show.
+    `link` is the correlation of neighbours at rest, and `most` the largest variance that readings may have there.
+    `steps` is how far they move, and `fault` why they do not show that the noise blurs the steps; empty if they do.
     """
 
-    def __init__(self, values: "Sequence[float]", carry: float, most: float) -> None:
+    def __init__(self, values: "Sequence[float]", link: float, most: float) -> None:
         count = len(values)
         rest = array("d", [value - values[0] for value in values])
         highest = min(_HIGHEST, count // 8)
@@ -61,10 +60,10 @@ class Ramp:
         last = min(highest, int(3 * self.steps) + 8)
         between = weights[degree + 1 : last + 1]
         noise = (_product(rest, rest) - sum([w * w for w in weights[: last + 1]])) / (count - last - 1)
-        self.calm = noise <= most
-        noise *= max(1.0, (1 + carry) / (1 - carry))  # that of the slow waves
+        calm = noise <= most
+        noise *= max(1.0, (1 + link) / (1 - link))  # that of the slow waves
         energy = sum([weight * weight for weight in between])
-        self.even = energy < noise * (len(between) + EVEN * sqrt(2 * len(between)))
+        even = energy < noise * (len(between) + EVEN * sqrt(2 * len(between)))
         stairs, shared = [0.0] * OFFSETS, [0.0] * OFFSETS
         for place, wave in enumerate(_waves(count, last)):
             if place > degree:
@@ -73,7 +72,13 @@ class Ramp:
                     stairs[offset] += weight * weight
                     shared[offset] += weight * weights[place]
         apart = min([(full - held) / sqrt(full * noise) if full * noise else 0.0 for full, held in zip(stairs, shared)])
-        self.blurs = self.steps >= FEWEST_STEPS and self.even and self.calm and apart >= SURE
+        faults = (
+            (self.steps >= FEWEST_STEPS, f"the reading moved by {self.steps:.1f} steps only, and 2 are needed"),
+            (even, "the readings moved in stairs, as with noise that arises after a rounding, or unevenly"),
+            (calm, "the readings scatter more than at rest: the sensor flutters while it is warmed"),
+            (apart >= SURE, "the readings are too few to show that the noise blurs the steps of the hardware"),
+        )
+        self.fault = ([text for good, text in faults if not good] or [""])[0]
 
 
 def _waves(count: int, highest: int) -> "Iterator[array[float]]":

@@ -35,7 +35,6 @@ IN_FLIGHT = 8
 GRACE = 500  # milliseconds, for a broker that reorders messages
 PATIENCE = 10000  # milliseconds to wait for the device's own status to come back
 LONGEST_PAUSE = 60000
-LARGEST = 1024  # bytes of a packet; no message that a device subscribes to is larger
 
 
 class Session:
@@ -99,14 +98,14 @@ class Session:
             if self._mqtt is None or seq in flying or len(flying) >= IN_FLIGHT:
                 continue
             flying.append(seq)
-            self._flying[self._mqtt.publish(self._device.topic("data"), payload, qos=1, retain=True)] = seq
+            self._flying[self._mqtt.publish(self._device.topic("data"), payload, retain=True)] = seq
 
     def publish_state(self, now: int) -> None:
         """Publish the status, unless it equals the last one."""
         status = self._device.status(self.state, now)
         if self._mqtt is not None and status != self._status:
             self._status = status
-            self._mqtt.publish(self._device.topic("status"), status, qos=1, retain=True)
+            self._mqtt.publish(self._device.topic("status"), status, retain=True)
 
     def flush(self) -> None:
         """Hand pending bytes to the transport."""
@@ -152,15 +151,15 @@ class Session:
             self._asked = now
             self.publish_state(now)
             for where, what in self._extra:
-                self._mqtt.publish(where, what, qos=1, retain=True)
+                self._mqtt.publish(where, what, retain=True)
 
     def _hello(self) -> Mqtt:
         device = self._device
-        will = device.topic("status"), device.status("offline", 0), True
+        will = device.topic("status"), device.status("offline", 0)
         config = device.config
         # each generation has its own client name, so that two devices of a sensor do not disconnect each other
         name = config["site"] + "." + config["sensor"] + "." + str(config["generation"])
-        mqtt = Mqtt(name, self._login[0], self._login[1], will, largest=LARGEST)
+        mqtt = Mqtt(name, self._login[0], self._login[1], will)
         mqtt.connect()
         return mqtt
 

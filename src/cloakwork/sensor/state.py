@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cloakwork.sensor.store import Folder
 
 COPIES = ("state.0", "state.1")
+_FIELDS = ("site", "sensor", "generation", "version", "counter", "clock", "runs", "blocked")  # and the key and offset
 
 
 class State:
@@ -53,18 +54,9 @@ class State:
 
     def pack(self) -> bytes:
         """The bytes of one copy."""
-        fields = {
-            "v": 1,
-            "site": self.site,
-            "sensor": self.sensor,
-            "generation": self.generation,
-            "version": self.version,
-            "counter": self.counter,
-            "clock": self.clock,
-            "runs": self.runs,
-            "blocked": self.blocked,
-            "key": None if self.key is None else self.key.hex(),
-        }
+        fields = {name: getattr(self, name) for name in _FIELDS}
+        fields["v"] = 1
+        fields["key"] = None if self.key is None else self.key.hex()
         if self.offset is not None:
             fields["offset"] = self.offset
         body = json.dumps(fields).encode()
@@ -88,20 +80,10 @@ def unpack(data: bytes | None) -> State | None:
     if hashlib.sha256(body).digest().hex().encode() != digest:
         return None
     fields = json.loads(body)
-    if fields["v"] != 1:
+    if fields.pop("v") != 1:
         return None
-    return State(
-        fields["site"],
-        fields["sensor"],
-        fields["generation"],
-        None if fields["key"] is None else bytes.fromhex(fields["key"]),
-        version=fields["version"],
-        counter=fields["counter"],
-        clock=fields["clock"],
-        runs=fields["runs"],
-        blocked=fields["blocked"],
-        offset=fields.get("offset"),
-    )
+    key = fields.pop("key")
+    return State(key=None if key is None else bytes.fromhex(key), **fields)
 
 
 def load_state(store: "Folder", site: str, sensor: str, generation: int) -> State:

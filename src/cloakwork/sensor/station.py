@@ -55,14 +55,12 @@ class Station:
         self._sent = False
         self._moved = False
         self._checked = False  # whether the broker has answered since this start
-        self._told = False  # whether it has said when the first reading is due
         self._send_at = device.clock.now()
         self._aligned = False
         self._stamped = 0  # the time of the last slot in which the device measured
         self._made = -1  # the first sequence number since this start
         self._failed = False
         self._skipped = False
-        self._held = False
         self._health = MeasuringHealth()
         newest = outbox.newest()
         if newest and device.ahead(newest):
@@ -82,9 +80,6 @@ class Station:
         self._session.flush()
         self._slot()
         now = self.device.clock.now()
-        if self._checked and not self._missing and not self._told:
-            self._told = True
-            self._note(f"the next reading is due in {self.device.due(now) // 1000} s")
         if now < self._send_at:  # a request for the time would be dropped, maybe in every slot
             return self._wait()
         return min(self._keep_time(now), self._wait())
@@ -231,9 +226,6 @@ class Station:
         most = min(self.device.late - 1, 2 + self.device.late // 8) if self._aligned else 0
         if unix and ahead and (ahead <= period // 2 or behind > most):
             self.device.hold(ahead)
-            if self._aligned and ahead > period // 2 and not self._held:
-                self._held = True
-                self._note(f"the clock is {behind} ms behind, so the device waits for the next slot")
         self._aligned = bool(unix)
 
     def _stamp(self, start: int) -> int:

@@ -71,7 +71,7 @@ def count_events(
         counts,
         title=table.path.name,
         unit=value or "events",
-        notes=(*_time_note(columns, time), *_unused_note(table, columns)),
+        notes=_unused_note(table, columns),
         losses=unread | lines | dict(counts.losses),
     )
 
@@ -126,7 +126,6 @@ def read_counts(
         names=tuple(names),
         title=table.path.name,
         unit=counts.strip(),
-        notes=_time_note(columns, time, usual=()),
         hides=f"This hides each event that adds at most {contribution:g} to the counts. It hides everything that one "
         "person did only if that adds no more.",
         losses={
@@ -137,25 +136,15 @@ def read_counts(
     )
 
 
-def _time_note(
-    columns: Mapping[str, str], time: str | None, *, usual: tuple[str, ...] = _TIME_NAMES[0]
-) -> tuple[str, ...]:
-    """Name the column of times, unless the caller did or it has a usual name."""
-    column = columns.get("time", "").strip()
-    known = not column or time is not None or column.lower() in usual
-    return () if known else (f"times are taken from column {column}: give time=COLUMN for another one.",)
-
-
 def _unused_note(table: TableFile, columns: Mapping[str, str]) -> tuple[str, ...]:
     """Name a column that seems to hold counts, although each row counts as one event."""
     likely = (name.strip() for name in table.names if name not in columns.values())
     unused = next((name for name in likely if _COUNT_NAMES.search(name.lower())), None)
     if unused is None or "value" in columns:
         return ()
-    ready = "" if "person" in columns else f"if it holds counts, one row for each bin, give counts={unused}; "
     return (
-        f"each row counts as one event, and column {unused} is not used: {ready}to add up its values, give "
-        f"value={unused}.",
+        f"each row counts as one event, and column {unused} is not used: to add up its values, give value={unused}; if "
+        f"it holds counts, one row for each bin, give counts={unused}.",
     )
 
 

@@ -15,11 +15,10 @@ from cloakwork.errors import CalibrationError, InputError, ReadingError
 from cloakwork.readings import TextColumn
 from cloakwork.series.bins import Bins
 from cloakwork.series.filters import Filter
-from cloakwork.series.series_cloak import SeriesCloak
+from cloakwork.series.series_cloak import SeriesCloak, in_range
 from cloakwork.series.strategies import Contribution
 
 _TOLERANCE = 1e-12
-_SMALLEST, _LARGEST = 1e-30, 1e30  # of what one event may add: floats hold the squares of everything computed from it
 _MAX_STEPS = 2**40  # of one event or person: beyond that no noise table is large enough
 _HASH_PURPOSE = b"cloakwork lot"
 _PERSONS = "persons: give a list of whole numbers or a list of texts, with one entry for each event."
@@ -47,8 +46,6 @@ class Counts:
         Sentences about how the columns of a file were understood.
     losses
         The number of events that were dropped or reduced, by reason. These are true numbers: never publish them.
-    lowered
-        The fraction by which limits reduced the total. It is a true number too.
 
     >>> counts = tally([0, 5, 7_200_000], Bins(start=0, every=3_600_000, n=24))
     >>> counts.values[0, :3].tolist(), counts.hides[:22]
@@ -65,7 +62,6 @@ class Counts:
     hides: str = ""
     notes: tuple[str, ...] = ()
     losses: Mapping[str, int] = field(default_factory=dict, repr=False)
-    lowered: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or not self.values.size:
@@ -98,9 +94,6 @@ class Counts:
         empty = [name for name, row in zip(self.names or ("the series",), self.values, strict=True) if not row.any()]
         if empty:
             remarks.append(f"nothing counts in {', '.join(empty)[:200]}: what is published of it is noise")
-        if self.lowered:
-            change = f"{abs(100 * self.lowered):.3g} % {'lower' if self.lowered > 0 else 'higher'}"
-            remarks.append(f"the total of what counts is {change} than the total of the data")
         return remarks
 
 
@@ -173,8 +166,6 @@ def tally(
     steps = np.zeros((max(len(names), 1), bins.n), dtype=np.int64)
     np.add.at(steps, (which[kept], places[kept]), counting[kept])
     clipped = kept & (values is not None) & ((raw < 0) | (raw > per_event * fine * (1 + _TOLERANCE)))
-    over = counting < offered
-    total = float((raw[kept] / fine).sum()) if clipped.any() or over.any() else 0.0
     return Counts(
         values=np.asarray(steps * fine),
         contribution=contribution,
@@ -186,9 +177,8 @@ def tally(
             "events outside the period": int((places < 0).sum()),
             "events of other series": int(((places >= 0) & ~named).sum()),
             "events clipped, because their value is below 0 or above the limit": int(clipped.sum()),
-            "events above the limit of their person": int(over.sum()),
+            "events above the limit of their person": int((counting < offered).sum()),
         },
-        lowered=1.0 - float(steps.sum()) / total if total > 0 else 0.0,
     )
 
 
@@ -222,7 +212,12 @@ def _limits(
         raise CalibrationError("give most_per_person: how many events of one count.", parameter="most_per_person")
     most, fine = (1.0, 1.0)
     if with_values:
-        most = _in_range(most_per_person if most_per_event is None else most_per_event)
+        limit = most_per_person if most_per_event is None else most_per_event
+        if limit is None:
+            raise CalibrationError(
+                "give most_per_event: the most that one event may count.", parameter="most_per_event"
+            )
+        most = in_range("most_per_event", limit)
         fine = default_step(most) if step is None else positive("step", step)
     per_event = _in_steps("most_per_event", most, fine)
     if most_per_person is None:
@@ -233,17 +228,6 @@ def _limits(
     if separation is None:
         return fine, per_event, Contribution(total)
     return fine, per_event, Contribution(total, per_bin=min(per_event, total), separation=separation)
-
-
-def _in_range(most: float | None) -> float:
-    if most is None or not _SMALLEST <= positive("most_per_event", most, error=CalibrationError) <= _LARGEST:
-        raise CalibrationError(
-            f"most_per_event={most}: give the most that the value of one event may count, from {_SMALLEST:g} to "
-            f"{_LARGEST:g}. Use another unit for others.",
-            parameter="most_per_event",
-            most=most,
-        )
-    return float(most)
 
 
 def _in_steps(name: str, most: float, step: float) -> int:

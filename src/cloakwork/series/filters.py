@@ -31,15 +31,12 @@ class Filter:
         The lag of the first tap. A negative lag looks ahead.
     averaging
         Whether each output is divided by the sum of the taps that fall inside the series.
-    title
-        What an output is, in words.
     """
 
     name: str
     taps: ArrayLike | Callable[[int], FloatArray] = field(repr=False)
     first: int = 0
     averaging: bool = False
-    title: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -91,7 +88,7 @@ def RunningSum() -> Filter:  # noqa: N802 - reads as a noun where it is used
     >>> RunningSum().cut(4).taps.tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    return Filter("running-sum", np.ones, title="sum of all bins so far")
+    return Filter("running-sum", np.ones)
 
 
 def WindowSum(width: int) -> Filter:  # noqa: N802
@@ -100,8 +97,7 @@ def WindowSum(width: int) -> Filter:  # noqa: N802
     >>> WindowSum(3).values.tolist()
     [1.0, 1.0, 1.0]
     """
-    title = f"sum of the last {width} bins" if width != 1 else "each bin"
-    return Filter(f"window-{width}", np.ones(_length("width", width)), title=title)
+    return Filter(f"window-{width}", np.ones(_length("width", width)))
 
 
 def MovingAverage(width: int) -> Filter:  # noqa: N802
@@ -111,7 +107,7 @@ def MovingAverage(width: int) -> Filter:  # noqa: N802
     [0.25, 0.25, 0.25, 0.25]
     """
     taps = np.full(_length("width", width), 1 / width)
-    return Filter(f"average-{width}", taps, averaging=True, title=f"mean of the last {width} bins")
+    return Filter(f"average-{width}", taps, averaging=True)
 
 
 def Decay(rate: float) -> Filter:  # noqa: N802
@@ -122,7 +118,7 @@ def Decay(rate: float) -> Filter:  # noqa: N802
     """
     if positive("rate", rate) >= 1:
         raise InputError(f"rate={rate!r}: give a number between 0 and 1.", rate=rate)
-    return Filter(f"decay-{rate:g}", partial(_powers, rate), title=f"fading sum, {rate:g} times as much each bin back")
+    return Filter(f"decay-{rate:g}", partial(_powers, rate))
 
 
 def PowerDecay(power: float) -> Filter:  # noqa: N802
@@ -131,8 +127,7 @@ def PowerDecay(power: float) -> Filter:  # noqa: N802
     >>> PowerDecay(1.0).cut(4).values.round(2).tolist()
     [1.0, 0.5, 0.33, 0.25]
     """
-    taps = partial(_inverse_powers, positive("power", power))
-    return Filter(f"power-{power:g}", taps, title=f"slowly fading sum, power {power:g}")
+    return Filter(f"power-{power:g}", partial(_inverse_powers, positive("power", power)))
 
 
 def Trend(width: int) -> Filter:  # noqa: N802
@@ -147,7 +142,7 @@ def Trend(width: int) -> Filter:  # noqa: N802
     taps = np.ones(2 * half + 1)
     if 2 * half == width:
         taps[[0, -1]] /= 2
-    return Filter(f"trend-{width}", taps / taps.sum(), -half, averaging=True, title=f"mean of {width} bins, centred")
+    return Filter(f"trend-{width}", taps / taps.sum(), -half, averaging=True)
 
 
 def Seasonal(period: int, cycles: int = 4) -> Filter:  # noqa: N802
@@ -158,8 +153,7 @@ def Seasonal(period: int, cycles: int = 4) -> Filter:  # noqa: N802
     """
     taps = np.zeros(_length("period", (count("cycles", cycles) - 1) * count("period", period) + 1))
     taps[::period] = 1 / cycles
-    title = f"mean of the same bin in {cycles} cycles of {period} bins"
-    return Filter(f"seasonal-{period}x{cycles}", taps, averaging=True, title=title)
+    return Filter(f"seasonal-{period}x{cycles}", taps, averaging=True)
 
 
 def Coefficients(values: ArrayLike, first: int = 0, label: str = "filter") -> Filter:  # noqa: N802

@@ -33,7 +33,7 @@ from cloakwork.privacy import (
 )
 from cloakwork.series.filters import Coefficients, Filter, check_filters
 from cloakwork.series.release_noise import MAX_RELEASED, ReleaseNoise, band, odds_text
-from cloakwork.series.strategies import Contribution, MechanismName, Strategy, factor
+from cloakwork.series.strategies import Contribution, Strategy, factor
 
 _SMALLEST, _LARGEST = 1e-40, 1e40  # of a step or a contribution: floats hold the squares of all results
 _MAX_STEPS = 2.0**50  # of a value: dividing it by the step is then exact enough
@@ -60,10 +60,8 @@ class SeriesCloak(Immutable):
     circular
         Whether the first value follows the last. Otherwise the series is 0 before its start and after its end, and
         averages near an end use fewer values.
-    mechanism
-        "fourier" or "square-root"; by default whichever has less error.
     strategy
-        What to release, instead of a mechanism's choice.
+        What to release, as `factor` makes it; by default what has the least error.
 
     Notes
     -----
@@ -88,7 +86,6 @@ class SeriesCloak(Immutable):
         step: float = 1.0,
         series: int = 1,
         circular: bool = False,
-        mechanism: MechanismName = "least",
         strategy: Strategy | None = None,
     ) -> None:
         check_claim(epsilon, delta)
@@ -96,12 +93,10 @@ class SeriesCloak(Immutable):
         self.filters = check_filters(filters)
         self.n, self.series = count("n", n), count("series", series)
         self.epsilon, self.delta = float(epsilon), float(delta)
-        self.step = _in_range("step", step)
+        self.step = in_range("step", step)
         self.contribution = in_steps(contribution, self.step)
         self.circular = instance_of("circular", circular, bool, "True or False")
-        self.strategy = strategy or factor(
-            self.filters, self.n, circular=circular, mechanism=mechanism, contribution=self.contribution
-        )
+        self.strategy = strategy or factor(self.filters, self.n, circular=circular, contribution=self.contribution)
         self.noise = self._noise()
         self._ledger = Ledger(
             1,
@@ -326,11 +321,13 @@ def convolve(x: ArrayLike, h: ArrayLike, *, epsilon: float, delta: float, **opti
     return publish(x, Coefficients(h), epsilon=epsilon, delta=delta, circular=True, **options)
 
 
-def _in_range(name: str, value: float) -> float:
+def in_range(name: str, value: float) -> float:
+    """Return a positive number whose squares, and those of everything computed from it, are no problem for floats."""
     number = positive(name, value, error=CalibrationError)
     if not _SMALLEST <= number <= _LARGEST:
         raise CalibrationError(
             f"{name}={number:g}: give a number between {_SMALLEST:g} and {_LARGEST:g}, in another unit.",
+            parameter=name,
             **{name: number},
         )
     return number
@@ -340,7 +337,7 @@ def in_steps(contribution: float | Contribution, step: float) -> Contribution:
     """Return the contribution in steps, rounded up."""
     if isinstance(contribution, Contribution):
         return contribution
-    number = _in_range("contribution", contribution)
+    number = in_range("contribution", contribution)
     if step == 1.0 and number != int(number):
         raise CalibrationError(
             f"contribution={number!r}: whole numbers change by whole numbers. Give one, or a step.", contribution=number

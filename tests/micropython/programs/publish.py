@@ -7,7 +7,7 @@ import bridge  # type: ignore[import-not-found]
 from cloakwork.sensor.mqtt import Mqtt
 
 args = bridge.args
-link = Mqtt(args["user"], user=args["user"], password=args["password"], will=(args["topic"], b"gone", False))
+link = Mqtt(args["user"], user=args["user"], password=args["password"], will=(args["topic"], b"gone"))
 link.connect()
 bridge.connect(args["host"], args["port"], True, args["ca"])
 sent = 0

@@ -10,4 +10,4 @@ import measure  # noqa: E402 - found in this folder, which is on the path only n
 
 from cloakwork.sensor.check import run  # noqa: E402
 
-run(HERE, measure.read, pixels=getattr(measure, "pixels", None))
+run(HERE, measure.read)

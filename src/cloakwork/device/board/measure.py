@@ -10,9 +10,6 @@ hardware gives, or the mean of a fixed number of its values, or either times a c
 cloakwork.sensor.exact has `mean` and `rescaled`. Anything that rounds again, such as //, adds its own step to the
 `resolution`. Which values count must not depend on the values, nor on earlier readings.
 
-A `pixels` beside `read` is for the check alone, which calls it to find dead or stuck pixels: it returns those that
-`read` combines, as a list of whole numbers.
-
 On a board this is also the place to connect to the network, before the first reading. The device sets the clock.
 """
 
