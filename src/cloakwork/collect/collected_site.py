@@ -129,6 +129,8 @@ class Collected:
     def unusable(self, frame: Frame) -> str:
         """The reason why recovering a frame is not worthwhile; empty if it is."""
         period = self.schedule.period_ms
+        if not frame.reported:
+            return "no sensor of the site has a reading under its plan"
         if not frame.present.any():
             return "all devices that reported cannot measure"
         if frame.time % period and frame.reported < self.shared:
