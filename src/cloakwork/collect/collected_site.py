@@ -112,7 +112,7 @@ class Collected:
     @property
     def budget_rules(self) -> BudgetRules:
         window_ms, allowed = math.floor(1000 * self.plan.window), self.plan.claim.readings_per_window
-        return BudgetRules(window_ms, allowed, self.schedule.period_ms, aligned=self.plan.together)
+        return BudgetRules(window_ms, allowed, self.schedule.period_ms, self.plan.together, frozenset(self.ids))
 
     def frame(self, time: int, values: Mapping[str, int]) -> Frame:
         """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
