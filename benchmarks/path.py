@@ -40,7 +40,7 @@ def modules_met(folder: Path) -> list[str]:
     sys.setprofile(record)
     try:
         with open_store(str(folder / "store.db")) as store:
-            intake = Intake(store, {watched.name: frozenset(watched.ids)}, on_new=lambda _: None)
+            intake = Intake(store, {watched.name: watched.budget_rules}, on_new=lambda _: None)
             worker = SiteWorker(watched, store, wait=0.0, clock=lambda: int(time.time() * 1000))
             intake.start()
             for number in range(3):

@@ -122,7 +122,10 @@ FAULTS: dict[tuple[str, str], list[tuple[str, str]]] = {
         "collect/storage/collector_store.py",
         "collect/test_store_erasing.py collect/test_store_erasing_races.py",
     ): [
-        ("            if done is None:\n", "            if done is None or first:\n"),  # it ends after its first step
+        (
+            "                if not times:\n",
+            "                if not times or readings:\n",
+        ),  # it ends early
     ],
     ("collect/intake.py", "collect/test_intake.py"): [
         ("reasons = [REASONS[status]] if status in REASONS else", "reasons = [] if status in REASONS else"),

@@ -24,6 +24,7 @@ from cloakwork.collect.site_worker import RecoveryState
 from cloakwork.collect.storage import RecoveredSource, Result, Role, Store, open_store, pack_map
 from cloakwork.mqtt import BrokerState, MqttClient
 from cloakwork.site import freeze, parse_site
+from tests.collect.fake_store import lenient
 from tests.waiting import PATIENCE, until
 
 PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loads no certificates: httpx2 would, for each request
@@ -127,9 +128,9 @@ def parts(
 ) -> Iterator[Bench]:
     """Everything but a server; `client` is not started."""
     sites = {name: watched(name) for name in ("hall", "yard")}
-    names = {name: frozenset(one.ids) for name, one in sites.items()}
+    rules = {name: lenient(*one.ids) for name, one in sites.items()}
     with open_store(url or str(folder / "store.db")) as store:
-        intake = Intake(store, names, on_new=lambda _: None)
+        intake = Intake(store, rules, on_new=lambda _: None)
         intake.start()
         try:
             live, broker = Still(), Broker()

@@ -4,15 +4,24 @@ import threading
 from collections.abc import Sequence
 
 from cloakwork.collect.intake import Intake
+from cloakwork.collect.message_problems import BudgetRules
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, ReadingStatus, Store
 from cloakwork.collect.storage.readings import ReadingTable
 from cloakwork.collect.storage.site_tables import ProblemTable, ReportTable
 from cloakwork.sensor.wire import write_reading
 from tests.waiting import PATIENCE
 
-SITES = {"flat": {"s1", "s2"}, "hall": {"h1"}}
 NOW = 1_794_731_949_000
 DAY = 86_400_000
+ALLOWED = 1 << 20
+
+
+def lenient(*sensors: str, period_ms: int = 60_000) -> BudgetRules:
+    """Rules that allow everything."""
+    return BudgetRules(1, ALLOWED, period_ms, aligned=False, sensors=frozenset(sensors))
+
+
+SITES = {"flat": lenient("s1", "s2", period_ms=2000), "hall": lenient("h1")}
 
 
 class FakeStore(Store):
@@ -86,14 +95,7 @@ class IntakeHarness:
     def __init__(self, store: Store, *, capacity: int = 10_000) -> None:
         self.new: list[Reading] = []
         self.done = 0
-        self.intake = Intake(
-            store,
-            SITES,
-            on_new=self.new.extend,
-            periods={"flat": 2000},
-            clock=lambda: NOW,
-            capacity=capacity,
-        )
+        self.intake = Intake(store, SITES, on_new=self.new.extend, clock=lambda: NOW, capacity=capacity)
         self.intake.start()
 
     def _done(self) -> None:

@@ -96,11 +96,11 @@ def as_file(rows: Iterable[Reading], path: Path) -> Path:
 
 @contextmanager
 def running(
-    store: Store, *sites: CollectedSite | CollectedBits, wait: float = WAIT, retry_s: float = 30.0
+    store: Store, *sites: CollectedSite | CollectedBits, wait: float = WAIT
 ) -> Iterator[tuple[LiveRecovery, list[Result]]]:
     """Live recovery at work, and what it tells."""
     told: list[Result] = []
-    live = LiveRecovery(store, {site.name: site for site in sites}, on_result=[told.append], wait=wait, retry_s=retry_s)
+    live = LiveRecovery(store, {site.name: site for site in sites}, on_result=[told.append], wait=wait)
     live.start()
     try:
         assert live.settle(LONG)

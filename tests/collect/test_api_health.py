@@ -14,6 +14,7 @@ from cloakwork.collect.message_problems import CANNOT_MEASURE, Reason
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading, unix_ms
 from cloakwork.sensor.wire import write_status
 from tests.collect.api_kit import NOW, Bench, bench, result, watched
+from tests.collect.fake_store import ALLOWED
 from tests.waiting import until
 
 PERIOD = watched().schedule.period_ms
@@ -64,7 +65,7 @@ def test_the_higher_of_the_reported_and_the_stored_count_is_used(made: Bench) ->
 @pytest.mark.parametrize("reason", CANNOT_MEASURE.values())
 def test_a_device_that_cannot_measure_is_a_problem_of_its_sensor(made: Bench, reason: Reason) -> None:
     state = reason_code(reason)
-    made.intake.offer("cloakwork/v1/hall/s1/status", write_status(state, 3, 30), lambda: None)
+    made.intake.offer("cloakwork/v1/hall/s1/status", write_status(state, 3, ALLOWED), lambda: None)
     until(lambda: any(one["sensor"] == "s1" for one in ask(made)["problems"]))
     [problem] = ask(made)["problems"]
     assert (problem["sensor"], problem["code"], problem["breaks_claim"]) == ("s1", state, False)

@@ -17,6 +17,7 @@ from cloakwork.collect.storage import Reading, Result, Role, Store, open_store, 
 from cloakwork.readings import Frame
 from tests.collect import api_kit
 from tests.collect.api_kit import NOW, Still
+from tests.collect.fake_store import lenient
 from tests.collect.small_sites import FLAT, flat_result, flat_site, moment, readings, values
 
 NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
@@ -28,8 +29,8 @@ def client(
 ) -> Iterator[tuple[TestClient, Store]]:
     sites: dict[str, CollectedSite | CollectedBits] = {one.name: one} | {site.name: site for site in beside}
     with open_store(str(folder / "store.db")) as store:
-        sensors = {name: frozenset(site.ids) for name, site in sites.items()}
-        intake = Intake(store, sensors, on_new=lambda _: None)
+        rules = {name: lenient(*site.ids) for name, site in sites.items()}
+        intake = Intake(store, rules, on_new=lambda _: None)
         intake.start()
         try:
             for k, result in enumerate(results):  # a result is kept only with the readings that it is from

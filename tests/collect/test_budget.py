@@ -1,12 +1,15 @@
 """Who sends more than the plan allows is found out, and nobody else is suspected."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.collect.intake import Intake
-from cloakwork.collect.message_problems import BudgetCheck, BudgetRules, Reason
-from cloakwork.collect.storage import PlanPeriod, Reading
+from cloakwork.collect.message_problems import WAITED_MS, BudgetCheck, BudgetRules, Quota, Reason
+from cloakwork.collect.storage import PlanPeriod, Reading, ReadingStatus
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import ReadingScale
 from cloakwork.sensor.keystream import COUNTER_BITS
@@ -16,7 +19,7 @@ from cloakwork.site import Schedule, make_schedule
 from tests.collect.fake_store import NOW, FakeStore, row
 from tests.waiting import until
 
-MINUTE = BudgetRules(window_ms=60_000, allowed=30, period_ms=2004, aligned=True)
+MINUTE = BudgetRules(window_ms=60_000, allowed=30, period_ms=2004, aligned=True, sensors=frozenset({"s1", "s2"}))
 SCHEDULES = [
     make_schedule(window=60.0, allowed=30),
     make_schedule(window=3600.0, allowed=1),
@@ -89,16 +92,9 @@ def test_the_readings_of_a_full_window_are_known_by_number_and_stamp(made: list[
     assert all(spent.has(seq, stamp) and not spent.has(seq, stamp + 1) for seq, stamp in last)
 
 
-def intake(fake_store: FakeStore, given: BudgetRules = MINUTE) -> Intake:
-    made = Intake(
-        fake_store,
-        {"flat": {"s1", "s2"}},
-        on_new=lambda _: None,
-        periods={"flat": given.period_ms},
-        rules={"flat": given},
-        clock=lambda: NOW,
-    )
-    made.start()
+def intake(fake_store: FakeStore, given: BudgetRules = MINUTE, plan: PlanPeriod | None = None) -> Intake:
+    made = Intake(fake_store, {"flat": given}, on_new=lambda _: None, clock=lambda: NOW)
+    made.start(None if plan is None else {"flat": plan})
     return made
 
 
@@ -127,7 +123,7 @@ def test_too_many_readings_are_stored_and_counted_as_over_budget() -> None:
 @pytest.mark.parametrize("aligned", [True, False])
 def test_a_stamp_between_the_slots_is_a_problem_where_sensors_measure_together(aligned: bool) -> None:
     fake_store = FakeStore()
-    harness = intake(fake_store, BudgetRules(60_000, 30, MINUTE.period_ms, aligned))
+    harness = intake(fake_store, replace(MINUTE, aligned=aligned))
     harness.submit([row(1, stamp=slot(1)), row(2, stamp=slot(0) + 1)])
     harness.stop()
     assert counted(fake_store).get(("s1", Reason.OFF_SLOT), 0) == aligned
@@ -174,11 +170,26 @@ def test_a_device_that_states_another_budget_than_the_plan_is_counted_and_one_fo
 
 def test_a_device_that_sent_before_the_plan_began_is_counted_until_it_is_provisioned_again() -> None:
     fake_store = FakeStore()
-    harness = intake(fake_store)
-    harness.begin_plan("flat", PlanPeriod(0, ReadingScale("new", "", {}, {}), {"s1": 400_000, "s2": 3}))
+    plan = PlanPeriod(0, ReadingScale("new", "", {}, {}), {"s1": 400_000, "s2": 3})
+    harness = intake(fake_store, plan=plan)
     for number, (sensor, generation) in enumerate((("s1", 400_000), ("s1", 400_007), ("s2", 3))):
         seq = (generation << COUNTER_BITS) + number
         harness.submit([Reading("flat", sensor, seq, NOW - 60_000 * (3 - number), 5, NOW)])
     harness.stop()
     found = {key: count for key, count in counted(fake_store).items() if key[1] == Reason.EARLIER_PLAN}
     assert found == {("s1", Reason.EARLIER_PLAN): 1}, "generations as small as those of simulations say nothing"
+
+
+def test_above_its_quota_a_request_is_refused_whole_and_takes_nothing_from_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cloakwork.collect.intake.Quota", partial(Quota, outbox=5))
+    fake_store = FakeStore()
+    harness = intake(fake_store, replace(MINUTE, window_ms=WAITED_MS, allowed=1))
+    assert harness.submit([row(k) for k in range(6)]) == [ReadingStatus.NEW] * 6
+    for _ in range(10):
+        assert harness.submit([row(1, sensor="s2"), row(7)]) == [ReadingStatus.REFUSED] * 2
+    assert harness.submit([row(k, sensor="s2") for k in range(6)]) == [ReadingStatus.NEW] * 6
+    harness.stop()
+    assert len(fake_store.rows) == 12
+    assert counted(fake_store)["s2", Reason.FLOOD] == 10

@@ -41,10 +41,3 @@ def test_where_sources_are_followed_no_frame_passes_one_that_many_have_reported(
     gate = FrameGate(3, 5.0, shared=2)
     assert ready(gate, 1.0, frame(200, 3), frame(100, readings)) == ([] if waits else [200])
     assert ready(gate, 6.0, frame(200, 3), frame(100, readings)) == [100, 200]
-
-
-def test_a_frame_that_is_put_off_holds_up_no_other() -> None:
-    gate = FrameGate(3, 5.0, shared=2)
-    gate.put_off([100], 60.0)
-    assert ready(gate, 1.0, frame(200, 3), frame(100, 3)) == [200]
-    assert ready(gate, 60.0, frame(100, 3)) == [100]

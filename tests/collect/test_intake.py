@@ -16,7 +16,7 @@ from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus, Store, open_store
 from cloakwork.errors import BusyError, InputError, StoreBusyError
 from cloakwork.sensor.wire import write_reading, write_status
-from tests.collect.fake_store import DAY, NOW, SITES, FakeStore, IntakeHarness, row
+from tests.collect.fake_store import ALLOWED, DAY, NOW, SITES, FakeStore, IntakeHarness, row
 from tests.waiting import PATIENCE, until
 
 
@@ -59,11 +59,11 @@ GOOD = write_reading(1, NOW, 5)
         ),
         ("cloakwork/v1/flat/s1/reading", b"", Reason.MALFORMED, ("flat", "s1")),
         ("cloakwork/v1/flat/s1/reading", b"\xff" * 97, Reason.MALFORMED, ("flat", "s1")),
-        ("cloakwork/v1/flat/s1/reading", write_status("online", 1, 2), Reason.MALFORMED, ("flat", "s1")),
+        ("cloakwork/v1/flat/s1/reading", write_status("online", 1, ALLOWED), Reason.MALFORMED, ("flat", "s1")),
         ("cloakwork/v1/flat/s1/status", GOOD, Reason.MALFORMED, ("flat", "s1")),
         ("cloakwork/v1/barn/s1/reading", GOOD, Reason.UNKNOWN_SITE, ("", "")),
         ("cloakwork/v1/flat/s9/reading", GOOD, Reason.UNKNOWN_SENSOR, ("flat", "")),
-        ("cloakwork/v1/flat/h1/status", write_status("online", 1, 2), Reason.UNKNOWN_SENSOR, ("flat", "")),
+        ("cloakwork/v1/flat/h1/status", write_status("online", 1, ALLOWED), Reason.UNKNOWN_SENSOR, ("flat", "")),
         ("cloakwork/v1/flat/s1/readings", GOOD, Reason.WRONG_TOPIC, ("", "")),
         ("cloakwork/v2/flat/s1/reading", GOOD, Reason.WRONG_TOPIC, ("", "")),
         ("", GOOD, Reason.WRONG_TOPIC, ("", "")),
@@ -146,7 +146,7 @@ def test_a_failing_store_costs_nothing_but_time(
     fake_store.failure = sqlite3.OperationalError("INSERT of value 123456789 failed")
     for seq in range(20):
         harness.reading(seq)
-    harness.offer("cloakwork/v1/flat/s2/status", write_status("online", 1, 2))
+    harness.offer("cloakwork/v1/flat/s2/status", write_status("online", 1, ALLOWED))
     harness.offer("cloakwork/v1/flat/s2/status", b"nonsense")
     until(lambda: fake_store.attempts >= 3)
     state = harness.intake.state
@@ -253,7 +253,7 @@ def test_a_listener_that_fails_does_not_end_the_intake(fake_store: FakeStore) ->
     answers = []
     for seq in range(3):
         intake.offer("cloakwork/v1/flat/s1/reading", write_reading(seq, NOW, 1), lambda: answers.append(1 // 0))
-        intake.offer("cloakwork/v1/flat/s1/status", write_status("online", seq, 3), lambda: answers.append(1))
+        intake.offer("cloakwork/v1/flat/s1/status", write_status("online", seq, ALLOWED), lambda: answers.append(1))
     until(lambda: len(answers) == 3)
     assert intake.submit([row(7)]) == [ReadingStatus.NEW]
     intake.stop()
@@ -272,7 +272,7 @@ def test_everything_ends_up_in_a_real_store(store: Store) -> None:
         harness.reading(seq, sensor="s1" if seq % 2 else "s2", stamp=NOW - seq)
     for value in (5, 6):
         harness.reading(1, value=value, stamp=NOW - 1)
-    harness.offer("cloakwork/v1/flat/s1/status", write_status("online", 1, 2))
+    harness.offer("cloakwork/v1/flat/s1/status", write_status("online", 1, ALLOWED))
     harness.offer("cloakwork/v1/flat/s1/reading", b"nonsense")
     harness.intake.stop()
     assert harness.done == 1504

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cloakwork.collect.storage import ProblemCount, Role, Store, open_store
-from cloakwork.collect.storage.database import Database, Transaction
 from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 from tests.forking import python
 from tests.waiting import PATIENCE
@@ -114,28 +113,3 @@ def test_a_late_reading_is_never_overlooked_by_the_solver(store_url: str) -> Non
             lambda: [two.readings.add([reading("s3", frame)]) for frame in range(60)],
         )
         assert waiting(one) == [moment(frame) for frame in range(60)]
-
-
-def test_a_transaction_that_postgresql_aborts_runs_again(postgres_url: str) -> None:
-    """Two lock the same rows in opposite order: the server aborts at least one of them, which then runs again."""
-    with open_store(postgres_url) as store:
-        store.readings.add(frames(2, 1))
-    database = Database(postgres_url, wait_s=60)
-    meet = threading.Barrier(2)
-    runs: list[int] = []
-
-    def lock(first: int, second: int) -> None:
-        def work(transaction: Transaction) -> None:
-            runs.append(first)
-            for frame in (first, second):
-                sql = "UPDATE frames SET recovered = recovered + 1 WHERE time = :time"
-                transaction.run(sql, time=moment(frame))
-                if len(runs) <= 2 and frame == first:
-                    meet.wait(PATIENCE)
-
-        database.write(work)
-
-    at_once(lambda: lock(0, 1), lambda: lock(1, 0))
-    assert len(runs) > 2, "the server aborted none"
-    assert [row[0] for row in database.rows("SELECT recovered FROM frames")] == [2, 2]
-    database.close()

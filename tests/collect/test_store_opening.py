@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from cloakwork.collect.storage import ReadingStatus, Store, migrations, open_store
+from cloakwork.collect.storage import ReadingStatus, migrations, open_store
 from cloakwork.collect.storage.database import Database
 from cloakwork.errors import InputError, StoreAwayError, StoreError
 from tests.collect.store_rows import SITE, frames
@@ -84,15 +84,6 @@ def test_a_store_of_a_newer_version_is_refused_untouched(store_url: str, monkeyp
         open_store(store_url)
     newer = len(migrations.STEPS) + 1
     assert (refusal.value.version, refusal.value.known, version(store_url)) == (newer, newer - 1, newer)
-
-
-def test_a_database_with_tables_of_someone_else_is_refused_untouched(store_url: str) -> None:
-    database = Database(store_url, wait_s=10)
-    database.change("CREATE TABLE results (theirs INTEGER)")
-    with pytest.raises(StoreError, match="'results'"):
-        open_store(store_url)
-    database.close()
-    assert set(columns(store_url)) == {"results"}
 
 
 def test_many_processes_may_open_a_new_store_at_once(store_url: str) -> None:
@@ -189,12 +180,3 @@ def test_a_folder_and_a_place_where_nothing_can_be_written_are_refused(tmp_path:
         open_store(str(tmp_path))
     with pytest.raises(StoreError, match=re.escape(str(tmp_path / "no"))):
         open_store(str(tmp_path / "no" / "store.db"))
-
-
-def test_a_closed_store_says_so(store: Store) -> None:
-    store.sites()
-    store.close()
-    store.close()
-    for call in (store.sites, store.tokens.list_all, lambda: store.readings.add(frames(1)), lambda: store.erase(SITE)):
-        with pytest.raises(StoreError, match="closed"):
-            call()

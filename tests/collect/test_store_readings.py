@@ -1,7 +1,6 @@
 """Readings in the store: kept once, judged rightly, paged without gaps."""
 
 import traceback
-from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -131,23 +130,6 @@ def test_a_cursor_that_no_page_returned_is_refused(sqlite_store: Store) -> None:
         with pytest.raises(InputError) as refusal:
             sqlite_store.readings.page(SITE, after=after)
         assert refusal.value.after == after[:40]
-
-
-@pytest.mark.parametrize("limit", [0, -1, 10_001])
-def test_a_limit_out_of_range_is_refused(sqlite_store: Store, limit: int) -> None:
-    store = sqlite_store
-    calls: list[Callable[[], object]] = [
-        lambda: store.readings.page(SITE, limit=limit),
-        lambda: store.readings.alarms(SITE, each=limit),
-        lambda: store.results.page(SITE, limit=limit),
-        lambda: store.reports.history(SITE, limit=limit),
-        lambda: store.frames.waiting(SITE, limit=limit),
-        lambda: store.frames.times(SITE, limit=limit),
-    ]
-    for call in calls:
-        with pytest.raises(InputError) as refusal:
-            call()
-        assert refusal.value.limit == limit
 
 
 MESSAGES = st.lists(

@@ -116,12 +116,6 @@ def test_a_reading_that_comes_while_its_frame_is_recovered_is_not_overlooked(sto
     assert waiting(store) == [START]
 
 
-def test_a_frame_that_needs_no_result_is_marked(store: Store) -> None:
-    store.readings.add(frames(2))
-    store.frames.mark(SITE, {moment(0): 3, moment(5): 3})
-    assert waiting(store) == [moment(1)]
-
-
 def test_a_frame_ahead_waits_for_its_time_unless_enough_sensors_share_it(store: Store) -> None:
     store.readings.add([*frames(1, 1), *frames(1, 2, first=5), *frames(1, 3, first=9)])
     assert [frame.time for frame in store.frames.waiting(SITE, moment(0), 3)] == [moment(9), moment(0)]

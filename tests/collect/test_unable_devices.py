@@ -26,7 +26,7 @@ BROKEN = sorted(TOLD, key=lambda name: -TOLD[name])[:3]  # those that a person w
 def collector(store: Store, clock: list[int]) -> Iterator[Intake]:
     """The collector's way from a message of the broker to a result."""
     with running(store, SITE) as (live, _):
-        intake = Intake(store, {SITE.name: set(SITE.ids)}, on_new=live.on_new, clock=lambda: clock[0])
+        intake = Intake(store, {SITE.name: SITE.budget_rules}, on_new=live.on_new, clock=lambda: clock[0])
         intake.start()
         yield intake
         until(lambda: not store.frames.waiting(SITE.name))

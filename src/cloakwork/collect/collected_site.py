@@ -112,7 +112,7 @@ class Collected:
     @property
     def budget_rules(self) -> BudgetRules:
         window_ms, allowed = math.floor(1000 * self.plan.window), self.plan.claim.readings_per_window
-        return BudgetRules(window_ms, allowed, self.schedule.period_ms, aligned=self.plan.together)
+        return BudgetRules(window_ms, allowed, self.schedule.period_ms, self.plan.together, frozenset(self.ids))
 
     def frame(self, time: int, values: Mapping[str, int]) -> Frame:
         """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
@@ -129,6 +129,8 @@ class Collected:
     def unusable(self, frame: Frame) -> str:
         """The reason why recovering a frame is not worthwhile; empty if it is."""
         period = self.schedule.period_ms
+        if not frame.reported:
+            return "no sensor of the site has a reading under its plan"
         if not frame.present.any():
             return "all devices that reported cannot measure"
         if frame.time % period and frame.reported < self.shared:

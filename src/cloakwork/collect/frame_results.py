@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork._checks import FloatArray, IntArray
+from cloakwork._checks import IntArray
 from cloakwork.collect.collected_site import Collected, CollectedSite
 from cloakwork.collect.storage import FAILED, RecoveredSource, RecoveredTrack, Result, ZoneState, pack_map
-from cloakwork.physics import Space
+from cloakwork.errors import CloakworkError
 from cloakwork.readings import Frame, FrameRecovery
-from cloakwork.recovery import PointSources, Source
-from cloakwork.site import Site, Zone
+from cloakwork.recovery import PointSources
+from cloakwork.site import Site
 
 DOUBTFUL_TRACK = 0.1  # tracks that are less likely are left out
 LIKELY = 0.5
@@ -72,31 +72,20 @@ def _chances(site: Site, found: FrameRecovery, expected: Sequence[float], anyone
     probability.
     """
     chances = [source.probability for source in found.sources] or [anyone]
-    nearest = _nearest(found.sources, site.physics.space)
-    return [
-        min(_anyone_in(zone, found.shown, nearest, chances), number, anyone)
-        for zone, number in zip(site.zones, expected, strict=True)
-    ]
-
-
-def _anyone_in(zone: Zone, weights: FloatArray, nearest: IntArray, chances: Sequence[float]) -> float:
-    """The probability that at least one source is in the zone."""
-    whole = np.bincount(nearest, weights, minlength=len(chances))
-    inside = np.bincount(nearest[zone.places], weights[zone.places], minlength=len(chances))
-    empty = 1.0
-    for chance, total, part in zip(chances, whole.tolist(), inside.tolist(), strict=True):
-        if part > 0 and chance > 0:
-            number = max(1.0, total / chance)
-            empty *= 1.0 - chance * (1.0 - math.pow(1.0 - min(1.0, part / total), number))
-    return 1.0 - empty
-
-
-def _nearest(sources: Sequence[Source], space: Space) -> IntArray:
-    """For each place the number of the source nearest to it, 0 if there is none."""
-    if not sources:
-        return np.zeros(len(space), dtype=np.int64)
-    far = np.stack([space.distances(source.place) for source in sources])
-    return np.asarray(np.argmin(far, axis=0), dtype=np.int64)
+    space = site.physics.space
+    nearest: IntArray = np.zeros(len(space), dtype=np.int64)
+    if found.sources:
+        nearest = np.argmin(np.stack([space.distances(source.place) for source in found.sources]), axis=0)
+    whole = np.bincount(nearest, found.shown, minlength=len(chances)).tolist()
+    outcome = []
+    for zone, number in zip(site.zones, expected, strict=True):
+        inside = np.bincount(nearest[zone.places], found.shown[zone.places], minlength=len(chances)).tolist()
+        empty = 1.0
+        for chance, total, part in zip(chances, whole, inside, strict=True):
+            if part > 0 and chance > 0:
+                empty *= 1.0 - chance * (1.0 - math.pow(1.0 - min(1.0, part / total), max(1.0, total / chance)))
+        outcome.append(min(1.0 - empty, number, anyone))
+    return outcome
 
 
 def make_result(
@@ -147,7 +136,7 @@ def make_result(
     )
 
 
-def failure(site: Collected, frame: Frame, reason: str, *, solved: int, took_ms: float = 0.0) -> Result:
+def failure(site: Collected, frame: Frame, reason: str, *, solved: int) -> Result:
     """The record of a frame from which nothing could be recovered."""
     return Result(
         site=site.name,
@@ -163,8 +152,13 @@ def failure(site: Collected, frame: Frame, reason: str, *, solved: int, took_ms:
         sources=(),
         map=None,
         solved=solved,
-        took_ms=took_ms,
+        took_ms=0.0,
     )
+
+
+def reason_of(problem: Exception) -> str:
+    """The text of our own errors; of others only the type, because their text may quote anything."""
+    return str(problem) if isinstance(problem, CloakworkError) else f"the solver raised {type(problem).__name__}"
 
 
 def _tracks(site: CollectedSite, found: FrameRecovery, known: Mapping[int, RecoveredTrack]) -> Iterator[RecoveredTrack]:

@@ -20,9 +20,8 @@ from cloakwork.collect.storage import Reading, Result, Store, unix_ms
 from cloakwork.errors import StoreError
 
 LOOK_S = 1.0  # between two looks at the store without a reason: other collectors store readings, too
-RETRY_S = 60.0  # after an error in a frame
 MAX_TURN_S, MIN_TURN_S = 1.0, 0.1
-MIN_STORE_RETRY_S, MAX_STORE_RETRY_S = 0.1, 5.0
+FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0
 NICE = 5
 PREPARING = "The solvers are compiled, which takes up to a minute the first time."
 log = logging.getLogger(__name__)
@@ -32,9 +31,9 @@ class LiveRecovery:
     """Recovers the frames of some sites as their readings are stored; of several collectors on a store, one does.
 
     The recovering thread calls `on_result` with each saved result that did not fail. A frame waits `wait` seconds for
-    its remaining sensors (by default `wait_ms` of its site). Frames that an error keeps from being recovered are tried
-    again after `retry_s` seconds. `clock` is in Unix milliseconds, `steady` in seconds of a clock that never jumps;
-    both run `speed` times faster than real time. `prepared` is set once the solvers are compiled.
+    its remaining sensors (by default `wait_ms` of its site). `clock` is in Unix milliseconds, `steady` in seconds of a
+    clock that never jumps; both run `speed` times faster than real time. `prepared` is set once the solvers are
+    compiled.
     """
 
     def __init__(
@@ -44,15 +43,11 @@ class LiveRecovery:
         *,
         on_result: Sequence[Callable[[Result], None]] = (),
         wait: float | None = None,
-        retry_s: float = RETRY_S,
         clock: Callable[[], int] = unix_ms,
         steady: Callable[[], float] = time.monotonic,
         speed: float = 1.0,
     ) -> None:
-        self._store = store
-        self._listeners = on_result
-        self._retry_s = retry_s
-        self._steady, self._speed = steady, speed
+        self._store, self._listeners, self._steady, self._speed = store, on_result, steady, speed
         self._workers = {
             name: SiteWorker(site, store, wait=site.wait_ms / 1000 if wait is None else wait, clock=clock)
             for name, site in sites.items()
@@ -61,12 +56,8 @@ class LiveRecovery:
         self._turn_s = min(MAX_TURN_S, max(MIN_TURN_S, shortest / 4))
         self._changed = threading.Condition()
         self._woken: set[str] = set()
-        self._look_at, self._leads = 0.0, False
-        self._stopping = threading.Event()
-        self._idle = threading.Event()
-        self._reason = ""
-        self.prepared = threading.Event()
-        self._store_retry_s = MIN_STORE_RETRY_S
+        self._look_at, self._leads, self._reason = 0.0, False, ""
+        self._stopping, self._idle, self.prepared = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
     def on_new(self, readings: Sequence[Reading]) -> None:
@@ -78,10 +69,9 @@ class LiveRecovery:
 
     def start(self) -> None:
         """Start recovering, including frames that wait in the store from before."""
-        if self._thread is None:
-            self._stopping.clear()
-            self._thread = threading.Thread(target=self._work, daemon=True, name="cloakwork live")
-            self._thread.start()
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._work, daemon=True, name="cloakwork live")
+        self._thread.start()
 
     def stop(self, timeout: float | None = 30.0) -> bool:
         """Stop after the current frame or batch; the rest waits in the store. Returns False on timeout."""
@@ -90,10 +80,7 @@ class LiveRecovery:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(timeout)
-            if self._thread.is_alive():
-                return False
-            self._thread = None
-        return True
+        return self._thread is None or not self._thread.is_alive()
 
     def settle(self, timeout: float) -> bool:
         """Wait until everything that arrived is recovered; returns False on timeout."""
@@ -109,7 +96,7 @@ class LiveRecovery:
         with threadpool_limits(1, user_api="blas"):
             for worker in self._workers.values():
                 if not self._stopping.is_set():
-                    self._prepare(worker)
+                    worker.prepare()
             self.prepared.set()
             try:
                 self._take_turns()
@@ -117,26 +104,21 @@ class LiveRecovery:
                 self._store.end_lead()
 
     def _take_turns(self) -> None:
+        retry = FIRST_RETRY_S
         while not self._stopping.is_set():
             try:
                 busy = self._take_turn()
                 if self._reason:
                     log.info("the store is back: recovering again")
-                    self._reason, self._store_retry_s = "", MIN_STORE_RETRY_S
+                self._reason, retry = "", FIRST_RETRY_S
             except StoreError as problem:
-                busy = True
-                self._wait_for_store(problem)
+                if not self._reason:
+                    log.warning("nothing is recovered while the store fails: %s", problem)
+                self._reason, self._look_at, busy = str(problem), 0.0, True
+                self._stopping.wait(retry)
+                retry = min(2 * retry, LAST_RETRY_S)
             if not busy:
                 self._sleep()
-
-    def _prepare(self, worker: SiteWorker) -> None:
-        name = worker.site.name
-        try:
-            took = worker.solver.prepare()
-            log.info("%s: ready to recover with %s after %.1f s", name, worker.site.estimator_name, took)
-        except Exception:
-            log.exception("%s: the model could not be prepared", name)
-        worker.prepared = True
 
     def _take_turn(self) -> bool:
         """Give each site that needs one a turn; returns whether frames still wait."""
@@ -150,22 +132,27 @@ class LiveRecovery:
                 worker.watch()
         busy = False
         for name, worker in self._workers.items():
+            if not self._leads or self._stopping.is_set():
+                break
             with self._changed:
-                is_woken = name in self._woken
+                woken = name in self._woken
                 self._woken.discard(name)
-            if self._stopping.is_set() or not self._leads or not (is_woken or worker.next_due <= self._steady()):
-                continue
-            try:
-                for result in worker.turn(self._steady(), self._turn_s):
+            if woken or worker.next_due <= self._steady():
+                for result in self._turn(worker):
                     self._notify(result)
-            except StoreError:
-                self._look_at = 0.0
-                raise
-            except Exception:
-                log.exception("%s: recovery failed; it starts again from the store", name)
-                worker.give_up(self._steady() + self._retry_s)
-            busy |= worker.next_due <= self._steady()
+                busy |= worker.next_due <= self._steady()
         return busy
+
+    def _turn(self, worker: SiteWorker) -> list[Result]:
+        try:
+            return worker.turn(self._steady(), self._turn_s)
+        except StoreError:
+            raise
+        except Exception:
+            log.exception("%s: recovery failed; it starts again from the store", worker.site.name)
+            worker.reset()
+            self._stopping.wait(LOOK_S)
+            return []
 
     def _notify(self, result: Result) -> None:
         for call in self._listeners:
@@ -173,13 +160,6 @@ class LiveRecovery:
                 call(result)
             except Exception:
                 log.exception("%s: a listener for results failed", result.site)
-
-    def _wait_for_store(self, problem: StoreError) -> None:
-        if not self._reason:
-            log.warning("nothing is recovered while the store fails: %s", problem)
-        self._reason = str(problem)
-        self._stopping.wait(self._store_retry_s)
-        self._store_retry_s = min(2 * self._store_retry_s, MAX_STORE_RETRY_S)
 
     def _sleep(self) -> None:
         """Wait for a reading, for a frame to become due, or for the next look at the store."""

@@ -6,12 +6,12 @@ No payload is kept, so none can leak.
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from threading import Lock
 
-from cloakwork.collect.storage import ProblemCount, Reading
+from cloakwork.collect.storage import ProblemCount
 from cloakwork.sensor.measuring import FAILING, INVALID, SKIPPING, SLOW
 
 OUTBOX = 100_000  # readings that a device on a computer keeps while the broker is away
@@ -51,36 +51,33 @@ CLAIM_BREAKING = (Reason.OVER, Reason.OTHER_BUDGET, Reason.EARLIER_PLAN, Reason.
 class ProblemCounter:
     """Counts problems by site, sensor and reason; thread-safe.
 
-    `sensors` gives the sensor ids of each site. Other names are counted as empty: anyone who may publish can invent
-    enough of them to fill the store.
+    `known` are the sensors of the sites, each as (site, sensor). Other names are counted as empty: anyone who may
+    publish can invent enough of them to fill the store.
     """
 
-    def __init__(self, sensors: Mapping[str, Set[str]]) -> None:
-        self._sensors = sensors
-        self._fresh: dict[tuple[str, str, str], tuple[int, int]] = {}
+    def __init__(self, known: Collection[tuple[str, str]]) -> None:
+        self._known, self._sites = known, {site for site, _ in known}
+        self._fresh: dict[tuple[str, str, str], ProblemCount] = {}
         self._totals: Counter[str] = Counter()
         self._lock = Lock()
 
     def count(self, reason: Reason, site: str, sensor: str, when: int) -> None:
-        known = self._sensors.get(site)
-        key = ("" if known is None else site, sensor if known and sensor in known else "", reason.value)
+        names = (site if site in self._sites else "", sensor if (site, sensor) in self._known else "")
         with self._lock:
-            self._fresh[key] = (self._fresh.get(key, (0, 0))[0] + 1, when)
             self._totals[reason.value] += 1
+            self._add(ProblemCount(*names, reason.value, 1, when))
 
     def take(self) -> list[ProblemCount]:
         """Return the counts since the last call."""
         with self._lock:
             fresh, self._fresh = self._fresh, {}
-        return [ProblemCount(*key, count, last) for key, (count, last) in fresh.items()]
+        return list(fresh.values())
 
     def put_back(self, taken: Sequence[ProblemCount]) -> None:
         """Return counts that could not be stored; the next `take` includes them."""
         with self._lock:
             for problem in taken:
-                key = (problem.site, problem.sensor, problem.reason)
-                count, last = self._fresh.get(key, (0, 0))
-                self._fresh[key] = (count + problem.count, max(last, problem.last))
+                self._add(problem)
 
     @property
     def totals(self) -> dict[str, int]:
@@ -88,10 +85,16 @@ class ProblemCounter:
         with self._lock:
             return dict(self._totals)
 
+    def _add(self, new: ProblemCount) -> None:
+        key = (new.site, new.sensor, new.reason)
+        old = self._fresh.get(key)
+        both = new if old is None else replace(new, count=old.count + new.count, last=max(old.last, new.last))
+        self._fresh[key] = both
+
 
 @dataclass(frozen=True)
 class BudgetRules:
-    """The plan's rules for each sensor of a site: `allowed` readings in any `window_ms`.
+    """The plan's rules for each of the `sensors` of a site: `allowed` readings in any `window_ms`.
 
     With `aligned`, all sensors measure together and stamp a multiple of `period_ms`.
     """
@@ -100,6 +103,7 @@ class BudgetRules:
     allowed: int
     period_ms: int
     aligned: bool
+    sensors: frozenset[str] = frozenset()
 
     def most(self, milliseconds: int) -> int:
         """The most readings of a sensor in any period of this length."""
@@ -149,37 +153,27 @@ class BudgetCheck:
         return dense and len(self._arrivals) > rules.allowed and received - self._arrivals[0] < self._shortest
 
 
-class DeviceQuota:
-    """Limits what one device can store, whatever it stamps and however it sends. One thread may use it.
+class Quota:
+    """Limits what one sensor can store, whatever it stamps and however it sends. One thread may use it.
 
     By arrival, a device may store what an outbox holds and its plan allows in a month, and then as the plan allows. One
     that keeps to its plan always fits. A restart of the collector begins anew.
     """
 
-    def __init__(self, rules: Mapping[str, BudgetRules], *, outbox: int = OUTBOX) -> None:
-        self._rules, self._outbox = rules, outbox
-        self._left: dict[tuple[str, str], tuple[float, int]] = {}  # readings that may arrive, as of a time
+    def __init__(self, rules: BudgetRules, *, outbox: int = OUTBOX) -> None:
+        self._month = rules.most(WAITED_MS)
+        self._most = self._left = float(outbox + self._month)
+        self._since = 0
 
-    def admit(self, readings: Sequence[Reading]) -> bool:
-        """Count readings that are to be stored, all or none; returns False if there is no room for them."""
-        left: dict[tuple[str, str], tuple[float, int]] = {}
-        for name, number in Counter((row.site, row.sensor) for row in readings if row.site in self._rules).items():
-            now = readings[0].received
-            left[name] = (self._room(name, now) - number, now)
-        if any(number < 0 for number, _ in left.values()):
+    def take(self, now: int) -> bool:
+        """Take one reading that arrives at a time; returns False if none is left."""
+        self._left = min(self._most, self._left + max(0, now - self._since) * self._month / WAITED_MS)
+        self._since = now
+        if self._left < 1:
             return False
-        self._left |= left
+        self._left -= 1
         return True
 
-    def release(self, reading: Reading) -> None:
-        """Take back the count of a reading that was stored before."""
-        name = (reading.site, reading.sensor)
-        if name in self._left:
-            left, since = self._left[name]
-            self._left[name] = (left + 1, since)
-
-    def _room(self, name: tuple[str, str], now: int) -> float:
-        month = self._rules[name[0]].most(WAITED_MS)
-        most = self._outbox + month
-        left, since = self._left.get(name, (most, now))
-        return min(most, left + max(0, now - since) * month / WAITED_MS)
+    def give_back(self) -> None:
+        """A reading that was taken is not stored, or was stored before."""
+        self._left += 1

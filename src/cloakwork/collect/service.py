@@ -91,14 +91,8 @@ class Service:
         steady = time.monotonic if speed == 1 else lambda: clock() / 1000
         listeners = [metrics.count_result, *([] if self._zones is None else [self._zones.result])]
         self.live = LiveRecovery(store, sites, on_result=listeners, clock=clock, steady=steady, speed=speed)
-        self.intake = Intake(
-            store,
-            sensors,
-            on_new=self.live.on_new,
-            periods={name: site.schedule.period_ms for name, site in sites.items()},
-            rules={name: site.budget_rules for name, site in sites.items()},
-            clock=clock,
-        )
+        rules = {name: site.budget_rules for name, site in sites.items()}
+        self.intake = Intake(store, rules, on_new=self.live.on_new, clock=clock)
         self.subscriber: MqttClient | None = None
         if broker is not None:
             self.subscriber = make_subscriber(
@@ -163,10 +157,9 @@ class Service:
         """Start; raises an error for settings that cannot work."""
         self._socket = _bound(self._listen)
         try:
-            for name, site in self._sites.items():
-                scale = ReadingScale.of(site.plan, site.site.unit)
-                self.intake.begin_plan(name, self.store.plans.begin(name, scale, self._clock()))
-            self.intake.start()
+            scales = {name: ReadingScale.of(site.plan, site.site.unit) for name, site in self._sites.items()}
+            now = self._clock()
+            self.intake.start({name: self.store.plans.begin(name, scale, now) for name, scale in scales.items()})
             self.live.start()
             if self._zones is not None:
                 self._zones.start()

@@ -1,20 +1,25 @@
 """The worker of one site: which frames are ready, their recovery, and its progress. The store is its queue."""
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
+from cloakwork.collect.frame_results import failure, reason_of
 from cloakwork.collect.presence_solver import PresenceSolver
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import FrameState, Result, Store
+from cloakwork.errors import StoreError
+from cloakwork.readings import Frame
 
 MAX_BATCH = 512  # frames
 MAX_LISTED = 1000  # waiting frames that one look at the store lists
 RATE_WINDOW_S = 60
 SMOOTHING = 0.3
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -27,16 +32,16 @@ class RecoveryState:
     `preparing`, it compiles the solver of the site.
     """
 
-    lag_ms: int | None
-    delay_ms: int | None
-    waiting: int
-    more: bool
-    open: int
-    solved: int
-    failed: int
-    per_second: float
-    took_ms: float
-    reason: str
+    lag_ms: int | None = None
+    delay_ms: int | None = None
+    waiting: int = 0
+    more: bool = False
+    open: int = 0
+    solved: int = 0
+    failed: int = 0
+    per_second: float = 0.0
+    took_ms: float = 0.0
+    reason: str = ""
     preparing: bool = False
 
 
@@ -51,29 +56,20 @@ class FrameGate:
     def __init__(self, sensors: int, wait: float, *, shared: int | None = None) -> None:
         self._sensors, self._wait, self._shared = sensors, wait, shared
         self._seen: dict[int, float] = {}
-        self._put_off: dict[int, float] = {}
         self.next_due = inf
 
     def ready(self, waiting: Sequence[FrameState], now: float) -> list[FrameState]:
         """Return the frames that are ready, the earliest first."""
         self._seen = {frame.time: self._seen.get(frame.time, now) for frame in waiting}
-        self._put_off = {time: until for time, until in self._put_off.items() if time in self._seen}
-        ready: list[tuple[FrameState, float]] = []
-        still_open: list[tuple[FrameState, float]] = []
+        ready, still_open = list[FrameState](), list[FrameState]()
         for frame in waiting:
             complete = frame.readings >= self._sensors and not frame.recovered
-            due = max(now if complete else self._seen[frame.time] + self._wait, self._put_off.get(frame.time, -inf))
-            (ready if due <= now else still_open).append((frame, due))
-        self.next_due = min((due for _, due in still_open), default=inf)
+            (ready if complete or self._seen[frame.time] + self._wait <= now else still_open).append(frame)
+        self.next_due = min((self._seen[frame.time] + self._wait for frame in still_open), default=inf)
         if self._shared is None:
-            return sorted(frame for frame, _ in ready)
-        awaited = [frame.time for frame, _ in still_open if frame.readings >= self._shared and not frame.recovered]
-        first = min((time for time in awaited if time not in self._put_off), default=inf)
-        return sorted(frame for frame, _ in ready if frame.time < first)
-
-    def put_off(self, times: Sequence[int], until: float) -> None:
-        """Leave these frames for a while: an error kept them from being recovered."""
-        self._put_off |= dict.fromkeys(times, until)
+            return sorted(ready)
+        awaited = [frame.time for frame in still_open if frame.readings >= self._shared and not frame.recovered]
+        return sorted(frame for frame in ready if frame.time < min(awaited, default=inf))
 
 
 class SiteWorker:
@@ -95,14 +91,10 @@ class SiteWorker:
             self.solver = Solver(site, store, clock=clock)
         self._gate = FrameGate(len(site.ids), wait, shared=site.shared if site.follows else None)
         self._unsaved: tuple[list[Result], dict[int, int], int] | None = None
-        self._trying: list[int] = []
         self._newest = self._erasures = 0
-        self._delay: int | None = None
-        self._waiting = self._open = self._solved = self._failed = 0
-        self._more = self._busy = True
-        self._took = 0.1  # seconds for a frame
+        self._busy = True
         self._done: deque[tuple[int, int]] = deque()  # (second, frames)
-        self.prepared = False
+        self._progress = RecoveryState(more=True, took_ms=100.0, preparing=True)
 
     @property
     def next_due(self) -> float:
@@ -112,34 +104,37 @@ class SiteWorker:
     @property
     def is_idle(self) -> bool:
         """Whether no frame is ready, and none waits for sensors."""
-        return not (self._busy or self._open)
+        return not (self._busy or self._progress.open)
+
+    def prepare(self) -> None:
+        """Compile and factor what the first frame would wait for."""
+        began = perf_counter()
+        try:
+            self.solver.prepare()
+            took = perf_counter() - began
+            log.info("%s: ready to recover with %s after %.1f s", self.site.name, self.site.estimator_name, took)
+        except Exception:
+            log.exception("%s: the model could not be prepared", self.site.name)
+        self._progress = replace(self._progress, preparing=False)
 
     def turn(self, now: float, turn_s: float) -> list[Result]:
         """Recover as many of the ready frames as fit into `turn_s` seconds; return the results that the store kept."""
         began = perf_counter()
         if self._unsaved is None:
             batch = self._next_batch(now, turn_s)
-            self._trying = [frame.time for frame in batch]
             self._busy = bool(batch)
             if not batch:
                 return []
             self._unsaved = self._recover(batch)
         results, frames, erasures = self._unsaved  # those of an earlier turn, if the store could not take them
         kept = self._store.results.save(results, frames, erasures=erasures)
-        if not results:
-            self._store.frames.mark(self.site.name, frames)
         self._unsaved = None
         self._count([result for result in kept if result.time in frames], len(frames), perf_counter() - began, now)
         return [result for result in kept if not result.failed]
 
-    def give_up(self, until: float) -> None:
-        """Leave the frames of a turn that failed until a time; the rest begins again from the store."""
-        self._gate.put_off(self._trying, until)
-        self.reset()
-
     def reset(self) -> None:
         """Begin again from the store."""
-        self._unsaved, self._busy, self._waiting, self._open = None, False, 0, 0
+        self._unsaved, self._busy, self._progress = None, False, replace(self._progress, waiting=0, open=0)
         self.solver.reset()
 
     def watch(self) -> None:
@@ -147,53 +142,72 @@ class SiteWorker:
         self.reset()
         newest = self._store.results.last(self.site.name, self._clock() + self.site.ahead_ms)
         if newest is not None:
-            self._newest, self._delay = newest.time, newest.solved - newest.time
+            self._note_newest(newest)
 
     def state(self, now: float, reason: str) -> RecoveryState:
-        return RecoveryState(
-            lag_ms=None if self._delay is None else self._clock() - self._newest,
-            delay_ms=self._delay,
-            waiting=self._waiting,
-            more=self._more,
-            open=self._open,
-            solved=self._solved,
-            failed=self._failed,
-            per_second=sum(number for when, number in tuple(self._done) if when > now - RATE_WINDOW_S) / RATE_WINDOW_S,
-            took_ms=1000 * self._took,
-            reason=reason,
-            preparing=not self.prepared,
-        )
+        lag = None if self._progress.delay_ms is None else self._clock() - self._newest
+        recent = sum(number for when, number in tuple(self._done) if when > now - RATE_WINDOW_S)
+        return replace(self._progress, lag_ms=lag, per_second=recent / RATE_WINDOW_S, reason=reason)
 
     def _next_batch(self, now: float, turn_s: float) -> list[FrameState]:
         waiting = self._store.frames.waiting(self.site.name, self._clock(), self.site.shared, MAX_LISTED)
         ready = self._gate.ready(waiting, now)
-        size = max(1, min(MAX_BATCH, int(turn_s / self._took)))
+        size = max(1, min(MAX_BATCH, int(1000 * turn_s / self._progress.took_ms)))
         if self.site.follows:
             batch = ready[:size]
         else:
             batch = ready[-1:] if ready and ready[-1].time > self._newest else ready[-size:]
-        self._waiting, self._open = len(ready) - len(batch), len(waiting) - len(ready)
-        self._more = len(waiting) == MAX_LISTED
+        self._progress = replace(
+            self._progress,
+            waiting=len(ready) - len(batch),
+            more=len(waiting) == MAX_LISTED,
+            open=len(waiting) - len(ready),
+        )
         return batch
 
     def _recover(self, batch: Sequence[FrameState]) -> tuple[list[Result], dict[int, int], int]:
         erasures = self._store.erasures(self.site.name)  # before the readings are read
-        if erasures != self._erasures:
-            self.solver.reset()
+        if erasures != self._erasures or self.solver.newest > self._clock() + self.site.ahead_ms:
+            self.solver.reset()  # the readings of its results may be gone, or a clock that was ahead was set right
             self._erasures = erasures
-        frames = self.site.frames(self._store, [frame.time for frame in batch])
-        results = {result.time: result for result in self.solver.solve(frames)}  # a settled one replaces the first
+        stored = {frame.time: frame for frame in self.site.frames(self._store, [frame.time for frame in batch])}
+        frames = [stored.get(frame.time) or self.site.frame(frame.time, {}) for frame in batch]
+        unusable = {frame.time: reason for frame in frames if (reason := self.site.unusable(frame))}
+        usable = [frame for frame in frames if frame.time not in unusable]
+        solved, now = self._solved(usable) if usable else [], self._clock()
+        failed = [failure(self.site, one, unusable[one.time], solved=now) for one in frames if one.time in unusable]
+        results = {result.time: result for result in [*failed, *solved]}  # a settled one replaces the first
         return list(results.values()), {frame.time: frame.readings for frame in batch}, erasures
+
+    def _solved(self, frames: Sequence[Frame]) -> list[Result]:
+        """The results of frames; all fail if a defect of ours keeps them from being recovered."""
+        try:
+            return self.solver.solve(frames)
+        except StoreError:
+            raise
+        except Exception as problem:
+            log.exception("%s: %d frames could not be recovered", self.site.name, len(frames))
+            self.solver.reset()
+            reason = reason_of(problem)
+            return [failure(self.site, frame, reason, solved=self._clock()) for frame in frames]
 
     def _count(self, results: Sequence[Result], frames: int, seconds: float, now: float) -> None:
         """Record the results that the store kept, and the time that so many frames took."""
-        self._took += SMOOTHING * (seconds / frames - self._took)
-        good = [result for result in results if not result.failed]
-        self._solved += len(results)
-        self._failed += len(results) - len(good)
+        good = sorted((result for result in results if not result.failed), key=lambda result: result.time)
+        before = self._progress
+        self._progress = replace(
+            before,
+            solved=before.solved + len(results),
+            failed=before.failed + len(results) - len(good),
+            took_ms=before.took_ms + SMOOTHING * (1000 * seconds / frames - before.took_ms),
+        )
         self._done.append((int(now), len(results)))
         while self._done[0][0] <= now - RATE_WINDOW_S:
             self._done.popleft()
         was_ahead = self._newest > self._clock() + self.site.ahead_ms
         if good and (good[-1].time >= self._newest or was_ahead):
-            self._newest, self._delay = good[-1].time, good[-1].solved - good[-1].time
+            self._note_newest(good[-1])
+
+    def _note_newest(self, result: Result) -> None:
+        self._newest = result.time
+        self._progress = replace(self._progress, delay_ms=result.solved - result.time)

@@ -1,21 +1,8 @@
 """The collector's store: readings, results, device reports, problem counts and tokens, in SQLite or PostgreSQL."""
 
-from cloakwork.collect.storage.collector_store import Store, open_store
-from cloakwork.collect.storage.records import (
-    Alarm,
-    DeviceReport,
-    Erased,
-    FoundFault,
-    FrameState,
-    Page,
-    PhysicsCheck,
-    ProblemCount,
-    Reading,
-    ReadingStatus,
-    Role,
-    Token,
-    unix_ms,
-)
+from cloakwork.collect.storage.collector_store import Erased, Store, open_store
+from cloakwork.collect.storage.database import unix_ms
+from cloakwork.collect.storage.readings import Alarm, FrameState, Page, Reading, ReadingStatus
 from cloakwork.collect.storage.results import (
     FAILED,
     RESULT,
@@ -25,7 +12,15 @@ from cloakwork.collect.storage.results import (
     ZoneState,
     pack_map,
 )
-from cloakwork.collect.storage.site_tables import PlanPeriod, plan_of
+from cloakwork.collect.storage.site_tables import (
+    DeviceReport,
+    FoundFault,
+    PhysicsCheck,
+    PlanPeriod,
+    ProblemCount,
+    plan_of,
+)
+from cloakwork.collect.storage.tokens import Role, Token
 
 __all__ = [
     "FAILED",

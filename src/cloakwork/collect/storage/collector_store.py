@@ -1,13 +1,13 @@
 """The store as the rest of the collector sees it: its tables, and erasure across them."""
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from cloakwork.collect.storage.database import Database, Transaction
+from cloakwork.collect.storage.database import Database, Transaction, unix_ms
 from cloakwork.collect.storage.readings import AT_TIMES, FrameTable, ReadingTable, lock_frames, period
-from cloakwork.collect.storage.records import Erased, unix_ms
 from cloakwork.collect.storage.results import ResultTable
 from cloakwork.collect.storage.site_tables import SLOT_MS, CheckTable, PlanTable, ProblemTable, ReportTable
 from cloakwork.collect.storage.tokens import TokenTable
@@ -18,6 +18,19 @@ DEFAULT_URL = "sqlite:///cloakwork.db"
 STEP = 1000  # rows erased per transaction
 LONGEST_PAUSE_S = 0.2
 SETTLED_WITH, FOLLOWED_FROM = 10, 60  # frames: the longest lag, and as many as a tracker is rebuilt from
+
+
+@dataclass(frozen=True)
+class Erased:
+    """The numbers of rows that an erasure removed.
+
+    `in_files` says that an SQLite store's files still hold them, because another program has the store open to read.
+    """
+
+    readings: int
+    results: int
+    reports: int
+    in_files: bool = False
 
 
 def open_store(
@@ -81,7 +94,8 @@ class Store:
         self.checks.forget(site)
         around = 0
         if erased.readings:
-            around = self._database.write(lambda transaction: _erase_around(transaction, site, since, until))
+            with self._database.writing() as transaction:
+                around = _erase_around(transaction, site, since, until)
         return replace(erased, results=erased.results + around, in_files=not self._database.shrink())
 
     def erase_older(self, site: str, days: float) -> Erased:
@@ -113,63 +127,45 @@ class Store:
         this, names = "site = :site", dict[str, Any](site=site)
         if sensor is not None:
             this, names = f"{this} AND sensor = :sensor", names | {"sensor": sensor}
-        within = period(since, until)
-        readings, results = self._repeat(
-            lambda transaction: _erase_readings(transaction, this, names, within, counted=counted)
-        )
+        within, readings, results = names | period(since, until), 0, 0
+        sql = f"SELECT time FROM readings WHERE {this} AND time >= :since AND time < :until ORDER BY time LIMIT :step"
+        while True:
+            with self._turn() as transaction:
+                times = sorted({row[0] for row in transaction.run(sql, step=STEP, **within)})
+                if not times:
+                    break
+                if counted:  # before the frames, as saving results does, so that two never wait for each other
+                    _count_erasure(transaction, site)
+                lock_frames(transaction, site, times)
+                gone = f"DELETE FROM readings WHERE {AT_TIMES} AND {this} RETURNING seq"
+                readings += len(transaction.run(gone, rows=times, **names))  # others may have erased some meanwhile
+                results += _erase_results(transaction, site, times)
         slots = {"first": within["since"] // SLOT_MS, "last": within["until"] // SLOT_MS}
         in_slots = f"{this} AND slot BETWEEN :first AND :last"
-        reports = self._erase_rows("report_history", "site, slot, sensor", in_slots, **(names | within | slots))
-        self._erase_rows("reports", "site, sensor", this, **(names | within))
-        self._erase_rows("problems", "site, sensor, reason", this, clock="last", **(names | within))
+        reports = self._erase_rows("report_history", "site, slot, sensor", in_slots, "received", within | slots)
+        self._erase_rows("reports", "site, sensor", this, "received", within)
+        self._erase_rows("problems", "site, sensor, reason", this, "last", within)
         return Erased(readings, results, reports)
 
-    def _erase_rows(self, table: str, key: str, condition: str, *, clock: str = "received", **values: Any) -> int:
+    def _erase_rows(self, table: str, key: str, condition: str, clock: str, within: dict[str, Any]) -> int:
         """Delete the rows of a period; returns their number."""
         sql = f"""
             DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table}
                 WHERE {condition} AND {clock} >= :since AND {clock} < :until LIMIT :step) RETURNING site"""
+        total, rows = 0, STEP
+        while rows == STEP:
+            with self._turn() as transaction:
+                rows = len(transaction.run(sql, step=STEP, **within))
+            total += rows
+        return total
 
-        def step(transaction: Transaction) -> tuple[int, int] | None:
-            rows = len(transaction.run(sql, step=STEP, **values))
-            return (rows, 0) if rows else None
-
-        return self._repeat(step)[0]
-
-    def _repeat(self, step: Callable[[Transaction], tuple[int, int] | None]) -> tuple[int, int]:
-        """Run steps until one finds nothing, and add up; between them others get as much time as a step takes."""
-        first = second = 0
-        while True:
-            start = time.monotonic()
-            done = self._database.write(step)
-            if done is None:
-                return first, second
-            first, second = first + done[0], second + done[1]
-            time.sleep(min(time.monotonic() - start, LONGEST_PAUSE_S))
-
-
-def _erase_readings(
-    transaction: Transaction, this: str, names: dict[str, Any], within: dict[str, int], *, counted: bool
-) -> tuple[int, int] | None:
-    """Erase the readings of the next few frames of a period; returns how many, and how many results; None at the end.
-
-    Others may have erased some while this waited for them.
-    """
-    sql = f"SELECT time FROM readings WHERE {this} AND time >= :since AND time < :until ORDER BY time LIMIT :step"
-    times = sorted({row[0] for row in transaction.run(sql, step=STEP, **(names | within))})
-    if not times:
-        return None
-    site = names["site"]
-    if counted:  # before the frames, as saving results does, so that two transactions never wait for each other
-        _count_erasure(transaction, site)
-    lock_frames(transaction, site, times)
-    gone = transaction.run(f"DELETE FROM readings WHERE {AT_TIMES} AND {this} RETURNING seq", rows=times, **names)
-    count = "SELECT count(*) FROM readings WHERE readings.site = frames.site AND readings.time = frames.time"
-    change = f"UPDATE frames SET recovered = 0, readings = ({count}) WHERE site = :site AND {AT_TIMES}"
-    transaction.run(change, rows=times, site=site)
-    transaction.run(f"DELETE FROM frames WHERE readings = 0 AND site = :site AND {AT_TIMES}", rows=times, site=site)
-    # results last: by now we hold every frame, even one that was recreated while we waited for its predecessor
-    return len(gone), _erase_results(transaction, site, times)
+    @contextmanager
+    def _turn(self) -> Iterator[Transaction]:
+        """One of many transactions; after it others get as much time as it took."""
+        start = time.monotonic()
+        with self._database.writing() as transaction:
+            yield transaction
+        time.sleep(min(time.monotonic() - start, LONGEST_PAUSE_S))
 
 
 def _erase_around(transaction: Transaction, site: str, since: int | None, until: int | None) -> int:
@@ -182,11 +178,16 @@ def _erase_around(transaction: Transaction, site: str, since: int | None, until:
         if end is not None:
             times += [row[0] for row in transaction.run(sql, site=site, end=end, limit=limit)]
     lock_frames(transaction, site, sorted(times))
-    transaction.run(f"UPDATE frames SET recovered = 0 WHERE site = :site AND {AT_TIMES}", rows=times, site=site)
     return _erase_results(transaction, site, times)
 
 
 def _erase_results(transaction: Transaction, site: str, times: list[int]) -> int:
+    """Erase the results of these times, whose frames wait again if they have readings; returns how many there were."""
+    count = "SELECT count(*) FROM readings WHERE readings.site = frames.site AND readings.time = frames.time"
+    change = f"UPDATE frames SET recovered = 0, readings = ({count}) WHERE site = :site AND {AT_TIMES}"
+    transaction.run(change, rows=times, site=site)
+    transaction.run(f"DELETE FROM frames WHERE readings = 0 AND site = :site AND {AT_TIMES}", rows=times, site=site)
+    # results last: by now we hold every frame, even one that was recreated while we waited for its predecessor
     sql = f"DELETE FROM results WHERE site = :site AND {AT_TIMES} RETURNING time"
     return len(transaction.run(sql, rows=times, site=site))
 

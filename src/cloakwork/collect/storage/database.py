@@ -7,11 +7,11 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import index
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event, exc
@@ -20,12 +20,10 @@ from cloakwork._files import sync_folder
 from cloakwork.collect.storage import migrations
 from cloakwork.errors import CloakworkError, InputError, StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
-Value = TypeVar("Value")
 Row = Sequence[Any]
 FORMS = "sqlite:///FILE, a path, or postgresql://USER:PASSWORD@HOST/DATABASE"
 OLDEST_SQLITE = (3, 38, 0)  # ->> in strict tables
 CONNECTIONS = 8
-ATTEMPTS = 5
 RETRY_S = 0.005
 SHORT_WAIT_MS = 100
 INCREMENTAL = 2  # SQLite's number for this auto_vacuum mode
@@ -35,6 +33,11 @@ MIGRATING, LEADING = 0x636C6F616B, 0x6C656164  # advisory locks of PostgreSQL
 _DOES_NOT_FIT = "a value cannot be stored: numbers are whole and have at most 64 bits. Nothing of this call was stored."
 _REFUSED = re.compile(r"authentication failed|does not exist|no password supplied|no pg_hba.conf entry")
 log = logging.getLogger(__name__)
+
+
+def unix_ms() -> int:
+    """The wall clock in Unix milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 class Transaction:
@@ -85,7 +88,6 @@ class Database:
             )
         # SQLite lets one connection write at a time; threads queue here, because SQLite itself polls
         self._one_writer = threading.Lock()
-        self._closed = False
         self._lead: sa.Connection | None = None
         self._engine = _postgresql(parsed, wait_s) if self.path is None else _sqlite(parsed, self.path, wait_s)
 
@@ -95,33 +97,31 @@ class Database:
         with self._our_errors(), self._engine.begin() as connection:
             yield Transaction(connection)
 
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """A transaction that writes; durable when the block ends."""
+        with self._our_errors(), self._alone(), self._engine.connect() as connection:
+            writer = connection.execution_options(writes=True)
+            with writer.begin():
+                yield Transaction(writer)
+
     def rows(self, sql: str, **values: Any) -> Sequence[Row]:
         """Return the rows of one query."""
         with self.reading() as transaction:
             return transaction.run(sql, **values)
 
-    def write(self, work: Callable[[Transaction], Value]) -> Value:
-        """Run `work` in one transaction, durable when this returns. It may run more than once; the last one counts."""
-        with self._our_errors(), self._alone():
-            for _ in range(ATTEMPTS - 1):
-                try:
-                    return self._write(work)
-                except exc.DBAPIError as problem:
-                    # PostgreSQL aborts one of two transactions that wait for each other: the same work can run again
-                    if getattr(problem.orig, "sqlstate", None) not in {"40001", "40P01"}:
-                        raise
-            return self._write(work)
-
     def change(self, sql: str, **values: Any) -> Sequence[Row]:
         """Run one statement as a transaction."""
-        return self.write(lambda transaction: transaction.run(sql, **values))
+        with self.writing() as transaction:
+            return transaction.run(sql, **values)
 
     def migrate(self) -> None:
         """Bring the database to this version of the tables, completely or not at all."""
         with self.reading() as transaction:
             current = _version(transaction)
         if current != len(migrations.STEPS):
-            self.write(self._migrate)
+            with self.writing() as transaction:
+                self._migrate(transaction)
         if self.path is None and not self.rows("SELECT 1 FROM pg_stats WHERE tablename = 'readings' LIMIT 1"):
             self.change("ANALYZE readings, frames, results")  # a restored backup has no statistics
 
@@ -165,11 +165,13 @@ class Database:
         if self.path is None:
             return True
         try:
-            while self._outside_transaction(_free_pages):
-                pass
+            free, before = 1, 0
+            while free not in {0, before}:
+                # a script, because it works step by step
+                before, free = free, self._pragma("freelist_count", first=f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
             for pause in LOG_PAUSES_S:
                 time.sleep(pause)
-                if self._outside_transaction(_empty_log):
+                if self._pragma("wal_checkpoint(TRUNCATE)") == 0:
                     return True
         except StoreAwayError as problem:
             log.info("the file of the store did not shrink: %s", problem)
@@ -177,14 +179,7 @@ class Database:
 
     def close(self) -> None:
         """Close all connections; those in use close when their call ends."""
-        self._closed = True
         self._engine.dispose()
-
-    def _write(self, work: Callable[[Transaction], Value]) -> Value:
-        with self._engine.connect() as connection:
-            writing = connection.execution_options(writes=True)
-            with writing.begin():
-                return work(Transaction(writing))
 
     def _migrate(self, transaction: Transaction) -> None:
         if self.path is None:
@@ -197,13 +192,6 @@ class Database:
                 known=known,
             )
         if current == 0:
-            ours = set(re.findall(r"CREATE TABLE (\w+)", " ".join(migrations.STEPS)))
-            taken = sorted(ours & set(sa.inspect(transaction.connection).get_table_names()))
-            if taken:
-                raise StoreError(
-                    f"{self.name} has a table {taken[0]!r} that is not Cloakwork's: give Cloakwork its own database.",
-                    taken=taken,
-                )
             transaction.run("CREATE TABLE cloakwork_version (version {integer} NOT NULL) {strict}")
             transaction.run("INSERT INTO cloakwork_version VALUES (0)")
         for step in migrations.STEPS[current:]:
@@ -217,13 +205,14 @@ class Database:
             transaction.each("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (:tbl, :idx, :stat)", rows)
             transaction.run("ANALYZE sqlite_schema")  # reads them
 
-    def _outside_transaction(self, work: Callable[[sqlite3.Cursor], Value]) -> Value:
-        """Run a PRAGMA that cannot be part of a transaction, unless someone else is writing."""
+    def _pragma(self, name: str, *, first: str = "") -> int:
+        """Run a PRAGMA that cannot be part of a transaction, unless someone else is writing; returns its number."""
         with self._our_errors(), self._alone(), self._engine.connect() as connection:
             cursor: Any = connection.connection.cursor()
             cursor.execute(f"PRAGMA busy_timeout = {SHORT_WAIT_MS}")
             try:
-                return work(cursor)
+                cursor.executescript(first)
+                return int(cursor.execute(f"PRAGMA {name}").fetchone()[0])
             finally:
                 cursor.execute(f"PRAGMA busy_timeout = {round(self.wait_s * 1000)}")
                 cursor.close()
@@ -241,8 +230,6 @@ class Database:
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
         """Turn a database's errors into ours, which say what to do."""
-        if self._closed:
-            raise StoreError(f"{self.name} was closed: open it again.", store=self.name)
         try:
             yield
         except exc.TimeoutError as problem:
@@ -268,7 +255,7 @@ class Database:
         """Our error for SQLite's primary result code, or PostgreSQL's SQLSTATE."""
         text = " ".join(str(problem).split("\n", 1)[0].split())
         code: Any = (getattr(problem, "sqlite_errorcode", None) or 0) & 0xFF or getattr(problem, "sqlstate", None) or ""
-        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, "55P03"}:
+        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, "55P03", "40001", "40P01"}:
             return self._busy()
         if code in {sqlite3.SQLITE_FULL, "53100"}:
             return StoreFullError(
@@ -301,20 +288,6 @@ def _version(transaction: Transaction) -> int:
     if not sa.inspect(transaction.connection).has_table("cloakwork_version"):
         return 0
     return int(transaction.run("SELECT version FROM cloakwork_version")[0][0])
-
-
-def _free_pages(cursor: sqlite3.Cursor) -> bool:
-    """Return some unused pages to the disk; returns whether there are more."""
-    before = cursor.execute("PRAGMA freelist_count").fetchone()[0]
-    cursor.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")  # a script, because it works step by step
-    after = cursor.execute("PRAGMA freelist_count").fetchone()[0]
-    return bool(0 < after < before)
-
-
-def _empty_log(cursor: sqlite3.Cursor) -> bool:
-    """Write the log into the database and truncate it; returns False where a reader still uses it."""
-    busy: int = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    return busy == 0
 
 
 def _parse(url: str) -> sa.URL:
@@ -350,7 +323,16 @@ def _sqlite(url: sa.URL, path: Path, wait_s: float) -> sa.Engine:
         raw.isolation_level = None  # we begin transactions: Python would begin them too late for DDL and reads
         if raw.execute("PRAGMA auto_vacuum").fetchone() != (INCREMENTAL,):  # setting it waits for all writers
             raw.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only works before anything else is in the file
-        if _use_write_ahead_log(raw, wait_s) != "wal":
+        end = time.monotonic() + wait_s
+        while True:  # of two processes that open a new file at once, SQLite refuses one here without waiting
+            try:
+                [mode] = raw.execute("PRAGMA journal_mode = WAL").fetchone()
+                break
+            except sqlite3.OperationalError as problem:
+                if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+            time.sleep(RETRY_S)
+        if mode != "wal":
             raise StoreError(f"{path}: its file system does not support a write-ahead log: put it on a local disk.")
         # FULL: each commit waits for the disk, so that it survives a power cut
         for setting in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON", "trusted_schema = OFF"):
@@ -364,21 +346,6 @@ def _sqlite(url: sa.URL, path: Path, wait_s: float) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
-
-
-def _use_write_ahead_log(raw: sqlite3.Connection, wait_s: float) -> str:
-    """Switch the file to a write-ahead log; returns the journal mode.
-
-    If two processes open a new file at once, SQLite rejects one of them here without waiting, so it retries.
-    """
-    end = time.monotonic() + wait_s
-    while True:
-        try:
-            return str(raw.execute("PRAGMA journal_mode = WAL").fetchone()[0])
-        except sqlite3.OperationalError as problem:
-            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-        time.sleep(RETRY_S)
 
 
 def _create_file(path: Path) -> None:

@@ -1,16 +1,19 @@
-"""Stored readings, each kept once, however often it arrives; and frames: the readings of one time."""
+"""Stored readings, each kept once, however often it arrives; and frames: the readings of one time.
+
+Times are Unix milliseconds; values are cloaked, in steps.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from cloakwork.collect.storage.database import Database, Transaction
-from cloakwork.collect.storage.records import Alarm, FrameState, Page, Reading, ReadingStatus
 from cloakwork.errors import InputError, StoreAwayError
 
 Item = TypeVar("Item")
 Key = tuple[str, str, int]
-LARGEST_PAGE = 10_000  # rows
 STREAMED = 5000  # rows in memory while all are read
 TRIES = 10
 BEGINNING, END = -(2**63), 2**63 - 1
@@ -32,11 +35,55 @@ _CONTRADICT = """
     WHERE site = :site AND sensor = :sensor AND seq = :seq AND contradicted IS NULL"""
 
 
-def check_limit(limit: int) -> int:
-    """Return `limit` if it is valid."""
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise InputError(f"limit={limit}: ask for between 1 and {LARGEST_PAGE} rows at once.", limit=limit)
-    return limit
+class Reading(NamedTuple):
+    """One cloaked reading; `time` is by the device's clock, `received` by the collector's."""
+
+    site: str
+    sensor: str
+    seq: int
+    time: int
+    value: int
+    received: int
+
+
+class ReadingStatus(StrEnum):
+    """The answer to a reading: new, the same message again, or another value under a known sequence number.
+
+    Readings that are refused, because their device has sent too many, never reach the store.
+    """
+
+    NEW = "new"
+    AGAIN = "again"
+    ALARM = "alarm"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One sequence number with two values: noise was used twice, or someone else sends in the sensor's name.
+
+    The store keeps the first value; `received` is when the first contradiction arrived.
+    """
+
+    sensor: str
+    seq: int
+    received: int
+
+
+class FrameState(NamedTuple):
+    """A time that has readings: how many, and of how many of them its last result was made."""
+
+    time: int
+    readings: int
+    recovered: int = 0
+
+
+@dataclass(frozen=True)
+class Page(Generic[Item]):
+    """One page of a long list. Pass `next` as `after` to get the following page; None marks the last one."""
+
+    items: tuple[Item, ...]
+    next: str | None
 
 
 def period(since: int | None, until: int | None) -> dict[str, int]:
@@ -75,7 +122,10 @@ class ReadingTable:
         Of two messages with one (site, sensor, seq) the first is kept. The second is `AGAIN` if it has the same time
         and value and `ALARM` if not; `alarms` then lists it.
         """
-        return self._database.write(lambda transaction: _add(transaction, rows)) if rows else []
+        if not rows:
+            return []
+        with self._database.writing() as transaction:
+            return _add(transaction, rows)
 
     def page(
         self,
@@ -89,24 +139,21 @@ class ReadingTable:
         newest_first: bool = False,
     ) -> Page[Reading]:
         """Return readings by time, sensor and seq. Pages never repeat or skip a reading that was there before."""
-        order: tuple[str, ...] = ("time", "sensor", "seq")
-        values: dict[str, Any] = {"site": site, "limit": check_limit(limit), **period(since, until)}
-        own = "AND time >= :since AND time < :until"
+        values: dict[str, Any] = {"site": site, "limit": limit, **period(since, until)}
+        conditions = "time >= :since AND time < :until"
         if sensor is not None:
-            own += " AND sensor = :only"
+            conditions += " AND sensor = :only"
             values["only"] = sensor
         if after is not None:
-            values |= zip(order, parse_cursor(after, int, str, int), strict=True)
+            time, *rest = parse_cursor(after, int, str, int)
+            values |= {"time": time, "sensor": rest[0], "seq": rest[1]}
             # SQLite finds the end of a period by its index, and would read everything up to the cursor
-            end = {"until": min(values["time"] + 1, values["until"])}
-            values |= end if newest_first else {"since": max(values["time"], values["since"])}
-            if sensor is not None:  # the index has no other sensor between two readings of this one
-                order = ("time", "seq")
-                del values["sensor"]
-            own += f" AND ({', '.join(order)}) {'<' if newest_first else '>'} (:{', :'.join(order)})"
-        direction = " DESC" if newest_first else ""
-        ordered = ", ".join(name + direction for name in ("time", "sensor", "seq"))
-        sql = f"SELECT {_COLUMNS} FROM readings WHERE site = :site {own} ORDER BY {ordered} LIMIT :limit"
+            values |= (
+                {"until": min(time + 1, values["until"])} if newest_first else {"since": max(time, values["since"])}
+            )
+            conditions += f" AND (time, sensor, seq) {'<' if newest_first else '>'} (:time, :sensor, :seq)"
+        order = "time DESC, sensor DESC, seq DESC" if newest_first else "time, sensor, seq"
+        sql = f"SELECT {_COLUMNS} FROM readings WHERE site = :site AND {conditions} ORDER BY {order} LIMIT :limit"
         readings = [Reading(*row) for row in self._database.rows(sql, **values)]
         last = readings[-1] if readings else None
         return page_of(readings, limit, f"{last.time}.{last.sensor}.{last.seq}" if last else "")
@@ -147,7 +194,7 @@ class ReadingTable:
                 SELECT sensor, seq, contradicted, row_number() OVER (PARTITION BY sensor ORDER BY seq DESC) AS number
                 FROM readings WHERE site = :site AND contradicted IS NOT NULL) AS alarms
             WHERE number <= :each ORDER BY contradicted DESC, sensor, seq DESC"""
-        return [Alarm(*row) for row in self._database.rows(sql, site=site, each=check_limit(each))]
+        return [Alarm(*row) for row in self._database.rows(sql, site=site, each=each)]
 
 
 class FrameTable:
@@ -192,7 +239,7 @@ class FrameTable:
         sql = f"""
             SELECT time, readings, recovered FROM frames WHERE site = :site AND time >= :since AND time < :until
             AND time % :every = 0 ORDER BY time {"DESC" if newest_first else ""} LIMIT :limit"""
-        limits = {"limit": check_limit(limit), "every": every}
+        limits = {"limit": limit, "every": every}
         return [FrameState(*row) for row in self._database.rows(sql, site=site, **limits, **period(since, until))]
 
     def waiting(self, site: str, now: int = END, shared: int = 1, limit: int = 1000) -> list[FrameState]:
@@ -200,12 +247,8 @@ class FrameTable:
         sql = """
             SELECT time, readings, recovered FROM frames WHERE site = :site AND recovered < readings AND time > 0
             AND (time <= :now OR readings >= :shared) ORDER BY time DESC LIMIT :limit"""
-        found = self._database.rows(sql, site=site, now=now, shared=shared, limit=check_limit(limit))
+        found = self._database.rows(sql, site=site, now=now, shared=shared, limit=limit)
         return [FrameState(*row) for row in found]
-
-    def mark(self, site: str, recovered: Mapping[int, int]) -> None:
-        """Record that the frames of these times, of so many readings, need no result."""
-        self._database.write(lambda transaction: mark_frames(transaction, site, recovered))
 
 
 def lock_frames(transaction: Transaction, site: str, times: Sequence[int]) -> set[int]:

@@ -16,14 +16,13 @@ from cloakwork._checks import FloatArray
 from cloakwork.collect.storage.database import Database, Row, Transaction
 from cloakwork.collect.storage.readings import (
     AT_TIMES,
-    check_limit,
+    Page,
     lock_frames,
     mark_frames,
     page_of,
     parse_cursor,
     period,
 )
-from cloakwork.collect.storage.records import Page
 from cloakwork.recovery import DOUBTFUL
 
 FAILED = "failed"  # prefix of a failed result's status
@@ -187,7 +186,8 @@ class ResultTable:
             return []
         recovered = {time: result.sensors for time, result in latest.items()} if frames is None else frames
         rows = [latest[time] for time in sorted(latest)]
-        return self._database.write(lambda transaction: _save(transaction, rows, recovered, erasures))
+        with self._database.writing() as transaction:
+            return _save(transaction, rows, recovered, erasures)
 
     def page(
         self,
@@ -203,7 +203,7 @@ class ResultTable:
 
         Failed ones are left out: one device can cause them without end, and must not crowd out the rest.
         """
-        values = period(since, until) | {"limit": check_limit(limit)}
+        values = period(since, until) | {"limit": limit}
         if after is not None:
             [time] = parse_cursor(after, int)
             end = {"until": min(time, values["until"])} if newest_first else {"since": max(time + 1, values["since"])}

@@ -3,12 +3,11 @@
 import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from cloakwork.collect.storage.database import Database, Transaction
-from cloakwork.collect.storage.readings import check_limit, period
-from cloakwork.collect.storage.records import DeviceReport, FoundFault, PhysicsCheck, ProblemCount
+from cloakwork.collect.storage.database import Database
+from cloakwork.collect.storage.readings import period
 from cloakwork.readings import ReadingScale
 from cloakwork.sensor import keystream
 
@@ -31,6 +30,57 @@ _COUNT = """
         last = CASE WHEN excluded.last > problems.last THEN excluded.last ELSE problems.last END"""
 
 
+class DeviceReport(NamedTuple):
+    """A device's status: its state, and how many of the readings that its window allows it has used."""
+
+    site: str
+    sensor: str
+    state: str
+    used: int
+    allowed: int
+    received: int
+
+
+@dataclass(frozen=True)
+class ProblemCount:
+    """The count of a problem; `reason` is one of a fixed set of texts, `last` the time of the last message.
+
+    `site` and `sensor` are empty where they are not from the site files: they never hold what a stranger wrote.
+    """
+
+    site: str
+    sensor: str
+    reason: str
+    count: int
+    last: int
+
+
+@dataclass(frozen=True)
+class FoundFault:
+    """A change of the physics, found at Unix millisecond `raised`; `ended` is null while it lasts.
+
+    `kind` is one of `FaultKind`. `sensor` is empty where all are concerned, `other` is the sensor at whose position a
+    moved one seems to be, or the number of a door.
+    """
+
+    sensor: str
+    kind: str
+    other: str
+    raised: int
+    ended: int | None = None
+
+
+@dataclass(frozen=True)
+class PhysicsCheck:
+    """Tests of a site's physics up to the frame of `time`; `model` identifies the model, `state` is the detector's."""
+
+    site: str
+    model: str
+    time: int
+    state: bytes
+    faults: tuple[FoundFault, ...]
+
+
 class ReportTable:
     """The latest report of each device, and a history."""
 
@@ -42,13 +92,10 @@ class ReportTable:
         ordered = sorted(rows, key=lambda row: row.received)
         latest = {(row.site, row.sensor): row._asdict() for row in ordered}
         slots = {(row.site, row.received // SLOT_MS, row.sensor): row._asdict() for row in ordered}
-
-        def work(transaction: Transaction) -> None:
+        with self._database.writing() as transaction:
             # in the order of the keys, so that two transactions do not wait for each other
             transaction.each(_LATEST, [latest[key] for key in sorted(latest)])
             transaction.each(_HISTORY, [slots[key] | {"slot": key[1]} for key in sorted(slots)])
-
-        self._database.write(work)
 
     def latest(self, site: str) -> list[DeviceReport]:
         """Return the latest report of each sensor, by sensor."""
@@ -64,7 +111,7 @@ class ReportTable:
             AND received >= :since AND received < :until ORDER BY slot DESC, sensor DESC LIMIT :limit"""
         within = period(since, until)
         slots = {"first": within["since"] // SLOT_MS, "last": within["until"] // SLOT_MS}  # the key has these
-        found = self._database.rows(sql, site=site, limit=check_limit(limit), **within, **slots)
+        found = self._database.rows(sql, site=site, limit=limit, **within, **slots)
         return [DeviceReport(*row) for row in found][::-1]
 
 
@@ -77,8 +124,8 @@ class ProblemTable:
     def add(self, rows: Sequence[ProblemCount]) -> None:
         # in the order of the keys, so that two transactions do not wait for each other
         ordered = [vars(row) for row in sorted(rows, key=lambda row: (row.site, row.sensor, row.reason))]
-        if ordered:
-            self._database.write(lambda transaction: transaction.each(_COUNT, ordered))
+        with self._database.writing() as transaction:
+            transaction.each(_COUNT, ordered)
 
     def counts(self, site: str) -> list[ProblemCount]:
         """Return the counts of one site; the most recent first."""

@@ -4,16 +4,45 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from cloakwork.collect.storage.database import Database
-from cloakwork.collect.storage.records import NewToken, Role, Token, unix_ms
+from cloakwork.collect.storage.database import Database, unix_ms
 from cloakwork.errors import InputError
 
 PREFIX = "cw_"
 LONGEST_LABEL = 200
 _BYTES = 32  # random ones, so a fast hash is enough: unlike passwords, they cannot be guessed
 _COLUMNS = "id, role, site, sensor, label, made, revoked"
+
+
+class Role(StrEnum):
+    """A token's role: a device writes its own sensor, an analyst reads, an operator may do everything."""
+
+    DEVICE = "device"
+    ANALYST = "analyst"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token without its secret. A device token names its site and sensor; others may be limited to one site."""
+
+    id: str
+    role: Role
+    site: str | None
+    sensor: str | None
+    label: str
+    made: int
+    revoked: int | None
+
+
+class NewToken(NamedTuple):
+    """A new token with its secret, which is known only now: the store keeps a hash."""
+
+    token: Token
+    secret: str
 
 
 class TokenTable:
