@@ -12,11 +12,12 @@ from cloakwork.cli.app import run_app
 from cloakwork.cli.arguments import Scheduler
 from cloakwork.cli.output import note, progress_bars, say
 from cloakwork.cli.report import table
-from papers import EXPERIMENTS, Result, find
+from papers.experiments import EXPERIMENTS, find
 from papers.recordings import LICENCES, titles
 from papers.report import FOLDER, write_report
-from papers.runner import run_all
-from papers.store import Record, read
+from papers.result import Result
+from papers.runner import Done, run_all
+from papers.store import read
 
 ALL = "all"
 PAGES = Path("docs/science")
@@ -56,10 +57,10 @@ def run_command(
     chosen = tuple(EXPERIMENTS.values()) if name == ALL else (find(name),)
     with _bars() as show:
         found = run_all(chosen, out, quick=quick, seed=seed, jobs=jobs, progress=show, scheduler=scheduler)
-        for number, record in enumerate(found, start=1):
-            _note_done(record, f" ({number} of {len(chosen)})" if len(chosen) > 1 else "")
+        for number, done in enumerate(found, start=1):
+            _note_done(done, f" ({number} of {len(chosen)})" if len(chosen) > 1 else "")
             if len(chosen) == 1:
-                _print(record.result)
+                _print(done.result)
     note(f"the results and their pictures are in {out}")
 
 
@@ -77,9 +78,9 @@ def _bars() -> Iterator[Callable[[str, float], None]]:
         yield show
 
 
-def _note_done(record: Record, count: str) -> None:
-    result = record.result
-    took = "already there" if record.kept else f"{record.seconds:.0f} s"
+def _note_done(done: Done, count: str) -> None:
+    result = done.result
+    took = "already there" if done.kept else f"{result.seconds:.0f} s"
     note(f"{result.name}{count}: {result.title}{' (quick)' if result.quick else ''}, {took}")
 
 
@@ -98,7 +99,7 @@ def show_command(
     folder: Annotated[Path, typer.Option("--from", help="Folder with NAME.json.")] = PAGES / "results",
 ) -> None:
     """Print all numbers of a result that is there, and every claim of the papers with its verdict."""
-    _print(read(find(name).name, folder).result)
+    _print(read(find(name).name, folder))
 
 
 @app.command("report")

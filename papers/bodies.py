@@ -15,7 +15,7 @@ from cloakwork.recovery import BasisPursuit, Estimator, PointSources, recover
 from papers.calibration import Calibration, PapersPursuit, calibrated
 from papers.experiment import stream
 from papers.recordings import Infrared
-from papers.statistics import Mean
+from papers.rows import Mean, Row
 
 ROWS, COLUMNS = 24, 32  # of a picture
 BLOCK = 2  # side in pixels of the blocks that are read as one sensor
@@ -185,35 +185,20 @@ def positions(people: FloatArray) -> tuple[Position, ...]:
     return tuple((float(x), float(y)) for x, y in people)
 
 
-@dataclass(frozen=True)
-class Shares:
-    """The share of people found within each of `WITHIN`, with errors over pictures, and over people where known."""
-
-    over_pictures: tuple[Mean, ...]
-    between_people: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Score:
-    """How many people one method found; `given` is the share for whom it gave a position, the others are random."""
-
-    method: Method
-    epsilon: float | None
-    pictures: int
-    given: float
-    shares: Shares
-
-    def within(self, reach: float) -> Mean:
-        """The share of people found within a number of pixels, with the larger of its errors."""
-        number = WITHIN.index(reach)
-        share, between = self.shares.over_pictures[number], self.shares.between_people
-        return Mean(share.value, max(share.error, between[number] if between else 0.0))
+def within(score: Row, reach: float) -> Mean:
+    """The share of people found within a number of pixels, with the larger of its errors."""
+    number = WITHIN.index(reach)
+    share, between = score.shares.over_pictures[number], score.shares.between_people
+    return Mean(share.value, max(share.error, between[number] if between else 0.0))
 
 
 def shares(
     people: Sequence[FloatArray], found: Sequence[Sequence[Position]], names: Sequence[IntArray] | None = None
-) -> Shares:
-    """The share of people that have a found position of their own; `names` identify people across pictures."""
+) -> Row:
+    """The share of people that have a position of their own within each of `WITHIN`, with errors over pictures.
+
+    `names` identify people across pictures; where they are known there are errors over people, too.
+    """
     hits = [near(at, np.array(listed).reshape(-1, 2)) for at, listed in zip(people, found, strict=True)]
     counts = np.array([len(at) for at in people])
     sums, total = np.array([one.sum(axis=0) for one in hits]), counts.sum()
@@ -221,11 +206,12 @@ def shares(
     rough = (sums.sum(axis=0) + 1) / (total + 2)  # pictures that are all alike do not make a share certain
     errors = np.maximum(_error(sums, counts, means), np.sqrt(rough * (1 - rough) / total))
     pairs = tuple(Mean(float(mean), float(error)) for mean, error in zip(means, errors, strict=True))
-    if names is None:
-        return Shares(pairs)
-    everyone, who = np.concatenate(hits), np.concatenate(names[: len(hits)])
-    each = np.array([everyone[who == name].sum(axis=0) for name in np.unique(who)])
-    return Shares(pairs, tuple(_error(each, np.bincount(who)[np.unique(who)], means).tolist()))
+    between: tuple[float, ...] = ()
+    if names is not None:
+        everyone, who = np.concatenate(hits), np.concatenate(names[: len(hits)])
+        each = np.array([everyone[who == name].sum(axis=0) for name in np.unique(who)])
+        between = tuple(_error(each, np.bincount(who)[np.unique(who)], means).tolist())
+    return Row(over_pictures=pairs, between_people=between)
 
 
 def _error(sums: FloatArray, counts: IntArray, means: FloatArray) -> FloatArray:
@@ -247,13 +233,17 @@ def near(people: FloatArray, found: FloatArray) -> FloatArray:
 
 def score(
     trial: Trial, method: Method, epsilon: float | None, key: tuple[int, ...], names: Sequence[IntArray] | None = None
-) -> Score:
-    """The score of one method; positions that it does not give are random."""
+) -> Row:
+    """How many people one method found; `given` is the share of positions that it gives, the others are random."""
     _, found = trial.look(method, epsilon, key)
     rng = stream(*key, 1)
     filled = [one + random_positions(len(at) - len(one), rng) for one, at in zip(found, trial.people, strict=True)]
     given = sum(map(len, found)) / sum(map(len, trial.people))
-    return Score(method, epsilon, len(found), given, shares(trial.people, filled, names))
+    return _row(method, epsilon, len(found), given, shares(trial.people, filled, names))
+
+
+def _row(method: Method, epsilon: float | None, pictures: int, given: float, found: Row) -> Row:
+    return Row(method=method, epsilon=epsilon, pictures=pictures, given=given, shares=found)
 
 
 def random_positions(count: int, rng: np.random.Generator) -> tuple[Position, ...]:
@@ -261,18 +251,19 @@ def random_positions(count: int, rng: np.random.Generator) -> tuple[Position, ..
     return positions(rng.uniform((0.0, 0.0), (COLUMNS, ROWS), (count, 2)))
 
 
-def guess(people: Sequence[FloatArray], rng: np.random.Generator) -> Score:
+def guess(people: Sequence[FloatArray], rng: np.random.Generator) -> Row:
     """The score of random positions, several times for each picture."""
     again = [at for at in people for _ in range(GUESSES)]
-    return Score(Method.GUESS, None, len(again), 0.0, shares(again, [random_positions(len(at), rng) for at in again]))
+    found = [random_positions(len(at), rng) for at in again]
+    return _row(Method.GUESS, None, len(again), 0.0, shares(again, found))
 
 
-def always(people: Sequence[FloatArray], answer: Sequence[Position], names: Sequence[IntArray]) -> Score:
+def always(people: Sequence[FloatArray], answer: Sequence[Position], names: Sequence[IntArray]) -> Row:
     """The score of the same positions in every picture."""
-    return Score(Method.CONSTANT, None, len(people), 0.0, shares(people, [answer] * len(people), names))
+    return _row(Method.CONSTANT, None, len(people), 0.0, shares(people, [answer] * len(people), names))
 
 
-def limit(trial: Trial, tall: Sequence[FloatArray], epsilon: float, rng: np.random.Generator) -> Score:
+def limit(trial: Trial, tall: Sequence[FloatArray], epsilon: float, rng: np.random.Generator) -> Row:
     """The score of normal errors of the size of the Cramer-Rao bound, for bodies of known height."""
     cloak = Cloak(trial.camera, epsilon=epsilon, delta=DELTA, alpha=ALPHA)
     draws = rng.standard_normal((ERRORS, 2))
@@ -282,7 +273,7 @@ def limit(trial: Trial, tall: Sequence[FloatArray], epsilon: float, rng: np.rand
             far = np.hypot(*(draws @ np.linalg.cholesky(spread).T).T) if np.isfinite(spread).all() else np.inf
             found.append([np.mean(far <= reach) for reach in WITHIN])
     means = tuple(Mean.of(np.array(column)) for column in zip(*found, strict=True))
-    return Score(Method.LIMIT, epsilon, len(trial.people), 1.0, Shares(means))
+    return _row(Method.LIMIT, epsilon, len(trial.people), 1.0, Row(over_pictures=means, between_people=()))
 
 
 def mean_positions(people: Sequence[FloatArray]) -> FloatArray:

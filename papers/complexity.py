@@ -1,6 +1,7 @@
 """The cells of McMillan's table of query complexities: settings, the queries that each needs, and how they grow."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,7 +13,8 @@ from cloakwork.auditing import KnownPair, KnownPure, Pair, RandomPrivacy, Unknow
 from papers.experiment import stream
 from papers.queries import Contest, halves, known_contest, pure_contest, seldom, shuffled, strained, unknown_contest
 from papers.query_limits import approximate_limit, boundary_pair, most_failures, pure_limit, share_limit, votes
-from papers.statistics import Slope, fit_slope
+from papers.rows import Mean, Row
+from papers.statistics import fit_slope
 
 EPSILON, DELTA = 1.0, 0.05
 GAMMA = 0.05  # share of the pairs of inputs that may be bad, for random privacy
@@ -109,69 +111,46 @@ class Setting:
         contest, start = self.contest, float(self.planned()[1])
         return np.array([contest.needed(runs, stream(*key, k), start=start) for k in range(searches)])
 
-    def point(self, along: Along, needed: float, error: float, audits: int, key: tuple[int, ...]) -> "Point":
+    def point(self, along: Along, needed: Mean, audits: int, key: tuple[int, ...]) -> Row:
+        """Queries on each input: needed, planned here, printed, the least possible; and the median used by audits.
+
+        `rate` is the printed rate without its constant, `printed` is None where no constant is printed. `found` is the
+        share of audits that found the violation; the others count with all reports that they had.
+        """
         planned, limit = self.planned()
         reports, found = audit_pair(self.far, 0.0 if self.tester is Cell.PURE else DELTA, audits, key)
-        return Point(self.x(along), needed, error, planned, self.printed, self.rate, limit, reports, found)
+        return Row(
+            x=self.x(along),
+            needed=needed,
+            planned=planned,
+            printed=self.printed,
+            rate=self.rate,
+            limit=limit,
+            audited=reports,
+            found=found,
+        )
 
 
-@dataclass(frozen=True)
-class Point:
-    """Queries on each input: needed, planned here, printed, the least possible; and the median used by audits.
-
-    `rate` is the printed rate without its constant, `printed` is None where no constant is printed. `found` is the
-    share of audits that found the violation; the others count with all reports that they had.
-    """
-
-    x: float
-    needed: float
-    error: float
-    planned: int
-    printed: float | None
-    rate: float
-    limit: int
-    audited: float
-    found: float
+def slope(sweep: Row) -> Mean:
+    """The exponent of what is needed; in n from 256 on."""
+    return _exponent(
+        sweep, "needed", [one for one in sweep.points if sweep.along != Along.OUTCOMES or one.x >= DECIDES]
+    )
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """The cost of one tester as one parameter varies."""
+def claimed(sweep: Row) -> float:
+    """The exponent of the printed rate, over the same values."""
+    return _exponent(sweep, "rate", sweep.points).value
 
-    tester: Cell
-    along: Along
-    points: tuple[Point, ...]
 
-    @property
-    def slope(self) -> Slope:
-        """The exponent of what is needed; in n from 256 on."""
-        kept = [one for one in self.points if self.along is not Along.OUTCOMES or one.x >= DECIDES]
-        kept = kept if len(kept) > 1 else list(self.points)
-        return fit_slope([one.x for one in kept], [one.needed for one in kept], [one.error for one in kept])
+def proved(sweep: Row) -> Mean:
+    """The exponent of our lower bound; in alpha where that is small."""
+    return _exponent(sweep, "limit", [one for one in sweep.points if sweep.along != Along.GAP or one.x <= SMALL])
 
-    @property
-    def claimed(self) -> float:
-        """The exponent of the printed rate, over the same values."""
-        return fit_slope([one.x for one in self.points], [one.rate for one in self.points]).value
 
-    @property
-    def proved(self) -> Slope:
-        """The exponent of our lower bound; in alpha where that is small."""
-        kept = [one for one in self.points if self.along is not Along.GAP or one.x <= SMALL]
-        kept = kept if len(kept) > 1 else list(self.points)
-        return fit_slope([one.x for one in kept], [float(one.limit) for one in kept])
-
-    @property
-    def rate_through_first(self) -> tuple[float, ...]:
-        """The printed rate, scaled to what is needed at the first value."""
-        first = self.points[0]
-        return tuple(first.needed * one.rate / first.rate for one in self.points)
-
-    @property
-    def audited(self) -> Slope | None:
-        """The exponent of what audits use, where most of them ended; None if that is so at one point only."""
-        kept = [one for one in self.points if one.found > 0.5]
-        return fit_slope([one.x for one in kept], [one.audited for one in kept]) if len(kept) > 1 else None
+def _exponent(sweep: Row, name: str, kept: Sequence[Row]) -> Mean:
+    kept = kept if len(kept) > 1 else sweep.points
+    return fit_slope([one.x for one in kept], [getattr(one, name) for one in kept])
 
 
 def audit_pair(pair: Pair, delta: float, audits: int, key: tuple[int, ...]) -> tuple[float, float]:
@@ -189,24 +168,11 @@ def audit_pair(pair: Pair, delta: float, audits: int, key: tuple[int, ...]) -> t
     return float(np.median(used)), found / audits
 
 
-@dataclass(frozen=True)
-class Rare:
-    """Pure privacy without information: the cost of separating the two pairs of the thesis' proof at one A.
-
-    One is epsilon-private, the other has epsilon `far`, and they differ only in an outcome of probability e^-A.
-    `needed` is exact, for the best test; `printed` is the lower bound of the proof.
-    """
-
-    depth: float
-    far: float
-    needed: int
-    printed: float
-    audited: float
-    found: float
-
-
-def rare(depth: float, audits: int, key: tuple[int, ...]) -> Rare:
+def rare(depth: float, audits: int, key: tuple[int, ...]) -> Row:
     """The cost of separating the pairs of McMillan's Theorem 10.5, with A = `depth`.
+
+    One pair is epsilon-private, the other has epsilon `far`, and they differ only in an outcome of probability e^-A.
+    `needed` is exact, for the best test; `printed` is the lower bound of the proof.
 
     Notes
     -----
@@ -217,7 +183,7 @@ def rare(depth: float, audits: int, key: tuple[int, ...]) -> Rare:
     private, far = hidden_pairs(depth)
     p, q = float(private.one[0]), float(far.one[0])
     reports, found = audit_pair(far, 0.0, audits, key)
-    return Rare(
+    return Row(
         depth=depth,
         far=far.epsilon,
         needed=math.ceil(math.log(2) / (math.log1p(-q) - math.log1p(-p))),
@@ -234,26 +200,15 @@ def hidden_pairs(depth: float) -> tuple[Pair, Pair]:
     return Pair(*private), Pair(*far)
 
 
-@dataclass(frozen=True)
-class Share:
-    """Random privacy: pairs of inputs and votes on each, for one slack in the share of bad pairs."""
+def share(slack: float) -> Row:
+    """The cost of random privacy at one slack in the share of bad pairs: pairs of inputs, and votes on each.
 
-    slack: float
-    pairs: int
-    corrected: float
-    limit: int
-    printed_votes: int
-    needed_votes: int
-    left: float
-    allowed: float
-
-
-def share(slack: float) -> Share:
-    """The cost of random privacy at one slack, by exact binomial tails; the thesis' alpha/lambda is half the slack."""
+    By exact binomial tails; the thesis' alpha/lambda is half the slack.
+    """
     half = slack / 2
     tester = RandomPrivacy(UnknownPair(2, EPSILON, DELTA), lambda _: (0, 1), GAMMA, slack)
     printed = math.ceil(math.log(2 / half)) | 1
-    return Share(
+    return Row(
         slack=slack,
         pairs=tester.size[0],
         corrected=math.log(3) * (8 * GAMMA + 56 * half / 3) / half**2,
@@ -265,32 +220,20 @@ def share(slack: float) -> Share:
     )
 
 
-@dataclass(frozen=True)
-class Mistakes:
-    """How often tests accept, of `runs`, as printed and as implemented here.
-
-    `one_way` is a pair that needs `one_way_delta` in one direction only and must be rejected; `honest` is a device that
-    is private and exactly as stated, and must be accepted.
-    """
-
-    runs: int
-    one_way_delta: float
-    one_way_printed: float
-    one_way_here: float
-    honest_printed: float
-    honest_here: float
-
-
 ONE_WAY = Pair([0.1, 0.9], [0.1 * math.e + 0.21, 0.79 - 0.1 * math.e])
 """Private from the first input to the second, and far from it in the other direction."""
 COIN = Pair([0.75, 0.25], [0.25, 0.75])
 ONE_WAY_ALPHA = 0.1
 
 
-def mistakes(runs: int, rng: np.random.Generator) -> Mistakes:
-    """Run the printed tests and ours."""
+def mistakes(runs: int, rng: np.random.Generator) -> Row:
+    """How often tests accept, of `runs`, as printed and as implemented here.
+
+    `one_way` is a pair that needs `one_way_delta` in one direction only and must be rejected; `honest` is a device that
+    is private and exactly as stated, and must be accepted.
+    """
     unknown, known = UnknownPair(2, EPSILON, DELTA, ONE_WAY_ALPHA), KnownPure(COIN, COIN.epsilon, 0.5)
-    return Mistakes(
+    return Row(
         runs=runs,
         one_way_delta=ONE_WAY.delta(EPSILON),
         one_way_printed=sum(printed_unknown(ONE_WAY, rng) for _ in range(runs)) / runs,

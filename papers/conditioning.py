@@ -1,51 +1,31 @@
 """Lemmas that relate the sensitivity of a matrix to its condition number, tried on matrices."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.physics import Graph, Matrix, Space
 from papers.result import Agreement, Claim
+from papers.rows import Row
 
 RHO = 1e-3
 STAR, TAU = 10, 0.5  # nodes and time of the star that Lemma 18 is tried on
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
-class Check:
+def check(lemma: str, matrix: str, promised: float, true: float, *, at_least: bool) -> Row:
     """A lemma tried on one matrix: the bound on the sensitivity that it promises, and the true sensitivity."""
-
-    lemma: str
-    matrix: str
-    promised: float
-    true: float
-    at_least: bool
-
-    @property
-    def sign(self) -> str:
-        return ">=" if self.at_least else "<="
-
-    @property
-    def held(self) -> bool:
-        excess = self.true - self.promised
-        return excess >= -ROUNDING if self.at_least else excess <= ROUNDING
-
-    def claim(self, text: str, source: str) -> Claim:
-        found = f"{self.matrix}: promised Delta {self.sign} {self.promised:.4g}, true Delta {self.true:.4g}"
-        return Claim(text, source, found, Agreement.AGREES if self.held else Agreement.WRONG)
+    return Row(lemma=lemma, matrix=matrix, promised=promised, true=true, at_least=at_least)
 
 
-@dataclass(frozen=True)
-class Trials:
-    """A lemma tried on random matrices of one kind."""
-
-    lemma: str
-    kind: str
-    tried: int
-    violated: int
+def claim(one: Row, text: str, source: str) -> Claim:
+    """A lemma as a claim of its paper."""
+    sign, excess = ">=" if one.at_least else "<=", one.true - one.promised
+    held = excess >= -ROUNDING if one.at_least else excess <= ROUNDING
+    found = f"{one.matrix}: promised Delta {sign} {one.promised:.4g}, true Delta {one.true:.4g}"
+    return Claim(text, source, found, Agreement.of(held))
 
 
 def sensitivity_of(values: FloatArray) -> float:
@@ -68,20 +48,20 @@ def converse_of(values: FloatArray) -> float:
     return 4 * max(lesser, float(np.abs(np.diff(norms)).max()))
 
 
-def counterexamples() -> tuple[Check, ...]:
+def counterexamples() -> tuple[Row, ...]:
     """Matrices of two places that contradict the lemmas, the one that the papers give, and Lemma 18 on a star."""
     twins, opposites = np.array([[1.0, 1.0]]) / math.sqrt(2), np.array([[1.0, -1.0]])
     uneven = np.diag([1.0, RHO])
     ill = f"diag(1, {RHO:g}), kappa = {condition_of(uneven):.0f}"
     return (
-        Check("Lemma 6", "[1 1]/sqrt 2", 1 / condition_of(twins), sensitivity_of(twins), at_least=True),
-        Check("Lemma 7, converse", "[1 -1]", converse_of(opposites), sensitivity_of(opposites), at_least=False),
-        Check("section 2.1", ill, 1.0, sensitivity_of(uneven), at_least=True),
+        check("Lemma 6", "[1 1]/sqrt 2", 1 / condition_of(twins), sensitivity_of(twins), at_least=True),
+        check("Lemma 7, converse", "[1 -1]", converse_of(opposites), sensitivity_of(opposites), at_least=False),
+        check("section 2.1", ill, 1.0, sensitivity_of(uneven), at_least=True),
         *_eigenvector_bounds(),
     )
 
 
-def _eigenvector_bounds() -> tuple[Check, Check]:
+def _eigenvector_bounds() -> tuple[Row, Row]:
     """Lemma 18 on a star whose hub has the last number: as printed, with s_i of the hub, and with s_k and all edges."""
     hub = STAR - 1
     adjacency = np.zeros((STAR, STAR))
@@ -92,22 +72,22 @@ def _eigenvector_bounds() -> tuple[Check, Check]:
     corrected = float((apart @ np.exp(-TAU * values[1:])).max())
     true, where = Graph(adjacency, tau=TAU).moves().steepest().value, f"star of {STAR} nodes, hub numbered last"
     return (
-        Check("Lemma 18, e^(-tau s_i)", where, printed, true, at_least=False),
-        Check("Lemma 18, e^(-tau s_k)", where, corrected, true, at_least=False),
+        check("Lemma 18, e^(-tau s_i)", where, printed, true, at_least=False),
+        check("Lemma 18, e^(-tau s_k)", where, corrected, true, at_least=False),
     )
 
 
-def random_matrices(count: int, rng: np.random.Generator) -> tuple[Trials, ...]:
+def random_matrices(count: int, rng: np.random.Generator) -> tuple[Row, ...]:
     """Try each lemma on random matrices, with its missing condition and without."""
-    return (
-        Trials(
-            "Lemma 6, corrected",
-            "sqrt 2 times the least singular value, full column rank",
-            count,
-            sum(_below_floor(rng) for _ in range(count)),
-        ),
-        Trials("Lemma 7, converse", "no negative entries", count, sum(_above(rng, signed=False) for _ in range(count))),
-        Trials("Lemma 7, converse", "any signs", count, sum(_above(rng, signed=True) for _ in range(count))),
+    full_rank, converse = "sqrt 2 times the least singular value, full column rank", "Lemma 7, converse"
+    kinds: tuple[tuple[str, str, Callable[[], bool]], ...] = (
+        ("Lemma 6, corrected", full_rank, lambda: _below_floor(rng)),
+        (converse, "no negative entries", lambda: _above(rng, signed=False)),
+        (converse, "any signs", lambda: _above(rng, signed=True)),
+    )
+    return tuple(
+        Row(lemma=lemma, kind=kind, tried=count, violated=sum(violates() for _ in range(count)))
+        for lemma, kind, violates in kinds
     )
 
 

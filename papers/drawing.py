@@ -1,13 +1,14 @@
 """How pictures look: colours, axes, dots with error bars, and legends."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from papers.rows import Mean
 
 INK, FAINT = "#222222", "#9a9a9a"
 SERIES = ("#1f5fa8", "#e07b39", "#2a7f4f", "#7b4fa0", "#8a6d1f")
@@ -37,37 +38,84 @@ def styled() -> AbstractContextManager[None]:
     return mpl.rc_context(_LOOK)
 
 
-@dataclass(frozen=True)
-class Dots:
-    """Values with their standard errors, one for each row of a dot plot."""
-
-    name: str
-    values: Sequence[float]
-    errors: Sequence[float]
-    color: str
-    marker: str = "o"
-
-    @classmethod
-    def for_count(cls, count: int, values: Sequence[float], errors: Sequence[float]) -> "Dots":
-        """Values for a number of sources, in the colour that this number has in every picture."""
-        return cls(sources_text(count), values, errors, SERIES[(count - 1) % 5], MARKERS[(count - 1) % 5])
+def _split(values: Sequence[Mean | float | None], scale: float) -> tuple[list[float], list[float]]:
+    """Values, NaN where there is none, and bars of two standard errors."""
+    means = [one if isinstance(one, Mean) else Mean(math.nan if one is None else one, 0.0) for one in values]
+    return [scale * one.value for one in means], [2 * scale * one.error for one in means]
 
 
-def draw_dots(axes: Any, rows: Sequence[str], series: Sequence[Dots]) -> None:
-    """Draw a dot plot: a row for each name, from the top, with bars of two standard errors.
+def curve(
+    axes: Any, x: Sequence[float], y: Sequence[Mean | float | None], number: int = 0, *, scale: float = 1.0, **look: Any
+) -> None:
+    """Draw one series, with bars of two standard errors if it has means; `number` chooses its colour and marker."""
+    values, bars = _split(y, scale)
+    look = {"color": SERIES[number % 5], "marker": MARKERS[number % 5], "markersize": 5} | look
+    if any(bars):
+        axes.errorbar(x, values, yerr=bars, **({"elinewidth": 1, "capsize": 2} | look))
+    else:
+        axes.plot(x, values, **look)
+
+
+def draw_bars(
+    axes: Any,
+    names: Sequence[str],
+    series: Mapping[str, Sequence[Mean | float]],
+    *,
+    scale: float = 1.0,
+    colors: Sequence[str] = SERIES,
+) -> None:
+    """Draw a group of bars for each name, one of each series."""
+    width = 0.8 / len(series)
+    for number, (label, heights) in enumerate(series.items()):
+        values, bars = _split(heights, scale)
+        x = [place + (number - (len(series) - 1) / 2) * width for place in range(len(names))]
+        look = {"color": colors[number], "capsize": 2, "label": label}
+        axes.bar(x, values, 0.9 * width, yerr=bars if any(bars) else None, **look)
+    axes.set_xticks(range(len(names)), names)
+
+
+def draw_dots(
+    axes: Any,
+    rows: Sequence[str],
+    series: Mapping[str, Sequence[Mean | float | None]],
+    *,
+    scale: float = 1.0,
+    colors: Sequence[str] = SERIES,
+    markers: Sequence[str] = MARKERS,
+) -> None:
+    """Draw a row of dots for each name, from the top, with bars of two standard errors.
 
     Series are slightly offset, so that none hides another.
     """
     gap = 0.5 / max(len(series), 1)
-    for number, dots in enumerate(series):
+    for number, (label, values) in enumerate(series.items()):
+        x, bars = _split(values, scale)
         shift = (number - (len(series) - 1) / 2) * gap
-        heights = [row + shift for row in range(len(rows))]
-        bars = [2 * error for error in dots.errors]
-        look = {"fmt": dots.marker, "color": dots.color, "elinewidth": 1.2, "label": dots.name}
-        axes.errorbar(dots.values, heights, xerr=bars, **look)
+        look = {"fmt": markers[number], "color": colors[number], "elinewidth": 1.2, "label": label}
+        axes.errorbar(x, [row + shift for row in range(len(rows))], xerr=bars, **look)
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="x")
+
+
+def finish(
+    axes: Any,
+    title: str = "",
+    x: str = "",
+    y: str = "",
+    *,
+    ticks: Sequence[float] = (),
+    legend: float = 0,
+    where: str = "best",
+    **limits: Any,
+) -> None:
+    """Set title, labels and limits, draw the grid, and a legend of a font size; `ticks` are of a logarithmic x axis."""
+    axes.set(title=title, xlabel=x, ylabel=y, **limits)
+    if ticks:
+        log_x(axes, ticks)
+    axes.grid(visible=True)
+    if legend:
+        axes.legend(fontsize=legend, loc=where)
 
 
 def log_x(axes: Any, ticks: Sequence[float]) -> None:
@@ -121,12 +169,3 @@ def legend_below(figure: Figure, panels: Iterable[Any], *, first: Sequence[str] 
     columns = len(names) if len(names) <= _LEGEND_ROW else math.ceil(len(names) / 2)
     options.setdefault("ncols", columns)
     figure.legend([handles[name] for name in names], names, loc="outside lower center", **options)
-
-
-def sources_text(number: int) -> str:
-    """A number of sources in words.
-
-    >>> sources_text(1), sources_text(2)
-    ('1 source', '2 sources')
-    """
-    return f"{number} source{'' if number == 1 else 's'}"

@@ -9,7 +9,8 @@ from typing import TypeVar, final
 import numpy as np
 
 from cloakwork.errors import InputError
-from papers.result import Finding, Result, numbers_in
+from papers.result import Finding, Result
+from papers.rows import numbers_in
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) from time to time."""
@@ -115,12 +116,3 @@ def stream(seed: int, *keys: int) -> np.random.Generator:
     3
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=keys))
-
-
-def pick(items: Iterable[T], **values: object) -> T:
-    """Return the first item whose attributes have these values.
-
-    >>> pick([Run(1), Run(2)], seed=2).seed
-    2
-    """
-    return next(item for item in items if all(getattr(item, name) == value for name, value in values.items()))

@@ -12,40 +12,18 @@ from cloakwork.errors import InputError
 from cloakwork.privacy import largest_mu
 from cloakwork.series import Filter, RunningSum, SeriesCloak, Stream, factor
 from papers.experiment import stream
-from papers.statistics import Mean
+from papers.rows import Mean, Row
 
 EPSILON, DELTA = 1.0, 1e-6
 _NEGLIGIBLE = 1e-12  # of the largest coefficient: what a Fourier transform leaves of a zero
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Mean squared errors of one filter of `n` values: by the papers' formula, ours, and ours measured.
+def errors(filter_: Filter, n: int, trials: int, key: tuple[int, ...]) -> Row:
+    """Mean squared errors of one filter of `n` values: by the papers' formula, ours, and ours on random counts.
 
     `whole` is for a series that is published at once (`Fourier`), `live` for one that is published as it arrives
     (`Stream`; None for a filter that looks ahead). `shape` is the papers' specLB, which is known up to a constant.
     """
-
-    name: str
-    n: int
-    papers: float
-    whole: float
-    whole_seen: Mean
-    live: float | None
-    live_seen: Mean | None
-    shape: float
-
-    @property
-    def best(self) -> float:
-        return self.whole if self.live is None else min(self.whole, self.live)
-
-    @property
-    def better(self) -> float:
-        return self.papers / self.best
-
-
-def errors(filter_: Filter, n: int, trials: int, key: tuple[int, ...]) -> Errors:
-    """The errors of one filter, and those of simulated releases of random counts."""
     cloak = SeriesCloak(filter_, n, epsilon=EPSILON, delta=DELTA, strategy=factor([filter_], n, mechanism="fourier"))
     x = stream(*key).poisson(3.0, n)
     truth = filtered(filter_, x)
@@ -59,7 +37,7 @@ def errors(filter_: Filter, n: int, trials: int, key: tuple[int, ...]) -> Errors
     else:
         outputs = live.simulate(np.tile(x, (trials, 1)), rng=stream(*key, 2))
         live_seen = Mean.of(((outputs.values - truth) ** 2).mean(axis=1))
-    return Errors(
+    return Row(
         name=filter_.name,
         n=n,
         papers=papers_mse(filter_, n, EPSILON, DELTA),
@@ -169,27 +147,14 @@ class PrintedFourier:
         return np.asarray((released / (math.sqrt(len(self.kernel)) * self.spectrum[half])).imag)
 
 
-@dataclass(frozen=True)
-class Leak:
+def leak(n: int, runs: int, epsilon: float, delta: float, rng: np.random.Generator) -> Row:
     """How often an attacker who knows all events but one decides correctly whether that one happened.
 
-    `exact` counts the numbers that are released without noise. `printed` is for the algorithm as printed, from these
-    numbers alone; `allowed` is what the claim allows anyone, `ours` what our noise at the same claim allows the best
-    test. `mse` is the mean squared error of the same runs, `formula` the papers'.
+    Tried on running sums of `n` counts, padded to 2n, and an event at any time but the first. `exact` counts the
+    numbers that are released without noise. `printed` is for the algorithm as printed, from these numbers alone;
+    `allowed` is what the claim allows anyone, `ours` what our noise at the same claim allows the best test. `mse` is
+    the mean squared error of the same runs, `formula` the papers'.
     """
-
-    n: int
-    exact: int
-    runs: int
-    printed: float
-    allowed: float
-    ours: float
-    mse: Mean
-    formula: float
-
-
-def leak(n: int, runs: int, epsilon: float, delta: float, rng: np.random.Generator) -> Leak:
-    """Try it on running sums of `n` counts, padded to 2n, and an event at any time but the first."""
     kernel = np.repeat([1.0, 0.0], n)
     mechanism = PrintedFourier(kernel, epsilon, delta)
     x = np.zeros((runs, 2 * n), dtype=np.int64)
@@ -203,7 +168,7 @@ def leak(n: int, runs: int, epsilon: float, delta: float, rng: np.random.Generat
     without, shift = (np.fft.fft(each, norm="ortho", axis=-1).imag[:, places] for each in (x, event))
     decided = ((mechanism.exact(outputs) - without) * shift).sum(axis=1) > (shift**2).sum(axis=1) / 2
     sums = np.fft.ifft(np.fft.fft(kernel) * np.fft.fft(truth, axis=-1), axis=-1).real
-    return Leak(
+    return Row(
         n=n,
         exact=len(places),
         runs=runs,

@@ -8,7 +8,8 @@ from scipy import stats
 
 from cloakwork._checks import FloatArray
 from cloakwork.recovery import Bregman, recover
-from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
+from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, erratum
+from papers.rows import Row
 from papers.trials import Distances, Setting
 
 PAPER = "Gilbert and McMillan"
@@ -16,7 +17,7 @@ MIDDLE = 49  # the place 0.5
 ITERATIONS = 12
 
 
-def lemmas(pairs: int, frames: int, rng: np.random.Generator) -> Iterator[Erratum]:
+def lemmas(pairs: int, frames: int, rng: np.random.Generator) -> Iterator[Row]:
     """Try all of them, on random pairs of maps and frames of readings where chance is involved."""
     yield _tail()
     yield from _sparse_recovery()
@@ -26,26 +27,23 @@ def lemmas(pairs: int, frames: int, rng: np.random.Generator) -> Iterator[Erratu
     yield _blindness()
 
 
-def _tail() -> Erratum:
+def _tail() -> Row:
     m, t = 50, 1.0
     return erratum(
-        Part.RECOVERY,
         f"{PAPER}, Lemma 10",
         "||z||^2 exceeds sigma^2 (m + 2 sqrt(m t) + 2 t) with probability e^-t at most",
         f"that probability, m = {m}, t = {t:g}",
         (AT_MOST, math.exp(-t), float(stats.chi2.sf(m + 2 * math.sqrt(m * t) + 2 * t, m))),
         "our radius is the quantile itself",
-        share=True,
     )
 
 
-def _sparse_recovery() -> Iterator[Erratum]:
+def _sparse_recovery() -> Iterator[Row]:
     """The two conditions on the papers' line; with columns of norm 1 the isometry constant of order 2 is coherence."""
     matrix = Setting().line.matrix
     columns = matrix / np.linalg.norm(matrix, axis=0)
     coherence = float(np.triu(np.abs(columns.T @ columns), 1).max())
     yield erratum(
-        Part.RECOVERY,
         f"{PAPER}, Theorem 11 (Tropp)",
         "up to 1/(3 coherence) sources are found by R",
         f"sources that this allows on the line, coherence {coherence:.6f}",
@@ -54,7 +52,6 @@ def _sparse_recovery() -> Iterator[Erratum]:
         assumed=True,
     )
     yield erratum(
-        Part.RECOVERY,
         f"{PAPER}, Theorem 12 (Candes)",
         "R is close in l2 if the isometry constant of order 2k is below sqrt 2 - 1",
         "isometry constant of order 2 on the line",
@@ -64,7 +61,7 @@ def _sparse_recovery() -> Iterator[Erratum]:
     )
 
 
-def _transport(pairs: int, rng: np.random.Generator) -> Erratum:
+def _transport(pairs: int, rng: np.random.Generator) -> Row:
     """Maps of up to four places with random weights."""
     line = Setting().line
     maps = np.zeros((2, pairs, line.places))
@@ -72,7 +69,6 @@ def _transport(pairs: int, rng: np.random.Generator) -> Erratum:
         one[rng.choice(line.places, 4, replace=False)] = rng.dirichlet(np.full(4, 0.5))
     shifts = np.linalg.norm(line.apply(maps[0] - maps[1]), axis=1)
     return erratum(
-        Part.MEASURES,
         f"{PAPER}, Lemma 16",
         "||A f - A f'|| is at most a constant times EMD(f, f')",
         f"largest ratio over {pairs:,} random pairs of maps, and the steepest slope as the constant",
@@ -81,7 +77,7 @@ def _transport(pairs: int, rng: np.random.Generator) -> Erratum:
     )
 
 
-def _near_optimal() -> Erratum:
+def _near_optimal() -> Row:
     """Theorem 6 with the constants of its proof, for a mean over 8 of 256 values."""
     n, delta = 256, 1e-6
     sizes = np.sort(np.abs(np.fft.fft(np.repeat([1 / 8, 0.0], [8, n - 8]), norm="ortho")))[::-1]
@@ -90,7 +86,6 @@ def _near_optimal() -> Erratum:
     least = float((k**2 * sizes**2).max()) / (n * math.log2(n) ** 2)
     allowed = 4 * math.log(1 / delta) * (float((1 / k[:used]).sum()) * math.log2(n)) ** 2
     return erratum(
-        Part.CONVOLUTION,
         "Fawaz, Muthukrishnan and Nikolov, Theorem 6",
         "the error is within log^2 N log^2 |I| ln(1/delta)/eps^2 of the lower bound specLB",
         f"error over specLB with the constants of the proof, mean over 8 of {n} values, (1, {delta:g})",
@@ -99,7 +94,7 @@ def _near_optimal() -> Erratum:
     )
 
 
-def _divergence(frames: int, rng: np.random.Generator) -> Erratum:
+def _divergence(frames: int, rng: np.random.Generator) -> Row:
     """How often an iteration outside the radius brings the Bregman divergence to the truth down, if that is feasible.
 
     D(f_0, f_t) = ||f_0||_1 - ||f_t||_1 - <p_t, f_0 - f_t>, and p_t is the sum of all M'(y - M f_s) over the penalty.
@@ -122,13 +117,11 @@ def _divergence(frames: int, rng: np.random.Generator) -> Erratum:
         falls, steps = falls + int((after < before)[counted].sum()), steps + int(counted.sum())
         before = after
     return erratum(
-        Part.RECOVERY,
         "McMillan, Theorem 8.4",
         "outside the radius, each Bregman iteration lowers the divergence to the truth, if that is feasible",
         f"share of such iterations, {frames} frames with a source at 0.5, sigma = 0.1",
         (EQUAL, 1.0, falls / max(steps, 1)),
         "it holds for the divergence, which is no distance of maps",
-        share=True,
     )
 
 
@@ -137,12 +130,11 @@ def _iterated(readings: FloatArray, most: int) -> FloatArray:
     return recover(readings, line, sigma=0.1, estimator=Bregman(iterations=most)).map
 
 
-def _blindness() -> Erratum:
+def _blindness() -> Row:
     n = 10**6
     proved = n / (1000 * 2 ** (4 * math.sqrt(math.log2(n))))
     root = 2 + math.sqrt(4 + math.log2(1000))  # log2 n - 4 sqrt(log2 n) = log2 1000
     return erratum(
-        Part.AUDITING,
         "McMillan, Lemma 3.5 (Valiant)",
         "k beta/(1000 2^(4 sqrt(log n))) queries are too few",
         f"queries that this rules out, n = k = {n:,}, beta = 1",

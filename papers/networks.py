@@ -1,6 +1,5 @@
 """Networks with communities, and how well the source of a rumour that spreads over them is found."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +16,7 @@ from cloakwork.privacy import Cloak, Hardware
 from cloakwork.recovery import Estimator, PointSources, recover
 from papers.calibration import Calibration, PapersPursuit, calibrated
 from papers.experiment import stream
-from papers.statistics import Mean, share_error
+from papers.rows import Mean, Row
 
 DELTA, ALPHA = 0.1, 1.0  # of the papers' figure; alpha is one step from neighbour to neighbour
 TAU, EPSILON = 2.0, 4.0  # of the papers' figure
@@ -130,30 +129,6 @@ def cloak_of(network: Network, tau: float, epsilon: float, calibration: Calibrat
     return calibrated(network.physics(tau), calibration, epsilon=epsilon, delta=DELTA, alpha=ALPHA)
 
 
-@dataclass(frozen=True)
-class Score:
-    """How often the right community and the right node are named, and how many steps away the peak of the map is.
-
-    The named community and node are the most likely ones. The peak of the map is a node in the middle of the likely
-    ones, which is closer on average and less often right. As a string, the percentage of frames with the right
-    community.
-    """
-
-    frames: int
-    right: float
-    right_error: float
-    person: float
-    hops: float
-    hops_error: float
-    empty: int
-
-    def __str__(self) -> str:
-        return f"{100 * self.right:.0f} ± {100 * self.right_error:.0f}"
-
-    def clearly_below(self, other: "Score") -> bool:
-        return self.right + 2 * math.hypot(self.right_error, other.right_error) < other.right
-
-
 @dataclass(frozen=True, eq=False)
 class Tried:
     """Maps recovered for known sources; the probability (for basis pursuit: the weight) of each node and community."""
@@ -169,18 +144,19 @@ class Tried:
         table = np.asarray(self.network.physics(tau).space.distance_table, dtype=np.float64)
         return np.asarray((_named(self.maps) * table[self.sources]).sum(axis=1))
 
-    def score(self, tau: float) -> Score:
-        """The score; equally likely communities and nodes share the credit."""
+    def score(self, tau: float) -> Row:
+        """How often the right community and node are named, and how many steps away the peak of the map is.
+
+        The named ones are the most likely ones, and equally likely ones share the credit. The peak is a node in the
+        middle of the likely ones, which is closer on average and less often right.
+        """
         right = credit(self.weights, self.network.communities[self.sources])
-        hops, frames, share = self.steps_off(tau), len(right), float(right.mean())
-        return Score(
-            frames,
-            share,
-            share_error(share, frames),
-            float(credit(self.likely, self.sources).mean()),
-            float(hops.mean()),
-            float(hops.std(ddof=1) / np.sqrt(frames)),
-            int((~self.maps.any(axis=1)).sum()),
+        return Row(
+            frames=len(right),
+            right=Mean.share(float(right.mean()), len(right)),
+            person=float(credit(self.likely, self.sources).mean()),
+            hops=Mean.of(self.steps_off(tau)),
+            empty=int((~self.maps.any(axis=1)).sum()),
         )
 
 
@@ -203,16 +179,8 @@ def attempt(network: Network, cloak: Cloak, way: Way, sources: IntArray, rng: np
     return Tried(network, sources, recovery.map, likely, likely @ network.members)
 
 
-@dataclass(frozen=True)
-class BestRules:
-    """How often the best rule names the right community, and how often the best rule names the right node."""
-
-    right: Mean
-    person: Mean
-
-
-def best_rules(network: Network, cloak: Cloak, rng: np.random.Generator) -> BestRules:
-    """How often the best rules are right, where every node is equally likely to be the source.
+def best_rules(network: Network, cloak: Cloak, rng: np.random.Generator) -> Row:
+    """How often the best rules are right about the community and about the node, which all are equally likely.
 
     Notes
     -----
@@ -224,96 +192,7 @@ def best_rules(network: Network, cloak: Cloak, rng: np.random.Generator) -> Best
     noisy = matrix.T[sources] + sigma * rng.standard_normal((BEST_FRAMES, cloak.physics.sensors))
     logs = (noisy @ matrix - (matrix**2).sum(axis=0) / 2) / sigma**2
     likely = special.softmax(logs, axis=1)
-    return BestRules(Mean.of((likely @ network.members).max(axis=1)), Mean.of(likely.max(axis=1)))
-
-
-@dataclass(frozen=True)
-class Picture:
-    """The mean over frames with one source on the left: each node's share of all weight or probability.
-
-    `right` is how often a single frame had more on the left.
-    """
-
-    way: Way
-    frames: int
-    right: float
-    shares: tuple[float, ...]
-
-    @property
-    def left(self) -> float:
-        """The share of the weight in the community of the source."""
-        return sum(self.shares[: len(self.shares) // 2])
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The same pictures for a number of other random graphs: means over the graphs, and standard deviations.
-
-    `right` is how often a single frame had more on the left, `left` the share of all weight there.
-    """
-
-    way: Way
-    graphs: int
-    right: float
-    right_deviation: float
-    left: float
-    left_deviation: float
-
-
-@dataclass(frozen=True)
-class Cell:
-    """The score of one way on one network, at one time and epsilon."""
-
-    network: str
-    way: Way
-    tau: float
-    epsilon: float
-    score: Score
-
-
-@dataclass(frozen=True)
-class Best:
-    """How often the best rules name the right community and the right node, with either noise."""
-
-    network: str
-    calibration: Calibration
-    tau: float
-    epsilon: float
-    rules: BestRules
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """Steps from the source to the peak of the map: the papers' over ours, for the same sources."""
-
-    network: str
-    steps: Mean
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One interpretation of the caption: the heat that stays at home, and how often the best rule is right."""
-
-    inside: float
-    between: float
-    home: float
-    right: Mean
-
-
-@dataclass(frozen=True)
-class Coarse:
-    """A late time with the rounding steps of the papers' time instead of steps that follow the noise.
-
-    `before` and `sensitivity` are the sensitivities at the two times; `noise` is the factor by which the coarse steps
-    raise the noise; `fine` and `coarse` are how often the best rule is right.
-    """
-
-    tau: float
-    before: float
-    sensitivity: float
-    noise: float
-    fine: Mean
-    coarse: Mean
+    return Row(right=Mean.of((likely @ network.members).max(axis=1)), person=Mean.of(likely.max(axis=1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,46 +221,81 @@ class Scene:
         sources = np.resize(self._stream(seed, 0).permutation(len(self.network.communities)), frames)
         return attempt(self.network, self._cloak(way), way, sources, self._stream(seed, 1))
 
-    def cell(self, way: Way, tried: Tried) -> Cell:
-        return Cell(self.network.name, way, self.tau, self.epsilon, tried.score(self.tau))
+    def cell(self, way: Way, tried: Tried) -> Row:
+        """The score of one way."""
+        place = {"network": self.network.name, "way": way, "tau": self.tau, "epsilon": self.epsilon}
+        return Row(**place, score=tried.score(self.tau))
 
-    def best(self, way: Way, seed: int) -> Best:
+    def best(self, way: Way, seed: int) -> Row:
+        """The best rules with the noise of one way."""
         rules = best_rules(self.network, self._cloak(way), self._stream(seed, 2))
-        return Best(self.network.name, way.calibration, self.tau, self.epsilon, rules)
+        place = {"network": self.network.name, "calibration": way.calibration, "tau": self.tau, "epsilon": self.epsilon}
+        return Row(**place, rules=rules)
 
-    def ratio(self, papers: Tried, ours: Tried) -> Ratio:
-        """Steps off, the papers' over ours, in the frames that both have."""
+    def ratio(self, papers: Tried, ours: Tried) -> Row:
+        """Steps from the source to the peak of the map, the papers' over ours, in the frames that both have."""
         common = min(len(papers.sources), len(ours.sources))
         above, below = (one.steps_off(self.tau)[:common] for one in (papers, ours))
-        return Ratio(self.network.name, Mean.ratio(above, below))
+        return Row(network=self.network.name, steps=Mean.ratio(above, below))
 
 
-def picture_of(network: Network, way: Way, frames: int, key: tuple[int, ...]) -> Picture:
-    """The mean of what is recovered from frames of one rumour."""
+def picture_of(network: Network, way: Way, frames: int, key: tuple[int, ...]) -> Row:
+    """The mean over frames with one source on the left: each node's share of all weight or probability.
+
+    `right` is how often a single frame had more on the left.
+    """
     cloak = cloak_of(network, TAU, EPSILON, way.calibration)
     tried = attempt(network, cloak, way, np.full(frames, SOURCE), stream(*key))
     mean: FloatArray = tried.likely.mean(axis=0)
     shares = tuple(float(f"{share:.3g}") for share in mean / max(float(mean.sum()), 1e-300))
-    return Picture(way, frames, tried.score(TAU).right, shares)
+    return Row(way=way, frames=frames, right=tried.score(TAU).right.value, shares=shares)
 
 
-def spread_of(networks: Sequence[Network], way: Way, frames: int, key: tuple[int, ...]) -> Spread:
-    """Draw the picture of each of at least two networks."""
+def left(picture: Row) -> float:
+    """The share of the weight in the community of the source."""
+    return float(sum(picture.shares[: len(picture.shares) // 2]))
+
+
+def spread_of(networks: Sequence[Network], way: Way, frames: int, key: tuple[int, ...]) -> Row:
+    """The same picture for at least two other random graphs: means over the graphs, and standard deviations.
+
+    `right` is how often a single frame had more on the left, `left` the share of all weight there.
+    """
     found = [picture_of(one, way, frames, (*key, number)) for number, one in enumerate(networks)]
-    right, left = (np.array([getattr(one, name) for one in found]) for name in ("right", "left"))
-    spread = [float(value) for one in (right, left) for value in (one.mean(), one.std(ddof=1))]
-    return Spread(way, len(found), *spread)
+    right, home = np.array([one.right for one in found]), np.array([left(one) for one in found])
+    return Row(
+        way=way,
+        graphs=len(found),
+        right=float(right.mean()),
+        right_deviation=float(right.std(ddof=1)),
+        left=float(home.mean()),
+        left_deviation=float(home.std(ddof=1)),
+    )
 
 
-def reading_of(network: Network, inside: float, between: float, rng: np.random.Generator) -> Reading:
-    """A block model that was made with these probabilities, at the papers' epsilon with exact noise."""
+def reading_of(network: Network, inside: float, between: float, rng: np.random.Generator) -> Row:
+    """One interpretation of the caption: the heat that stays at home, and how often the best rule is right.
+
+    The block model was made with these probabilities; the papers' epsilon has exact noise.
+    """
     rules = best_rules(network, cloak_of(network, TAU, EPSILON, Calibration.EXACT), rng)
-    return Reading(inside, between, network.heat_at_home(TAU), rules.right)
+    return Row(inside=inside, between=between, home=network.heat_at_home(TAU), right=rules.right)
 
 
-def coarse_of(network: Network, tau: float, key: tuple[int, ...]) -> Coarse:
-    """A late time with the rounding steps of the papers' time."""
+def coarse_of(network: Network, tau: float, key: tuple[int, ...]) -> Row:
+    """A late time with the rounding steps of the papers' time instead of steps that follow the noise.
+
+    `before` and `sensitivity` are the sensitivities at the two times; `noise` is the factor by which the coarse steps
+    raise the noise; `fine` and `coarse` are how often the best rule is right.
+    """
     figure, fine = (cloak_of(network, time, EPSILON, Calibration.EXACT) for time in (TAU, tau))
     coarse = Cloak(fine.physics, epsilon=EPSILON, delta=DELTA, alpha=ALPHA, hardware=Hardware(step=figure.step))
     shares = [best_rules(network, cloak, stream(*key)).right for cloak in (fine, coarse)]
-    return Coarse(tau, figure.sensitivity, fine.sensitivity, coarse.sigma / fine.sigma, *shares)
+    return Row(
+        tau=tau,
+        before=figure.sensitivity,
+        sensitivity=fine.sensitivity,
+        noise=coarse.sigma / fine.sigma,
+        fine=shares[0],
+        coarse=shares[1],
+    )

@@ -1,9 +1,9 @@
 """Figures with a panel for each parameter that varies, for a source at 0.5 as in the papers and anywhere."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -12,10 +12,11 @@ from cloakwork._checks import FloatArray
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources
 from papers.calibration import Calibration, PapersPursuit
 from papers.drawing import greek, legend_below
-from papers.experiment import Run, pick, stream
-from papers.result import Claim, Finding, Measure
-from papers.statistics import Mean, judge_upper
-from papers.sweeps import LEGEND, Sweep, draw_sweep, run_sweep
+from papers.experiment import Run, stream
+from papers.result import Claim, Finding
+from papers.rows import Mean, Row, pick
+from papers.statistics import judge_upper
+from papers.sweeps import LEGEND, bound_slope, draw_sweep, of, run_sweep, slope
 from papers.trials import PAPERS_TRIALS, PLACES, Method, Place, Setting, try_with
 
 TRIALS = {Method.PAPERS: 2000, Method.PURSUIT: 2000, Method.POSTERIOR: 300}
@@ -44,55 +45,15 @@ class Way(StrEnum):
 FRAMES = {Way.PAPERS: 2000, Way.PURSUIT: 2000, Way.TOLD: 2000, Way.FREE: 150}
 QUICK_FRAMES = FRAMES | {Way.TOLD: 400, Way.FREE: 10}
 PROBE_FRAMES = {Way.PAPERS: 20, Way.PURSUIT: 20, Way.TOLD: 8, Way.FREE: 2}
-NOISES = {Calibration.EXACT: "exact noise", Calibration.PAPER: "papers' noise"}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One calibration of the noise with one way of recovery."""
-
-    noise: Calibration
-    way: Way
-    sigma: float
-    trials: int
-    emd: Mean
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Every calibration of the noise with every way of recovery, on the same frames.
+def run_cells(run: Run, setting: Setting, key: tuple[int, ...]) -> Row:
+    """Try every calibration of the noise with every way of recovery, on the same frames.
 
     Three ratios of mean errors: `gain` is the papers' noise and recovery over the exact noise and the posterior with
     known strength; `noise` is the part of it that remains with the same posterior on both sides; `untold` is what not
-    knowing the strength costs the posterior.
+    knowing the strength costs the posterior, which is slow then and gets the exact noise only.
     """
-
-    setting: Setting
-    cells: tuple[Cell, ...]
-    gain: Mean
-    noise: Mean
-    untold: Mean
-
-    @property
-    def recovery(self) -> float:
-        """The part of the gain that is not due to the noise."""
-        return self.gain.value / self.noise.value
-
-    def of(self, way: Way, noise: Calibration = Calibration.EXACT) -> Cell:
-        return pick(self.cells, way=way, noise=noise)
-
-    def measures(self) -> tuple[Measure, ...]:
-        """Mean errors and ratios; the posterior with unknown strength has too few frames."""
-        cells = [cell for cell in self.cells if cell.way is not Way.FREE]
-        means = [Measure(f"{NOISES[one.noise]}, {one.way}", one.emd.value, one.emd.error) for one in cells]
-        gains = [Measure("papers/ours", self.gain.value, self.gain.error)]
-        if self.setting.sigma is None:
-            gains.append(Measure("papers/ours, due to noise", self.noise.value, self.noise.error))
-        return (*means, *gains)
-
-
-def run_cells(run: Run, setting: Setting, key: tuple[int, ...]) -> Cells:
-    """Run all cells; the posterior with unknown strength is slow and gets the exact noise only."""
     frames = run.choose(FRAMES, QUICK_FRAMES, PROBE_FRAMES)
     noises = [Calibration.EXACT] if setting.sigma is not None else [Calibration.EXACT, Calibration.PAPER]
     truth = setting.truth(max(frames.values()), stream(*key, PLACES))
@@ -103,11 +64,12 @@ def run_cells(run: Run, setting: Setting, key: tuple[int, ...]) -> Cells:
             with threadpool_limits(1, user_api="blas"):
                 trial = try_with(setting, noise, way.estimator(setting.most), truth[: frames[way]], key)
             errors[way, noise] = trial.distances.emd
-            cells.append(Cell(noise, way, trial.sigma, frames[way], Mean.of(trial.distances.emd)))
+            emd = Mean.of(trial.distances.emd)
+            cells.append(Row(noise=noise, way=way, sigma=trial.sigma, trials=frames[way], emd=emd))
     ours = errors[Way.TOLD, Calibration.EXACT]
-    return Cells(
-        setting,
-        tuple(cells),
+    return Row(
+        setting=Row(**asdict(setting)),
+        cells=tuple(cells),
         gain=Mean.ratio(errors[Way.PAPERS, noises[-1]], ours),
         noise=Mean.ratio(errors[Way.TOLD, noises[-1]], ours),
         untold=Mean.ratio(errors[Way.FREE, Calibration.EXACT], ours),
@@ -128,48 +90,40 @@ class Axis:
         changes: Any = {self.name: value, "at": place.at}
         return replace(self.fixed, **changes)
 
-    @property
-    def others(self) -> str:
-        return self.setting(self.values[0]).describe(self.name)
 
-
-@dataclass(frozen=True)
-class Stretch:
-    """Where an exponent is fitted, and what is printed; beyond, errors are as large as the line allows."""
-
-    text: str
-    name: str
-    low: float
-    high: float
-    printed: str
-
-
-@dataclass(frozen=True)
 class Panels(Finding):
     """A sweep for each parameter, for a source in the middle and anywhere; `cells` separates noise from recovery."""
 
-    size: ClassVar[tuple[float, float]] = (12.0, 6.8)
-    axes: ClassVar[Sequence[Axis]]
-    middle: tuple[Sweep, ...]
-    anywhere: tuple[Sweep, ...]
-    cells: Cells
+    size = (12.0, 6.8)
+    axes: Sequence[Axis]
 
-    def of(self, place: Place, name: str, low: float = 0.0, high: float = float("inf")) -> Sweep:
-        """One panel, or the part of it between two values."""
-        return pick(self.middle if place is Place.MIDDLE else self.anywhere, name=name).within(low, high)
+    def points(self, place: Place, name: str, low: float = 0.0, high: float = float("inf")) -> list[Row]:
+        """The points of one panel, or those between two values."""
+        sweep = pick(self.middle if place is Place.MIDDLE else self.anywhere, name=name)
+        return [point for point in sweep.points if low <= point.x <= high]
 
-    def measures(self) -> tuple[Measure, ...]:
-        panels = [
-            measure
-            for place in Place
-            for axis in self.axes
-            for measure in self.of(place, axis.name).measures(place, axis.quick_values)
-        ]
-        return (*panels, *self.cells.measures())
+    def rate(
+        self, text: str, source: str, stretch: tuple[str, float, float], claimed: float, *, growing: bool = True
+    ) -> Claim:
+        """Judge a printed rate of the papers' method as they tried it, with the source at 0.5.
+
+        `stretch` is the panel, and the values between which exponents are fitted; beyond, errors are as large as the
+        line allows. The claim mentions the verdict for a source anywhere if it differs.
+        """
+        both = [self.points(place, *stretch) for place in Place]
+        middle, anywhere = (slope(points, Method.PAPERS) for points in both)
+        found = (
+            f"exponent {middle:+.2f} for the papers' method at 0.5; anywhere {anywhere:+.2f}, posterior "
+            f"{slope(both[1], Method.POSTERIOR):+.2f}, Cramer-Rao bound {bound_slope(both[1]):+.2f}"
+        )
+        verdict, elsewhere = (judge_upper(one, claimed, growing=growing) for one in (middle, anywhere))
+        if elsewhere is not verdict:
+            found += f"; anywhere the verdict is: {elsewhere}"
+        return Claim(text, source, found, verdict)
 
     def how_to_read(self) -> str:
         point = self.middle[0].points[0]
-        frames, ours = (point.of(method).trials for method in (Method.PAPERS, Method.POSTERIOR))
+        frames, ours = (of(point, method).trials for method in (Method.PAPERS, Method.POSTERIOR))
         return (
             "Upper row: the papers' figure, with the source always at 0.5. Lower row: the source at a random place. "
             f"The shaded band contains 95 % of the means of {PAPERS_TRIALS} trials, as many as the papers took; here "
@@ -181,31 +135,17 @@ class Panels(Finding):
         panels = figure.subplots(len(Place), len(self.axes), squeeze=False)
         for row, place in zip(panels, Place, strict=True):
             for letter, axes, axis in zip("abcd", row, self.axes, strict=True):
-                draw_sweep(axes, self.of(place, axis.name), greek(axis.name))
+                draw_sweep(axes, self.points(place, axis.name))
+                axes.set_xlabel(greek(axis.name))
                 if place is Place.MIDDLE:
-                    axes.set_title(f"{letter})  {greek(axis.others)}", fontsize=9)
+                    others = axis.setting(axis.values[0]).describe(axis.name)
+                    axes.set_title(f"{letter})  {greek(others)}", fontsize=9)
             row[0].set_ylabel(f"EMD error, {place}")
         legend_below(figure, panels.ravel(), first=LEGEND)
 
 
-def rate_claim(text: str, source: str, sweeps: Sequence[Sweep], claimed: float, *, growing: bool) -> Claim:
-    """Judge a printed rate of the papers' method as they tried it: the first sweep has the source at 0.5.
-
-    The second sweep has it anywhere; the claim mentions it if its verdict differs.
-    """
-    middle, anywhere = (sweep.slope(Method.PAPERS) for sweep in sweeps)
-    found = (
-        f"exponent {middle} for the papers' method at 0.5; anywhere {anywhere}, posterior "
-        f"{sweeps[1].slope(Method.POSTERIOR)}, Cramer-Rao bound {sweeps[1].bound_slope()}"
-    )
-    verdict, elsewhere = (judge_upper(one, claimed, growing=growing) for one in (middle, anywhere))
-    if elsewhere is not verdict:
-        found += f"; anywhere the verdict is: {elsewhere}"
-    return Claim(text, source, found, verdict)
-
-
-def run_panels(run: Run, axes: Sequence[Axis]) -> tuple[tuple[Sweep, ...], tuple[Sweep, ...]]:
-    """Run the sweeps of both rows; a probe takes the first value of each axis that a quick run has."""
+def run_panels(run: Run, axes: Sequence[Axis]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """Run the sweeps of both rows; a probe takes the first two values of each axis that a quick run has."""
     panels = [(place, axis) for place in Place for axis in axes]
     trials = run.choose(TRIALS, QUICK_TRIALS, PROBE_TRIALS)
     sweeps = []

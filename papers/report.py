@@ -6,8 +6,9 @@ from pathlib import Path
 
 from papers.experiment import Progress
 from papers.experiments import EXPERIMENTS
-from papers.result import Agreement, Table
-from papers.store import Record, read_run, write
+from papers.result import Agreement, Result
+from papers.rows import Table
+from papers.store import read_run, write
 
 FOLDER = "results"
 _WIDE = 24  # characters; cells with more are sentences and are not aligned at the right
@@ -28,29 +29,29 @@ What is wrong in the papers, each place with a number: what follows from the pri
 """
 
 
-def write_report(source: Path, docs: Path, *, progress: Progress) -> tuple[Record, ...]:
+def write_report(source: Path, docs: Path, *, progress: Progress) -> tuple[Result, ...]:
     """Write the folder results/ into `docs`, from the results of one full run in `source`.
 
     Repeats the probe of each result and refuses stale ones before it writes. Draws the pictures from the numbers.
     """
-    records = read_run(tuple(EXPERIMENTS), source, progress)
+    results = read_run(tuple(EXPERIMENTS), source, progress)
     (docs / FOLDER).mkdir(parents=True, exist_ok=True)
-    for record in records:
-        write(record, docs / FOLDER)
-    return records
+    for result in results:
+        write(result, docs / FOLDER)
+    return results
 
 
-def results_page(records: Sequence[Record]) -> str:
+def results_page(results: Sequence[Result]) -> str:
     """Return the page of results."""
-    return "\n".join([_HEAD, *map(_section, records), _origin(records)])
+    return "\n".join([_HEAD, *map(_section, results), _origin(results)])
 
 
-def errata_page(records: Sequence[Record]) -> str:
+def errata_page(results: Sequence[Result]) -> str:
     """Return the page of what is wrong in the papers."""
     wrong = [
-        (claim.source, claim.text, claim.found, one.result.name)
-        for one in records
-        for claim in one.result.finding.claims()
+        (claim.source, claim.text, claim.found, one.name)
+        for one in results
+        for claim in one.finding.claims()
         if claim.verdict is Agreement.WRONG
     ]
     columns = ("where", "statement", "found", "experiment")
@@ -58,8 +59,8 @@ def errata_page(records: Sequence[Record]) -> str:
     return f"{_ERRATA_HEAD}\n" + table.replace("_", r"\_").replace("*", r"\*")
 
 
-def _section(record: Record) -> str:
-    result, claims = record.result, record.result.finding.claims()
+def _section(result: Result) -> str:
+    claims = result.finding.claims()
     shows = EXPERIMENTS[result.name].shows
     counts = Counter(claim.verdict for claim in claims)
     verdicts = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in Agreement if counts[verdict])
@@ -75,14 +76,14 @@ def _section(record: Record) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _origin(records: Sequence[Record]) -> str:
-    first = records[0]
+def _origin(results: Sequence[Result]) -> str:
+    first = results[0]
     libraries = ", ".join(f"{name} {version}" for name, version in first.libraries.items())
     lines = [
         "\n## Origin of this page\n",
-        f"One full run with seed {first.result.seed} and {libraries}.\n",
+        f"One full run with seed {first.seed} and {libraries}.\n",
     ]
-    data = [(one.result.name, name, digest) for one in records for name, digest in one.data.items()]
+    data = [(one.name, name, digest) for one in results for name, digest in one.data.items()]
     if data:
         rows = tuple((used, name, f"`{digest}`") for used, name, digest in data)
         lines.append(_markdown(Table("", ("experiment", "recording", "SHA-256"), rows)))

@@ -3,77 +3,45 @@
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import llvmlite.binding
-from pydantic import TypeAdapter
 
 from cloakwork.errors import InputError
 from papers.experiment import Experiment, Progress
 from papers.experiments import find
 from papers.recordings import data_file
 from papers.result import Result
+from papers.rows import numbers_in, revived
 
 LIBRARIES = ("matplotlib", "networkx", "numba", "numpy", "scipy")
 CLOSE = 1e-3  # relative difference that another library may cause in a number of a probe
 ASTRAY = 0.15  # share of its numbers that may differ on another processor, where rounding sends a search elsewhere
 
 
-@dataclass(frozen=True)
-class Record:
-    """A result with its origin.
+def difference(result: Result) -> str:
+    """Repeat the probe; describe the first number that differs from the signature, or return "" if it agrees."""
+    numbers = find(result.name).probe(result.seed)
+    if lost := _columns(numbers) - _columns(dict(numbers_in(result.finding))):
+        return f"it has no {min(lost)}"
+    if len(numbers) != len(result.signature):
+        return f"the probe gives {len(numbers)} numbers instead of {len(result.signature)}"
+    differing = [
+        f"{name} = {now:.6g} instead of {before:.6g}"
+        for (name, now), before in zip(numbers.items(), result.signature, strict=True)
+        if not math.isclose(now, before, rel_tol=CLOSE, abs_tol=1e-9)
+    ]
+    allowed = 0 if result.processor == processor() else ASTRAY * len(numbers)
+    return f"the probe gives {differing[0]}" if len(differing) > allowed else ""
 
-    Parameters
-    ----------
-    signature
-        The numbers of the probe that was run with the result: a result is stale when the probe gives others.
-    processor
-        The kind of processor that ran the probe. On another, a few numbers may differ.
-    libraries
-        Versions of the libraries that compute and draw, for information.
-    data
-        The SHA-256 of each recording that the experiment uses.
-    kept
-        Whether the result was already in the folder.
-    """
 
-    result: Result
-    signature: tuple[float, ...]
-    processor: str
-    libraries: Mapping[str, str]
-    data: Mapping[str, str]
-    seconds: float
-    kept: bool = field(default=False, compare=False)
-
-    def difference(self) -> str:
-        """Repeat the probe; describe the first number that differs from the signature, or return "" if it agrees."""
-        numbers = find(self.result.name).probe(self.result.seed)
-        if len(numbers) != len(self.signature):
-            return f"the probe gives {len(numbers)} numbers instead of {len(self.signature)}"
-        differing = [
-            f"{name} = {now:.6g} instead of {before:.6g}"
-            for (name, now), before in zip(numbers.items(), self.signature, strict=True)
-            if not math.isclose(now, before, rel_tol=CLOSE, abs_tol=1e-9)
-        ]
-        allowed = 0 if self.processor == processor() else ASTRAY * len(numbers)
-        return f"the probe gives {differing[0]}" if len(differing) > allowed else ""
-
-    def to_json(self) -> Mapping[str, Any]:
-        """Plain values, ready for `json.dumps`."""
-        return {
-            **self.result.to_json(),
-            "signature": " ".join(f"{number:.6g}" for number in self.signature),
-            "processor": self.processor,
-            "libraries": dict(self.libraries),
-            "data": dict(self.data),
-            "seconds": round(self.seconds, 1),
-        }
+def _columns(numbers: Mapping[str, float]) -> set[str]:
+    return {re.sub(r"\[\d+\]", "", name) for name in numbers}
 
 
 def digests(experiment: Experiment) -> dict[str, str]:
@@ -91,98 +59,93 @@ def library_versions() -> dict[str, str]:
     return {name: version(name) for name in LIBRARIES}
 
 
-def write(record: Record, folder: Path) -> None:
+def as_json(result: Result) -> str:
+    """The text of NAME.json."""
+    head = {"experiment": result.name, "title": result.title, "quick": result.quick, "seed": result.seed}
+    origin = {
+        "signature": " ".join(f"{number:.6g}" for number in result.signature),
+        "processor": result.processor,
+        "libraries": dict(result.libraries),
+        "data": dict(result.data),
+        "seconds": round(result.seconds, 1),
+    }
+    content = head | {"finding": result.finding} | origin
+    return json.dumps(content, indent=1, allow_nan=False, default=vars) + "\n"
+
+
+def write(result: Result, folder: Path) -> None:
     """Write NAME.png and NAME.json. A JSON file is only ever beside the picture of its own numbers."""
-    name = record.result.name
-    picture, numbers = (folder / f".{name}.{os.getpid()}.part.{kind}" for kind in ("png", "json"))
+    picture, numbers = (folder / f".{result.name}.{os.getpid()}.part.{kind}" for kind in ("png", "json"))
     try:
-        record.result.draw(picture)
-        numbers.write_text(json.dumps(record.to_json(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        (folder / f"{name}.json").unlink(missing_ok=True)
-        picture.replace(folder / f"{name}.png")
-        numbers.replace(folder / f"{name}.json")
+        result.draw(picture)
+        numbers.write_text(as_json(result), encoding="utf-8")
+        (folder / f"{result.name}.json").unlink(missing_ok=True)
+        picture.replace(folder / f"{result.name}.png")
+        numbers.replace(folder / f"{result.name}.json")
     finally:
         picture.unlink(missing_ok=True)
         numbers.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True)
-class _Stored:
-    experiment: str
-    quick: bool
-    seed: int
-    finding: Any
-    signature: str = ""
-    processor: str = ""
-    libraries: Mapping[str, str] = field(default_factory=dict)
-    data: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-
-
-def parse(text: str) -> Record:
-    """Read a record from its JSON."""
+def parse(text: str) -> Result:
+    """Read a result from its JSON."""
     try:
-        stored = TypeAdapter(_Stored).validate_json(text)
-        experiment = find(stored.experiment)
-        finding: Any = TypeAdapter(experiment.finding).validate_python(stored.finding)
-        signature = tuple(float(number) for number in stored.signature.split())
-    except ValueError:  # and its subclass ValidationError
+        stored = json.loads(text)
+        experiment = find(stored.pop("experiment"))
+        stored["title"], stored["finding"] = experiment.title, experiment.finding(**vars(revived(stored["finding"])))
+        stored["signature"] = tuple(float(number) for number in stored["signature"].split())
+        return Result(experiment.name, **stored)
+    except (ValueError, KeyError, TypeError, AttributeError):  # not JSON, or not of a result
         raise InputError("not the JSON of a result: write one with `python -m papers run NAME --out DIR`.") from None
-    result = Result(experiment.name, experiment.title, stored.quick, stored.seed, finding)
-    return Record(result, signature, stored.processor, stored.libraries, stored.data, stored.seconds)
 
 
-def read_result(text: str) -> Result:
-    """Read a result from its JSON, as `Result.to_json` made it."""
-    return parse(text).result
-
-
-def read(name: str, folder: Path) -> Record:
+def read(name: str, folder: Path) -> Result:
     """Read NAME.json; refuse a folder where it is missing or damaged."""
     path = folder / f"{name}.json"
     again = f"write it with `python -m papers run {name} --out {folder}`."
     try:
-        record = parse(path.read_text(encoding="utf-8"))
+        result = parse(path.read_text(encoding="utf-8"))
     except OSError:
         raise InputError(f"{folder} has no {name}.json: {again}", experiment=name) from None
     except (InputError, UnicodeDecodeError):
         raise InputError(f"{path} is not the JSON of a result: {again}", experiment=name) from None
-    if record.result.name != name:
-        raise InputError(f"{path} is a result of {record.result.name}: {again}", experiment=name)
-    return record
+    if result.name != name:
+        raise InputError(f"{path} is a result of {result.name}: {again}", experiment=name)
+    return result
 
 
-def readable(names: Sequence[str], folder: Path) -> dict[str, Record]:
+def readable(names: Sequence[str], folder: Path) -> dict[str, Result]:
     """Read the results of a folder that can be read, by name."""
-    records: dict[str, Record] = {}
+    results: dict[str, Result] = {}
     for name in names:
         with suppress(InputError):
-            records[name] = read(name, folder)
-    return records
+            results[name] = read(name, folder)
+    return results
 
 
-def is_done(experiment: Experiment, folder: Path, *, quick: bool, seed: int) -> bool:
-    """Whether a folder holds a result of this size and seed, from the same data, whose probe still gives the same."""
-    record = readable([experiment.name], folder).get(experiment.name)
-    if record is None or not (folder / f"{experiment.name}.png").is_file():
-        return False
-    same = (record.result.quick, record.result.seed, record.data) == (quick, seed, digests(experiment))
-    return same and not record.difference()
+def valid(experiment: Experiment, folder: Path, *, quick: bool, seed: int) -> Result | None:
+    """Read the result of this size and seed, from the same data, whose probe still gives the same; None without one."""
+    result = readable([experiment.name], folder).get(experiment.name)
+    if result is None or not (folder / f"{experiment.name}.png").is_file():
+        return None
+    same = (result.quick, result.seed, result.data) == (quick, seed, digests(experiment))
+    return result if same and not difference(result) else None
 
 
-def read_run(names: Sequence[str], folder: Path, progress: Progress) -> tuple[Record, ...]:
+def read_run(names: Sequence[str], folder: Path, progress: Progress) -> tuple[Result, ...]:
     """Read the results of one full run of all experiments; refuse a folder with anything else."""
-    records: list[Record] = []
+    found = readable(names, folder)
+    first = next(iter(found.values()), None)
     problems: dict[str, str] = {}
     for number, name in enumerate(names, start=1):
-        try:
-            record = read(name, folder)
-        except InputError:
+        if name not in found or first is None:
             problems[name] = "missing or unreadable"
-        else:
-            records.append(record)
-            if problem := _problem(record, records[0]):
-                problems[name] = problem
+        elif found[name].quick:
+            problems[name] = "quick"
+        elif found[name].seed != first.seed:
+            problems[name] = f"seed {found[name].seed} instead of {first.seed}"
+        elif stale := difference(found[name]):
+            problems[name] = f"stale, {stale}"
         progress(number, len(names))
     if problems:
         listed = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
@@ -191,14 +154,4 @@ def read_run(names: Sequence[str], folder: Path, progress: Progress) -> tuple[Re
             folder=str(folder),
             problems=problems,
         )
-    return tuple(records)
-
-
-def _problem(record: Record, first: Record) -> str:
-    """Why a result is not part of a full run that begins with `first`; "" if it is."""
-    if record.result.quick:
-        return "quick"
-    if record.result.seed != first.result.seed:
-        return f"seed {record.result.seed} instead of {first.result.seed}"
-    difference = record.difference()
-    return f"stale, {difference}" if difference else ""
+    return tuple(found.values())

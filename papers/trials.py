@@ -13,7 +13,7 @@ from cloakwork.privacy import Cloak
 from cloakwork.recovery import BasisPursuit, Estimator, PointSources, Recovery, Status, recover
 from papers.calibration import Calibration, PapersPursuit, calibrated
 from papers.experiment import stream
-from papers.statistics import Mean
+from papers.rows import Mean, Row
 
 PAPERS_TRIALS = 10
 MIN_BATCHES = 40  # fewer do not have a 2.5 % quantile
@@ -186,26 +186,18 @@ def uniform_errors(truth: FloatArray) -> FloatArray:
     return Distances.between(truth, np.zeros_like(truth)).emd
 
 
-@dataclass(frozen=True)
-class Band:
-    """The range of 95 % of the means of as many trials as the papers took."""
+def band(values: FloatArray) -> Row | None:
+    """The range of 95 % of the means of consecutive batches, as large as the papers took; None with too few of them.
 
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: FloatArray) -> "Band | None":
-        """The quantiles of the means of consecutive batches; None with too few of them.
-
-        >>> Band.of(np.ones(1000)), Band.of(np.ones(50))
-        (Band(low=1.0, high=1.0), None)
-        """
-        batches = len(values) // PAPERS_TRIALS
-        if batches < MIN_BATCHES:
-            return None
-        means = values[: batches * PAPERS_TRIALS].reshape(batches, PAPERS_TRIALS).mean(axis=1)
-        low, high = np.quantile(means, (0.025, 0.975)).tolist()
-        return cls(low, high)
+    >>> band(np.ones(1000)), band(np.ones(50))
+    (Row(low=1.0, high=1.0), None)
+    """
+    batches = len(values) // PAPERS_TRIALS
+    if batches < MIN_BATCHES:
+        return None
+    means = values[: batches * PAPERS_TRIALS].reshape(batches, PAPERS_TRIALS).mean(axis=1)
+    low, high = np.quantile(means, (0.025, 0.975)).tolist()
+    return Row(low=low, high=high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,35 +229,20 @@ def try_method(setting: Setting, method: Method, truth: FloatArray, key: tuple[i
     return try_with(setting, method.calibration, method.estimator(setting.most), truth, key)
 
 
-@dataclass(frozen=True)
-class Score:
+def score(method: Method, trial: Trial) -> Row:
     """How one method did: three mean distances, its noise, and the shares of frames where nothing fit or all was empty.
 
     A frame is one reading of each sensor.
     """
-
-    method: Method
-    trials: int
-    sigma: float
-    emd: Mean
-    l1: Mean
-    l2: Mean
-    unfitted: float
-    empty: float
-    band: Band | None = None
-
-    @classmethod
-    def of(cls, method: Method, trial: Trial) -> "Score":
-        """The score of all frames of a trial."""
-        distances, recovery = trial.distances, trial.recovery
-        return cls(
-            method=method,
-            trials=len(distances.emd),
-            sigma=trial.sigma,
-            emd=Mean.of(distances.emd),
-            l1=Mean.of(distances.l1),
-            l2=Mean.of(distances.l2),
-            unfitted=sum(status is Status.BEST_FIT for status in recovery.status) / len(distances.emd),
-            empty=float((~recovery.map.any(axis=1)).mean()),
-            band=Band.of(distances.emd),
-        )
+    distances, recovery = trial.distances, trial.recovery
+    return Row(
+        method=method,
+        trials=len(distances.emd),
+        sigma=trial.sigma,
+        emd=Mean.of(distances.emd),
+        l1=Mean.of(distances.l1),
+        l2=Mean.of(distances.l2),
+        unfitted=sum(status is Status.BEST_FIT for status in recovery.status) / len(distances.emd),
+        empty=float((~recovery.map.any(axis=1)).mean()),
+        band=band(distances.emd),
+    )

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 from scipy import stats
@@ -11,17 +10,17 @@ from scipy.optimize import linprog
 from cloakwork._checks import FloatArray
 from cloakwork.accuracy import emd
 from cloakwork.physics import HeatLine, Space
-from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
+from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, erratum
 from papers.experiment import Run
+from papers.rows import Row
 from papers.upper_bound import Constants, LineSetting, proof_constants
 
 M = 50
 LATE, EARLY = 0.05, 0.001
 LIKELY = 0.9  # what is taken here for a high probability
-_measures = partial(erratum, Part.MEASURES)
 
 
-def measures(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
+def measures(run: Run, key: tuple[int, ...]) -> Iterator[Row]:
     """None of them needs chance, or time."""
     del run, key
     yield _transport()
@@ -35,13 +34,13 @@ def measures(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     yield from _fano()
 
 
-def _transport() -> Erratum:
+def _transport() -> Row:
     """e1 + e5 against e1 + e9: with inequalities and one unit to move, the first unit stays where it is."""
     n = 10
     one, other = np.zeros(n), np.zeros(n)
     one[[0, 4]], other[[0, 8]] = 1.0, 1.0
     space = Space.line(n)
-    return _measures(
+    return erratum(
         "Gilbert and McMillan, Definition 1",
         "flows sum to at most p_i and q_j, and to 1 overall",
         "EMD between e1 + e5 and e1 + e9, n = 10",
@@ -61,7 +60,7 @@ def _printed_transport(one: FloatArray, other: FloatArray) -> float:
     return float(found.fun or 0.0)
 
 
-def _constants(T: float, names: tuple[str, ...]) -> Iterator[Erratum]:
+def _constants(T: float, names: tuple[str, ...]) -> Iterator[Row]:
     """The constants of the proof of Theorem 14 as printed, and as they are for one source in the middle."""
     true = _true_constants(T)
     p = M * math.sqrt(T / 2)
@@ -79,7 +78,7 @@ def _constants(T: float, names: tuple[str, ...]) -> Iterator[Erratum]:
     }
     for name in names:
         value, promise, found = printed[name]
-        yield _measures(
+        yield erratum(
             f"Gilbert and McMillan, Theorem 14, {name}",
             f"{name} {promise} its printed value",
             f"{name} at m = {M}, T = {T:g}",
@@ -99,10 +98,10 @@ def _steepest(T: float) -> float:
     return float((at / (2 * T) * np.exp(-(at**2) / (4 * T)) / math.sqrt(4 * math.pi * T)).max())
 
 
-def _misfit() -> Erratum:
+def _misfit() -> Row:
     """What B bounds, apart from other sources: sqrt(m) ||y - y^|| over sigma, y^ within the radius of y + z."""
     longest = math.sqrt(float(stats.chi2.ppf(LIKELY, M)))
-    return _measures(
+    return erratum(
         "Gilbert and McMillan, Theorem 14, B",
         "sqrt(m) ||y - y^|| <= 2 sigma m with high probability",
         f"sqrt(m) (radius + ||z||)/sigma that holds in {100 * LIKELY:.0f} % of frames, m = {M}, radius sigma sqrt(m)",
@@ -111,12 +110,12 @@ def _misfit() -> Erratum:
     )
 
 
-def _bend() -> Erratum:
+def _bend() -> Row:
     """-2T g''(z)/g(z) by differences, at z = sqrt(2T), where g turns."""
     T, step = 0.05, 1e-4
     z = math.sqrt(2 * T)
     g = [math.exp(-((z + k * step) ** 2) / (4 * T)) for k in (-1, 0, 1)]
-    return _measures(
+    return erratum(
         "Gilbert and McMillan, Lemma 20",
         "g'' has the factor 1 - z^2/(4T)",
         "-2T g''/g at z = sqrt(2T)",
@@ -125,11 +124,11 @@ def _bend() -> Erratum:
     )
 
 
-def _peak() -> Erratum:
+def _peak() -> Row:
     """The sum of slope times height of two sensors one spacing away from the source, at each side."""
     T, d = LATE, 1 / M
     height = math.exp(-(d**2) / (4 * T)) / math.sqrt(4 * math.pi * T)
-    return _measures(
+    return erratum(
         "Gilbert and McMillan, Theorem 14, proof",
         "W_ij(x_i) <= (|s_j+p - x_i| + |x_i - s_j|)/(16 pi T^2)",
         f"W_ij(x_i) for sensors {d:g} to the left and right, T = {T:g}",
@@ -138,10 +137,10 @@ def _peak() -> Erratum:
     )
 
 
-def _ends() -> Erratum:
+def _ends() -> Row:
     T, place = 0.05, 0.05
     setting = LineSetting.from_line(HeatLine(n=100, m=M, T=T), np.array([place]))
-    return _measures(
+    return erratum(
         "Gilbert and McMillan, Theorem 14",
         "holds for sources anywhere on the line",
         f"sensors on one side of a source at {place:g}, T = {T:g}: needed by the proof, and present",
@@ -150,14 +149,14 @@ def _ends() -> Erratum:
     )
 
 
-def _several() -> Erratum:
+def _several() -> Row:
     """Several sources, each found d away: the first term of (5) against what it bounds."""
     n, k, moved = 100, 4, 2
     truth, found = np.zeros(n), np.zeros(n)
     at = np.arange(1, k + 1) * n // (k + 1)
     truth[at], found[at + moved] = 1.0, 1.0
     squares = k * (moved / n) ** 2
-    return _measures(
+    return erratum(
         "Gilbert and McMillan, Theorem 14, (5)",
         "sum f |x - l| / ||f|| <= sqrt(sum f (x - l)^2) / k",
         f"mean distance of {k} sources that are each found {moved / n:g} away",
@@ -166,7 +165,7 @@ def _several() -> Erratum:
     )
 
 
-def _fano() -> Iterator[Erratum]:
+def _fano() -> Iterator[Row]:
     """The four sources of the proof of Theorem 15, a apart; 20 steps to a."""
     steps = 20
     n = 4 * steps
@@ -182,7 +181,7 @@ def _fano() -> Iterator[Erratum]:
         row[list(where)] = list(where.values())
     space = Space.line(n)
     pairs = [emd(maps[i], maps[j], space) / a for i in range(4) for j in range(i)]
-    yield _measures(
+    yield erratum(
         "Gilbert and McMillan, Theorem 15, proof",
         "the four vectors are at distance a from each other",
         "distance of two of them in units of a, the same for all six pairs",
@@ -190,14 +189,14 @@ def _fano() -> Iterator[Erratum]:
         "they are a/2 apart",
     )
     likely = 1 - ((max(pairs) ** 2) / 2 + math.log(2)) / math.log(4)  # d_KL is 1/2 at a distance of a
-    yield _measures(
+    yield erratum(
         "Gilbert and McMillan, Theorem 15, proof",
         "inf sup E[EMD] >= 3/4 a",
         "what Fano's inequality gives for these four vectors, in units of a",
         (EQUAL, 0.75, min(pairs) / 2 * likely),
         "the rate of the theorem stands, with a smaller constant",
     )
-    yield _measures(
+    yield erratum(
         "Gilbert and McMillan, Theorem 15, proof",
         "1 - (d_KL + 1)/log M >= 3/4",
         "1 - (3/2)/2",

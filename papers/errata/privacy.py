@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
@@ -11,21 +10,19 @@ from cloakwork.privacy import Profile, Scope, largest_mu, sensitivity
 from cloakwork.series import WindowSum
 from papers.calibration import paper_mu
 from papers.conditioning import condition_of, sensitivity_of
-from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, Erratum, Part, erratum
+from papers.errata.erratum import AT_LEAST, AT_MOST, EQUAL, erratum
 from papers.experiment import Run, stream
 from papers.filters import DELTA, EPSILON, papers_mse
-from papers.statistics import share_error
+from papers.rows import Mean, Row
 from papers.trials import Setting
 
 USUAL = ((1.0, 0.1), (4.0, 0.1), (10.0, 0.01), (1.0, 1e-6), (0.1, 1e-8))
 DRAWS, QUICK_DRAWS, PROBE_DRAWS = 200_000, 20_000, 2_000
 LENGTH = 64
-_convolution = partial(erratum, Part.CONVOLUTION)
-_privacy = partial(erratum, Part.PRIVACY)
 _CONVOLUTION = "Fawaz, Muthukrishnan and Nikolov"
 
 
-def privacy(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
+def privacy(run: Run, key: tuple[int, ...]) -> Iterator[Row]:
     """Mistakes about how much noise hides a move, and about noise in a computer."""
     yield from _formula()
     yield _scope()
@@ -35,10 +32,10 @@ def privacy(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     yield _floats(run.choose(DRAWS, QUICK_DRAWS, PROBE_DRAWS), key)
 
 
-def _formula() -> Iterator[Erratum]:
+def _formula() -> Iterator[Row]:
     """The formula sigma = 2 ln(1.25/delta) Delta / epsilon, both ways."""
     for claim in USUAL:
-        yield _privacy(
+        yield erratum(
             "Gilbert and McMillan, Lemma 4",
             "sigma = 2 ln(1.25/delta) Delta/epsilon",
             f"sigma/Delta that ({claim[0]:g}, {claim[1]:g}) needs",
@@ -46,7 +43,7 @@ def _formula() -> Iterator[Erratum]:
             "unnecessary noise",
         )
     for epsilon, delta in ((8.0, 0.5), (25.0, 0.2), (50.0, 0.1), (150.0, 0.01)):
-        yield _privacy(
+        yield erratum(
             "Gilbert and McMillan, Lemma 4",
             "private for all epsilon > 0",
             f"delta at epsilon = {epsilon:g}",
@@ -64,8 +61,8 @@ def _breaks_at(delta: float) -> float:
     return low
 
 
-def _scope() -> Erratum:
-    return _privacy(
+def _scope() -> Row:
+    return erratum(
         "Gilbert and McMillan, section 1.3",
         "privacy is required of each reading alone, but noise is calibrated for all readings together",
         "Delta of one reading on the line",
@@ -74,10 +71,10 @@ def _scope() -> Erratum:
     )
 
 
-def _least() -> Erratum:
+def _least() -> Row:
     rho = 1e-3
     uneven = np.diag([1.0, rho, rho])
-    return _privacy(
+    return erratum(
         "Gilbert and McMillan, Lemma 6, proof",
         "Delta/alpha = min over neighbours of ||M_i - M_j||",
         f"Delta of diag(1, {rho:g}, {rho:g}), kappa = {condition_of(uneven):.0f}",
@@ -86,13 +83,13 @@ def _least() -> Erratum:
     )
 
 
-def _wide() -> Iterator[Erratum]:
+def _wide() -> Iterator[Row]:
     """The proof replaces the columns by their neighbours, which lowers the rank only if m >= n."""
     x = np.linspace(0.0, 1.0, 400)
     smooth = np.array([np.ones_like(x), x, x**2])
     for name, values in (("[1 1]/sqrt 2", np.ones((1, 2))), ("3 smooth sensors, 1, x and x^2, at 400 places", smooth)):
         scaled = values / np.linalg.norm(values, 2)
-        yield _privacy(
+        yield erratum(
             "Gilbert and McMillan, first version, Lemma 5; abstract",
             "Delta >= 1/(kappa sqrt n) if ||M|| = 1",
             f"Delta of {name}",
@@ -101,7 +98,7 @@ def _wide() -> Iterator[Erratum]:
         )
 
 
-def _edge() -> Erratum:
+def _edge() -> Row:
     """Lemma 18 with its exponent set right, on a graph where one edge says nothing about another.
 
     Two nodes of the clique differ only in eigenvectors of one eigenvalue, n - 1, that is n - 3 times there: whichever
@@ -113,7 +110,7 @@ def _edge() -> Erratum:
     values, vectors = np.linalg.eigh(np.diag(weights.sum(axis=0)) - weights)
     i, j = np.nonzero(np.triu(weights))
     bounds = np.abs(vectors[i] - vectors[j])[:, 1:] @ np.exp(-tau * values[1:])
-    return _privacy(
+    return erratum(
         "Gilbert and McMillan, Lemma 18",
         "Delta <= sum_k e^(-tau s) |U_ik - U_jk|, for unspecified i and j",
         f"Delta of a clique of {n - 1} nodes and one node that only the first knows, with an edge of the clique",
@@ -122,7 +119,7 @@ def _edge() -> Erratum:
     )
 
 
-def _floats(draws: int, key: tuple[int, ...]) -> Erratum:
+def _floats(draws: int, key: tuple[int, ...]) -> Row:
     """Releases 0 + z in floating point that no z could have made from 1.
 
     Whatever the generator, fl(1 + z) is y only for the floats z next to y - 1.
@@ -132,20 +129,17 @@ def _floats(draws: int, key: tuple[int, ...]) -> Erratum:
     near = y - 1.0
     candidates = (near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf))
     possible = np.any([1.0 + z == y for z in candidates], axis=0)
-    share = int((~possible).sum()) / draws
-    return _privacy(
+    return erratum(
         "Gilbert and McMillan, Proposition 5",
         "readings and noise are real numbers",
         f"share of float releases that prove x was not 1, at ({epsilon:g}, {delta:g})",
-        (AT_MOST, delta, share),
+        (AT_MOST, delta, Mean.share(int((~possible).sum()) / draws, draws)),
         "floating-point noise leaks; integer noise does not",
-        error=share_error(share, draws),
         assumed=True,
-        share=True,
     )
 
 
-def convolution(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
+def convolution(run: Run, key: tuple[int, ...]) -> Iterator[Row]:
     """Worked out, not measured."""
     del run, key
     yield _spectrum()
@@ -155,7 +149,7 @@ def convolution(run: Run, key: tuple[int, ...]) -> Iterator[Erratum]:
     yield _windows()
 
 
-def _spectrum() -> Erratum:
+def _spectrum() -> Row:
     """Algorithm 1 prints h^ = F x: with that, the noise and the answer depend on the secret alone."""
     h = np.zeros(LENGTH)
     h[:4] = 0.25
@@ -163,7 +157,7 @@ def _spectrum() -> Erratum:
     one[0] = 1.0
     filtered, secret = (np.fft.fft(values, norm="ortho") for values in (h, one))
     answers = [np.fft.ifft(math.sqrt(LENGTH) * spectrum * secret, norm="ortho").real for spectrum in (secret, filtered)]
-    return _convolution(
+    return erratum(
         f"{_CONVOLUTION}, Algorithm 1",
         "h^ = F x",
         f"first value of h * x without noise, h a mean over 4 of {LENGTH} values, x one event",
@@ -172,13 +166,13 @@ def _spectrum() -> Erratum:
     )
 
 
-def _circulant() -> Erratum:
+def _circulant() -> Row:
     """The printed matrix on a filter that fades, after one event."""
     n = 8
     h, one = 0.5 ** np.arange(n), np.eye(n)[0]
     i, j = np.indices((n, n))
     printed, right = h[(n + j - i) % n] @ one, np.fft.ifft(np.fft.fft(h) * np.fft.fft(one)).real
-    return _convolution(
+    return erratum(
         f"{_CONVOLUTION}, section 1",
         "H = (h_{N+j-i}) is the matrix of the convolution",
         f"largest difference between H x and h * x, h = 1, 1/2, 1/4, ..., N = {n}, x one event",
@@ -187,7 +181,7 @@ def _circulant() -> Erratum:
     )
 
 
-def _harmonic() -> Erratum:
+def _harmonic() -> Row:
     """The first line of (4), and the bound at its end with its constants."""
     n = 256
     h = np.zeros(n)
@@ -196,7 +190,7 @@ def _harmonic() -> Erratum:
     k = np.arange(1, n + 1)
     shape = float((k**2 * sizes**2).max()) / (n * math.log2(n) ** 2)
     bound = float((1 / k).sum()) * math.sqrt(n * shape) * math.log2(n)
-    return _convolution(
+    return erratum(
         f"{_CONVOLUTION}, (4)",
         "||h^||_1 = sum |h^_{i-1}| / i",
         f"||h^||_1 of a mean over 8 of {n} values",
@@ -205,17 +199,17 @@ def _harmonic() -> Erratum:
     )
 
 
-def _running() -> Iterator[Erratum]:
+def _running() -> Iterator[Row]:
     """Coefficients of N ones and N zeros, by a unitary transform of 2N points."""
     few, many = (np.sort(np.abs(np.fft.fft(np.repeat([1.0, 0.0], n), norm="ortho")))[::-1] for n in (256, 1024))
-    yield _convolution(
+    yield erratum(
         f"{_CONVOLUTION}, section 5.1",
         "h^_1 = sqrt N",
         "largest coefficient of running sums, N = 1024",
         (EQUAL, 32.0, float(many[0])),
         "it is sqrt(N/2): the transform has 2N points",
     )
-    yield _convolution(
+    yield erratum(
         f"{_CONVOLUTION}, section 5.1",
         "h^_i = O(N^(-1/2)) for i > 1",
         "growth of the second largest coefficient from N = 256 to N = 1024",
@@ -224,11 +218,11 @@ def _running() -> Iterator[Erratum]:
     )
 
 
-def _windows() -> Erratum:
+def _windows() -> Row:
     """The papers' error of sums over the last w values, for two widths."""
     n, narrow, wide = 4096, 1, 1024
     errors = [papers_mse(WindowSum(width), n, EPSILON, DELTA) for width in (narrow, wide)]
-    return _convolution(
+    return erratum(
         f"{_CONVOLUTION}, section 1, related work",
         "window sums have a constant squared error per query",
         f"mean squared error of sums over {wide:,} values over that of {narrow}, N = {n:,}",

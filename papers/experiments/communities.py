@@ -1,19 +1,18 @@
 """Which community a source is in, and which node it is: a block model and four social networks."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from papers import networks
-from papers.drawing import FAINT, INK, MARKERS, SERIES, legend_below, log_x
-from papers.experiment import Experiment, Run, pick, stream
-from papers.networks import ALPHA, EPSILON, RIVALS, TAU, Picture, Scene, Score, Way
-from papers.result import Agreement, Claim, Finding, Measure
-from papers.statistics import Mean, share_error
+from papers.drawing import FAINT, INK, MARKERS, SERIES, curve, finish, legend_below
+from papers.experiment import Experiment, Run, stream
+from papers.networks import ALPHA, EPSILON, RIVALS, TAU, Scene, Way, left
+from papers.result import Agreement, Claim, Finding
+from papers.rows import Mean, Row, pick
 
 BLOCK = "block model"
 NODES, HIGH, LOW = 500, 0.05, 0.001
@@ -32,31 +31,19 @@ QUICK = {"figure": (1500, 480), "named": (1500, 240), "other": (100, 40)}
 PROBE = {"figure": (8, 8), "named": (8, 8), "other": (4, 4)}
 
 
-@dataclass(frozen=True)
 class Communities(Finding):
     """Communities found in a block model and in social networks."""
 
-    size: ClassVar[tuple[float, float]] = (12.0, 7.8)
-    pictures: tuple[Picture, ...]
-    hops: tuple[int, ...]
-    cells: tuple[networks.Cell, ...]
-    bests: tuple[networks.Best, ...]
-    ratios: tuple[networks.Ratio, ...]
-    guesses: tuple[tuple[str, float], ...]
-    readings: tuple[networks.Reading, ...]
-    coarse: networks.Coarse
-    spreads: tuple[networks.Spread, ...]
+    size = (12.0, 7.8)
 
-    def of(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> Score:
-        return pick(self.cells, network=network, way=way, tau=tau, epsilon=epsilon).score
+    def of(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> Row:
+        score: Row = pick(self.cells, network=network, way=way, tau=tau, epsilon=epsilon).score
+        return score
 
-    def best(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> Mean:
-        """How often the best rule names the right community with the noise of one way."""
-        return self.rules(way, tau, epsilon, network).right
-
-    def rules(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> networks.BestRules:
+    def rules(self, way: Way, tau: float = TAU, epsilon: float = EPSILON, network: str = BLOCK) -> Row:
         """How often the best rules are right with the noise of one way."""
-        return pick(self.bests, network=network, calibration=way.calibration, tau=tau, epsilon=epsilon).rules
+        rules: Row = pick(self.bests, network=network, calibration=way.calibration, tau=tau, epsilon=epsilon).rules
+        return rules
 
     @property
     def taus(self) -> tuple[float, ...]:
@@ -79,7 +66,7 @@ class Communities(Finding):
             Claim(
                 "on average R finds the community of the source",
                 "Gilbert and McMillan, Figure 3",
-                f"{100 * papers.left:.0f} % of the recovered weight is in it, on {others.graphs} other graphs "
+                f"{100 * left(papers):.0f} % of the recovered weight is in it, on {others.graphs} other graphs "
                 f"{100 * others.left:.1f} ± {100 * others.left_deviation:.1f} %; {100 * papers.right:.0f} % of the "
                 "single frames of this source have more there",
                 _judge_average(papers),
@@ -94,49 +81,27 @@ class Communities(Finding):
 
     def _conditions_text(self) -> str:
         top, low, coarse = self.epsilons[-1], self.epsilons[0], self.coarse
-        shares = ", ".join(f"{100 * self.of(Way.PAPERS, tau, top).right:.0f}" for tau in self.taus)
+        shares = ", ".join(f"{100 * self.of(Way.PAPERS, tau, top).right.value:.0f}" for tau in self.taus)
         return (
             f"R at epsilon {top:g}: {shares} % right for tau = {', '.join(f'{tau:g}' for tau in self.taus)}; at "
-            f"epsilon {low:g} at most {100 * self._best_time(low).right:.0f} %. If rounding steps did not follow the "
+            f"epsilon {low:g} at most {100 * self._best_time(low).value:.0f} %. If rounding steps did not follow the "
             f"noise, the best rule would have {100 * coarse.coarse.value:.0f} % instead of "
             f"{100 * coarse.fine.value:.0f} % at tau = {coarse.tau:g}"
         )
 
-    def _best_time(self, epsilon: float) -> Score:
-        return max((self.of(Way.PAPERS, tau, epsilon) for tau in self.taus), key=lambda one: one.right)
+    def _best_time(self, epsilon: float) -> Mean:
+        shares: list[Mean] = [self.of(Way.PAPERS, tau, epsilon).right for tau in self.taus]
+        return max(shares, key=lambda one: one.value)
 
     def _judge_conditions(self) -> Agreement:
         """Whether each of the three conditions is needed; a large tau does no harm if the noise follows it."""
         best = self._best_time(self.epsilons[-1])
-        if best.right < FOUND or self._best_time(self.epsilons[0]).right >= FOUND:
+        if best.value < FOUND or self._best_time(self.epsilons[0]).value >= FOUND:
             return Agreement.WRONG
-        early, late = (self.of(Way.PAPERS, self.taus[end], self.epsilons[-1]) for end in (0, -1))
-        if early.clearly_below(best):
-            return Agreement.AGREES if late.clearly_below(best) else Agreement.LOOSER
+        early, late = (self.of(Way.PAPERS, self.taus[end], self.epsilons[-1]).right for end in (0, -1))
+        if _clearly_below(early, best):
+            return Agreement.AGREES if _clearly_below(late, best) else Agreement.LOOSER
         return Agreement.UNDECIDED
-
-    def measures(self) -> tuple[Measure, ...]:
-        measures = []
-        for way in RIVALS:
-            one, best = self.of(way), self.best(way)
-            measures.append(Measure(f"block model, right community, {way}", one.right, one.right_error, share=True))
-            name = f"block model, best rule, {way.calibration} noise"
-            measures.append(Measure(name, best.value, best.error, share=True))
-        for name, _ in self.guesses:
-            papers, ours = (self.of(way, NAMED_TAU, EPSILON, name) for way in RIVALS)
-            rules = self.rules(Way.OURS, NAMED_TAU, EPSILON, name)
-            best, person = rules.right, rules.person
-            measures += [
-                Measure(f"{name}, right community, papers", papers.right, papers.right_error, share=True),
-                Measure(f"{name}, best rule, exact noise", best.value, best.error, share=True),
-                Measure(f"{name}, best rule for the node", person.value, person.error, share=True),
-                Measure(f"{name}, steps off, papers", papers.hops, papers.hops_error),
-                Measure(f"{name}, steps off, ours", ours.hops, ours.hops_error),
-            ]
-        measures += [
-            Measure(f"{one.network}, steps off, papers/ours", one.steps.value, one.steps.error) for one in self.ratios
-        ]
-        return (*measures, *(Measure(f"heat at home, {one.inside:g} inside", one.home) for one in self.readings))
 
     def text(self) -> str:
         papers, ours, picture = self.of(Way.PAPERS), self.of(Way.OURS), self.pictures[0]
@@ -145,14 +110,14 @@ class Communities(Finding):
             f"Each dot of the two discs is one of {len(self.hops)} people. The rumour starts in the middle of the left "
             "disc; the farther out, the more steps away. The colour is the share of all recovered weight, from none to "
             f"{DARK:g} times an even share. A move by {ALPHA:g} step is hidden (our choice: the caption gives no "
-            f"alpha). On average the papers' method has {100 * picture.left:.0f} % of the weight on the left, "
+            f"alpha). On average the papers' method has {100 * left(picture):.0f} % of the weight on the left, "
             f"and {100 * other.left:.1f} ± {100 * other.left_deviation:.1f} % on {other.graphs} other random graphs "
             f"(mean and standard deviation); single frames of ours are right there in {100 * ours_there.right:.1f} ± "
             f"{100 * ours_there.right_deviation:.1f} %. For sources anywhere a frame names the right community in "
-            f"{papers} % of cases; the posterior with exact noise, which knows that there is one source of strength 1, "
-            f"does so in {ours} %. The node itself "
-            f"mostly stays hidden: the most likely node is the right one in {100 * ours.person:.1f} % of frames, and "
-            f"no rule is right in more than {100 * self.rules(Way.OURS).person.value:.1f} %."
+            f"{100 * papers.right:.0f} % of cases; the posterior with exact noise, which knows that there is one "
+            f"source of strength 1, does so in {100 * ours.right:.0f} %. The node itself mostly stays hidden: the most "
+            f"likely node is the right one in {100 * ours.person:.1f} % of frames, and no rule is right in more than "
+            f"{100 * self.rules(Way.OURS).person.value:.1f} %."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -161,41 +126,32 @@ class Communities(Finding):
             _draw_discs(axes, picture, self.hops, shades)
         self._draw_block(panels[0, 2], "tau", self.taus)
         self._draw_block(panels[1, 0], "epsilon", self.epsilons)
-        self._draw_named(panels[1, 1], "percent with the right community", lambda one: 100 * one.right)
-        self._draw_named(panels[1, 2], "steps from the source to the peak of the map", lambda one: one.hops)
+        self._draw_named(panels[1, 1], "percent with the right community", lambda one: 100 * one.right.value)
+        self._draw_named(panels[1, 2], "steps from the source to the peak of the map", lambda one: one.hops.value)
         legend_below(figure, [panels[1, 0], panels[1, 1]], ncols=4, fontsize=9)
 
     def _draw_block(self, axes: Any, along: str, x: tuple[float, ...]) -> None:
         """Draw how often each way is right, and dashed what is best possible with its noise."""
         settings = [(one, EPSILON) if along == "tau" else (TAU, one) for one in x]
-        looks = ((Way.PAPERS, SERIES[1], MARKERS[0], "papers' noise"), (Way.OURS, SERIES[0], MARKERS[1], "exact noise"))
-        for way, color, marker, noise in looks:
-            scores = [self.of(way, *setting) for setting in settings]
-            up, bars = [100 * one.right for one in scores], [200 * one.right_error for one in scores]
-            axes.errorbar(x, up, yerr=bars, label=str(way), marker=marker, color=color, elinewidth=1, capsize=2)
-            best = [100 * self.best(way, *setting).value for setting in settings]
-            axes.plot(x, best, "--", color=color, linewidth=1.2, label=f"best possible, {noise}")
+        for way, look, noise in ((Way.PAPERS, 1, "papers' noise"), (Way.OURS, 0, "exact noise")):
+            curve(axes, x, [self.of(way, *one).right for one in settings], look, scale=100, label=str(way))
+            best = [100 * self.rules(way, *one).right.value for one in settings]
+            axes.plot(x, best, "--", color=SERIES[look], linewidth=1.2, label=f"best possible, {noise}")
         axes.axhline(50, color=INK, linestyle=":", linewidth=1)
-        log_x(axes, x)
-        axes.grid(visible=True)
-        axes.set(ylim=(40, 103), xlabel=along, ylabel="percent with the right community")
-        axes.set_title(f"block model, {f'epsilon = {EPSILON:g}' if along == 'tau' else f'tau = {TAU:g}'}")
+        title = f"block model, {f'epsilon = {EPSILON:g}' if along == 'tau' else f'tau = {TAU:g}'}"
+        finish(axes, title, along, "percent with the right community", ticks=x, ylim=(40, 103))
 
-    def _draw_named(self, axes: Any, label: str, value: Callable[[Score], float]) -> None:
+    def _draw_named(self, axes: Any, label: str, value: Callable[[Row], float]) -> None:
         for number, (name, _) in enumerate(self.guesses):
-            color = NETWORKS[number]
             for way in RIVALS:
                 up = [value(self.of(way, NAMED_TAU, epsilon, name)) for epsilon in self.epsilons]
-                line, fill, text = ("-", color, name) if way is Way.OURS else ("--", "white", None)
-                look = {"marker": MARKERS[number + 1], "markersize": 5, "markerfacecolor": fill, "color": color}
-                axes.plot(self.epsilons, up, line, label=text, **look)
-        log_x(axes, self.epsilons)
-        axes.grid(visible=True)
-        axes.set(title=f"social networks, tau = {NAMED_TAU:g} (open: papers)", xlabel="epsilon", ylabel=label)
+                own = {"linestyle": "-", "label": name} if way is Way.OURS else {"ls": "--", "mfc": "white"}
+                curve(axes, self.epsilons, up, color=NETWORKS[number], marker=MARKERS[number + 1], **own)
+        finish(axes, f"social networks, tau = {NAMED_TAU:g} (open: papers)", "epsilon", label, ticks=self.epsilons)
         axes.set_ylim(bottom=0)
 
 
-def _draw_discs(axes: Any, picture: Picture, hops: Sequence[int], shades: str) -> None:
+def _draw_discs(axes: Any, picture: Row, hops: tuple[int, ...], shades: str) -> None:
     """Draw two discs of dots, in each the nodes nearest to the source in the middle."""
     half = len(hops) // 2
     for side, nodes in enumerate((range(half), range(half, len(hops)))):
@@ -205,19 +161,23 @@ def _draw_discs(axes: Any, picture: Picture, hops: Sequence[int], shades: str) -
         x, y = radius * np.cos(angle) + 2.3 * side, radius * np.sin(angle)
         look = {"cmap": shades, "vmin": 0.0, "vmax": DARK / len(hops), "edgecolors": FAINT, "linewidths": 0.3}
         axes.scatter(x, y, c=[picture.shares[node] for node in order], s=22, **look)
-        share = picture.left if side == 0 else 1 - picture.left
+        share = left(picture) if side == 0 else 1 - left(picture)
         axes.text(2.3 * side, -1.3, f"{100 * share:.0f} % of the weight", ha="center", fontsize=9, color=INK)
     axes.set_aspect("equal")
     axes.set_axis_off()
     axes.set_title(str(picture.way))
 
 
-def _judge_average(picture: Picture) -> Agreement:
+def _judge_average(picture: Row) -> Agreement:
     """Require more weight on the side of the source, and single frames that point there more often than a coin."""
-    if picture.left <= 0.5:
+    if left(picture) <= 0.5:
         return Agreement.WRONG
-    sure = picture.right - 2 * share_error(picture.right, picture.frames) > 0.5
+    sure = picture.right - 2 * Mean.share(picture.right, picture.frames).error > 0.5
     return Agreement.AGREES if sure else Agreement.UNDECIDED
+
+
+def _clearly_below(low: Mean, high: Mean) -> bool:
+    return low.value + 2 * math.hypot(low.error, high.error) < high.value
 
 
 def _work(run: Run) -> Communities:
@@ -230,9 +190,9 @@ def _work(run: Run) -> Communities:
     scenes = [Scene(blocks[0], 0, tau, epsilon) for tau in taus for epsilon in epsilons]
     for number, network in enumerate(named, start=1):
         scenes += [Scene(network, number, NAMED_TAU, epsilon) for epsilon in epsilons]
-    cells: list[networks.Cell] = []
-    bests: list[networks.Best] = []
-    ratios: list[networks.Ratio] = []
+    cells: list[Row] = []
+    bests: list[Row] = []
+    ratios: list[Row] = []
     for scene in run.each(scenes, after=1):
         compared = scene.epsilon == EPSILON and scene.tau == (TAU if scene.number == 0 else NAMED_TAU)
         frames = sizes[("figure" if scene.number == 0 else "named") if compared else "other"]
@@ -248,19 +208,23 @@ def _work(run: Run) -> Communities:
     shown, seed = run.choose(960, 100, 4), run.seed
     run.progress(1, 1)
     return Communities(
-        tuple(networks.picture_of(blocks[0], way, shown, (seed, 100, number)) for number, way in enumerate(RIVALS)),
-        tuple(int(steps) for steps in blocks[0].physics(TAU).space.distances(networks.SOURCE)),
-        tuple(cells),
-        tuple(bests),
-        tuple(ratios),
-        tuple((network.name, network.guess) for network in named),
-        tuple(networks.reading_of(one, *pair, stream(seed, 101)) for one, pair in zip(blocks, pairs, strict=True)),
-        networks.coarse_of(blocks[0], taus[-1], (seed, 102)),
-        _spreads(run, nodes, dense),
+        pictures=tuple(
+            networks.picture_of(blocks[0], way, shown, (seed, 100, number)) for number, way in enumerate(RIVALS)
+        ),
+        hops=tuple(int(steps) for steps in blocks[0].physics(TAU).space.distances(networks.SOURCE)),
+        cells=tuple(cells),
+        bests=tuple(bests),
+        ratios=tuple(ratios),
+        guesses=tuple((network.name, network.guess) for network in named),
+        readings=tuple(
+            networks.reading_of(one, *pair, stream(seed, 101)) for one, pair in zip(blocks, pairs, strict=True)
+        ),
+        coarse=networks.coarse_of(blocks[0], taus[-1], (seed, 102)),
+        spreads=_spreads(run, nodes, dense),
     )
 
 
-def _spreads(run: Run, nodes: int, dense: int) -> tuple[networks.Spread, ...]:
+def _spreads(run: Run, nodes: int, dense: int) -> tuple[Row, ...]:
     """The two pictures on other graphs."""
     graphs, frames = run.choose((24, (300, 100)), (3, (60, 20)), (2, (4, 4)))
     others = [networks.block_model(nodes, dense * HIGH, dense * LOW, GRAPH + 1 + k) for k in range(graphs)]

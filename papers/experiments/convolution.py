@@ -1,20 +1,18 @@
 """Private convolution: the error of running sums and filters, against the papers' formula and lower bound."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork.series import Decay, Filter, MovingAverage, PowerDecay, RunningSum, Seasonal, Trend, WindowSum
-from papers.drawing import FAINT, INK, SERIES, legend_below, log_x
+from papers.drawing import FAINT, INK, SERIES, finish, legend_below
 from papers.experiment import Experiment, Run, stream
-from papers.filters import DELTA, EPSILON, Errors, Leak, errors, gain_at, leak
+from papers.filters import DELTA, EPSILON, errors, gain_at, leak
 from papers.paper_laplace import repaired_delta
-from papers.result import Agreement, Claim, Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Agreement, Claim, Finding, Goal
+from papers.rows import Row
 
 PAPER = "Fawaz, Muthukrishnan and Nikolov"
 COMMON = 1024  # the longest series of a quick run, and the length at which filters are compared
@@ -36,65 +34,28 @@ LEVEL = 1.1  # a quantity that grows by less over the whole range does not grow
 BETTER = 3.0
 
 
-@dataclass(frozen=True)
-class AtClaim:
-    """The papers' mean squared error over that of exact Gaussian noise at one claim."""
-
-    epsilon: float
-    delta: float
-    better: float
+def best(one: Row) -> float:
+    """The least of our errors of a filter."""
+    return float(one.whole if one.live is None else min(one.whole, one.live))
 
 
-@dataclass(frozen=True)
-class Mended:
-    """The true delta of the papers' noise on real coefficients, and the one that it claims."""
-
-    name: str
-    n: int
-    claimed: float
-    true: float
-
-
-@dataclass(frozen=True)
-class Growth:
-    """The root of the error as first + slope ln N, and the largest relative deviation from that line."""
-
-    first: float
-    slope: float
-    misses: float
-
-
-@dataclass(frozen=True)
 class Convolutions(Finding):
     """Errors of running sums of growing length and of filters of one length; what the papers' noise reveals."""
 
-    size: ClassVar[tuple[float, float]] = (11.0, 5.0)
-    sums: tuple[Errors, ...]
-    filters: tuple[Errors, ...]
-    claims_tried: tuple[AtClaim, ...]
-    leak: Leak
-    mended: tuple[Mended, ...]
+    size = (11.0, 5.0)
 
     @property
-    def growth(self) -> Growth:
-        """How the root of the papers' error of running sums grows."""
+    def growth(self) -> Row:
+        """The root of the papers' error of running sums as first + slope ln N, and the largest relative deviation."""
         x = np.log([one.n for one in self.sums])
         y = np.sqrt([one.papers for one in self.sums])
         slope, first = np.polyfit(x, y, 1)
-        return Growth(float(first), float(slope), float(np.abs((first + slope * x) / y - 1).max()))
-
-    @property
-    def replaced(self) -> float:
-        """The papers' error of running sums over that of exact Gaussian noise in the same place."""
-        return self.filters[0].papers / self.filters[0].whole
-
-    @property
-    def worst(self) -> Mended:
-        """The case where the papers' noise misses its claim most."""
-        return max(self.mended, key=lambda one: one.true)
+        return Row(first=float(first), slope=float(slope), misses=float(np.abs((first + slope * x) / y - 1).max()))
 
     def claims(self) -> tuple[Claim, ...]:
-        first, last, growth, ratio = self.sums[0], self.sums[-1], self.growth, self.worst.true / MENDED_AT[1]
+        first, last, growth = self.sums[0], self.sums[-1], self.growth
+        replaced = self.filters[0].papers / self.filters[0].whole  # by exact Gaussian noise in the same place
+        ratio = max(one.true for one in self.mended) / MENDED_AT[1]
         return (
             Claim(
                 "running sums have a mean squared error of O(1)",
@@ -107,8 +68,8 @@ class Convolutions(Finding):
                 "the mean squared error is 4 ln(1/delta) ||h^||_1^2 / (epsilon^2 N)",
                 f"{PAPER}, Theorem 5",
                 f"{self.leak.mse.value:.0f} ± {self.leak.mse.error:.0f} measured, {self.leak.formula:.0f} by the "
-                f"formula; exact Gaussian noise in the same place has {self.replaced:.2f} times less",
-                _judge_formula(self.leak, self.replaced),
+                f"formula; exact Gaussian noise in the same place has {replaced:.2f} times less",
+                _judge_formula(self.leak, replaced),
             ),
             Claim(
                 "Algorithm 1 is (epsilon, delta)-private",
@@ -126,21 +87,11 @@ class Convolutions(Finding):
         )
 
     def goals(self) -> tuple[Goal, ...]:
-        least = min(self.sums + self.filters, key=lambda one: one.better)
-        reached = f"{least.better:.2f} ({least.name}, {least.n:,} values)"
+        one = min(self.sums + self.filters, key=lambda one: one.papers / best(one))
+        least = one.papers / best(one)
+        reached = f"{least:.2f} ({one.name}, {one.n:,} values)"
         text = f"papers/ours at least {BETTER:g} at ({EPSILON:g}, {DELTA:g}), everywhere"
-        return (Goal(text, reached, least.better >= BETTER),)
-
-    def measures(self) -> tuple[Measure, ...]:
-        common = [one for one in self.sums if one.n <= COMMON]
-        measures = [Measure(f"running sums of {one.n}, live", float(one.live or 0.0)) for one in common]
-        measures += [Measure(f"running sums of {one.n}, at once", one.whole) for one in common]
-        measures += [Measure(f"{one.name}, papers/ours", one.better) for one in self.filters]
-        for one in self.filters:
-            seen, name = one.whole_seen, f"{one.name}, measured over expected"
-            measures.append(Measure(name, seen.value / one.whole, seen.error / one.whole))
-        measures += [Measure(f"{one.name}, {one.n}: true delta", one.true) for one in self.mended]
-        return (*measures, Measure("detected, as printed", self.leak.printed, slack=0.01, share=True))
+        return (Goal(text, reached, least >= BETTER),)
 
     def text(self) -> str:
         growth = self.growth
@@ -159,48 +110,47 @@ class Convolutions(Finding):
         legend_below(figure, [left])
 
 
-def _judge_constant(sums: Sequence[Errors], growth: Growth) -> Agreement:
+def _judge_constant(sums: tuple[Row, ...], growth: Row) -> Agreement:
     """Whether an error stays level; it must follow the other law closely to be called wrong."""
     if sums[-1].papers <= LEVEL * sums[0].papers:
         return Agreement.AGREES
     return Agreement.WRONG if growth.misses < STRAIGHT and growth.slope > 0 else Agreement.UNDECIDED
 
 
-def _judge_formula(found: Leak, better: float) -> Agreement:
+def _judge_formula(found: Row, better: float) -> Agreement:
     if abs(found.mse.value - found.formula) > 5 * found.mse.error:
         return Agreement.WRONG
     return Agreement.LOOSER if better > LEVEL else Agreement.AGREES
 
 
-def _exceeds(found: Leak) -> bool:
+def _exceeds(found: Row) -> bool:
     """Whether the attacker exceeds the claim by more than chance explains (five standard errors)."""
     spread = math.sqrt(found.allowed * (1 - found.allowed) / found.runs)
-    return found.printed > found.allowed + 5 * spread
+    return bool(found.printed > found.allowed + 5 * spread)
 
 
-def _draw_sums(axes: Any, sums: Sequence[Errors]) -> None:
+def _draw_sums(axes: Any, sums: tuple[Row, ...]) -> None:
     n = [one.n for one in sums]
     axes.plot(n, [math.sqrt(one.papers) for one in sums], "s-", color=SERIES[1], label="papers' formula")
-    for color, marker, name, aside, expected, seen in (
-        (SERIES[0], "o", "ours, at once", 0.95, [one.whole for one in sums], [one.whole_seen for one in sums]),
-        (SERIES[2], "D", "ours, live", 1.05, [one.live or 0 for one in sums], [one.live_seen for one in sums]),
+    for color, marker, label, aside, name in (
+        (SERIES[0], "o", "ours, at once", 0.95, "whole"),
+        (SERIES[2], "D", "ours, live", 1.05, "live"),
     ):
-        axes.plot(n, np.sqrt(expected), color=color)
-        means = [one or Mean(0.0, 0.0) for one in seen]
-        roots, bars = zip(*((math.sqrt(one.value), one.error / math.sqrt(one.value)) for one in means), strict=True)
-        axes.errorbar([aside * one for one in n], roots, yerr=bars, fmt=marker, color=color, label=name)
+        axes.plot(n, [math.sqrt(getattr(one, name)) for one in sums], color=color)
+        seen = [getattr(one, f"{name}_seen") for one in sums]
+        bars = [one.error / math.sqrt(one.value) for one in seen]
+        look = {"fmt": marker, "color": color, "label": label}
+        axes.errorbar([aside * one for one in n], [math.sqrt(one.value) for one in seen], yerr=bars, **look)
     axes.axhline(math.sqrt(sums[0].papers), color=SERIES[1], linewidth=1, linestyle="--", label="O(1), as printed")
-    scaled = sums[0].best / sums[0].shape
+    scaled = best(sums[0]) / sums[0].shape
     axes.plot(n, [math.sqrt(scaled * one.shape) for one in sums], ":", color=FAINT, label="specLB, scaled")
-    log_x(axes, n)
+    across, up = "N, values in the series (logarithmic)", "root of the mean squared error"
+    finish(axes, f"Running sums at ({EPSILON:g}, {DELTA:g})", across, up, ticks=n)
     axes.set_ylim(0)
-    axes.set(title=f"Running sums at ({EPSILON:g}, {DELTA:g})", xlabel="N, values in the series (logarithmic)")
-    axes.set_ylabel("root of the mean squared error")
-    axes.grid()
 
 
-def _draw_filters(axes: Any, filters: Sequence[Errors]) -> None:
-    scaled = filters[0].best / filters[0].shape
+def _draw_filters(axes: Any, filters: tuple[Row, ...]) -> None:
+    scaled = best(filters[0]) / filters[0].shape
     for row, one in enumerate(filters):
         axes.plot(math.sqrt(one.papers), row, "s", color=SERIES[1])
         root, bar = math.sqrt(one.whole_seen.value), one.whole_seen.error / math.sqrt(one.whole_seen.value)
@@ -208,14 +158,14 @@ def _draw_filters(axes: Any, filters: Sequence[Errors]) -> None:
         if one.live is not None:
             axes.plot(math.sqrt(one.live), row + 0.15, "D", color=SERIES[2], markersize=5)
         axes.plot(math.sqrt(scaled * one.shape), row, "|", color=FAINT, markersize=12)
-        axes.text(math.sqrt(one.papers) * 1.12, row, f"{one.better:.1f} x", va="center", fontsize=9, color=INK)
+        times = f"{one.papers / best(one):.1f} x"
+        axes.text(math.sqrt(one.papers) * 1.12, row, times, va="center", fontsize=9, color=INK)
     axes.set_yticks(range(len(filters)), [one.name for one in filters])
     axes.invert_yaxis()
-    log_x(axes, (0.1, 0.3, 1, 3, 10, 30))
     axes.margins(x=0.15)
-    axes.set_title(f"Filters of {filters[0].n:,} values (numbers: papers/ours, squared errors)")
-    axes.set_xlabel("root of the mean squared error")
-    axes.grid(axis="x")
+    title = f"Filters of {filters[0].n:,} values (numbers: papers/ours, squared errors)"
+    finish(axes, title, "root of the mean squared error", ticks=(0.3, 1, 3, 10, 30))
+    axes.grid(visible=False, axis="y")
 
 
 def _work(run: Run) -> Convolutions:
@@ -228,14 +178,18 @@ def _work(run: Run) -> Convolutions:
     found = [errors(filter_, n, trials, (run.seed, number)) for number, (filter_, n) in each]
     leaked = leak(counts, runs, EPSILON, DELTA, stream(run.seed, len(jobs)))
     mended = [
-        Mended(filter_.name, n, MENDED_AT[1], repaired_delta(filter_, n, *MENDED_AT, circular=circular))
-        for filter_, circular in MENDED
+        Row(name=one.name, n=n, claimed=MENDED_AT[1], true=repaired_delta(one, n, *MENDED_AT, circular=circular))
+        for one, circular in MENDED
         for n in run.choose(MENDED_LENGTHS, MENDED_LENGTHS, (64,))
     ]
-    tried = tuple(AtClaim(epsilon, delta, gain_at(epsilon, delta)) for epsilon, delta in CLAIMS)
     run.progress(1, 1)
-    sums, filters = tuple(found[: len(lengths)]), tuple(found[len(lengths) :])
-    return Convolutions(sums, filters, tried, leaked, tuple(mended))
+    return Convolutions(
+        sums=tuple(found[: len(lengths)]),
+        filters=tuple(found[len(lengths) :]),
+        claims_tried=tuple(Row(epsilon=one, delta=delta, better=gain_at(one, delta)) for one, delta in CLAIMS),
+        leak=leaked,
+        mended=tuple(mended),
+    )
 
 
 EXPERIMENT = Experiment(

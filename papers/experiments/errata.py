@@ -1,38 +1,33 @@
 """Every mistake of the papers that a number can show."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
-from papers.drawing import FAINT, INK, SERIES, log_x
-from papers.errata import Erratum, Part, all_errata
+from papers.drawing import FAINT, INK, SERIES, finish
+from papers.errata import PARTS, all_errata
+from papers.errata.erratum import claim, factor, verdict
 from papers.experiment import Experiment, Run
-from papers.result import Agreement, Claim, Finding, Goal, Measure
+from papers.result import Agreement, Claim, Finding, Goal
+from papers.rows import picked
 
 LARGEST = 1000.0  # factor at the right end of the picture
 COLORS = {Agreement.WRONG: SERIES[1], Agreement.LOOSER: SERIES[0], Agreement.NARROW: SERIES[3], Agreement.AGREES: FAINT}
-COLUMNS = (tuple(Part)[:4], tuple(Part)[4:])
 AUTHORS = ("Gilbert and McMillan, ", "Fawaz, Muthukrishnan and Nikolov, ", "McMillan, ")
 
 
-@dataclass(frozen=True)
 class Errata(Finding):
     """What is printed or assumed, what follows from it, and what is true."""
 
-    size: ClassVar[tuple[float, float]] = (11.0, 8.0)
-    found: tuple[Erratum, ...]
+    size = (11.0, 8.0)
 
     def claims(self) -> tuple[Claim, ...]:
-        return tuple(one.claim() for one in self.found)
+        return tuple(map(claim, self.found))
 
     def goals(self) -> tuple[Goal, ...]:
-        shown = sum(one.verdict is not Agreement.AGREES for one in self.found)
+        shown = sum(verdict(one) is not Agreement.AGREES for one in self.found)
         return (Goal("each mistake is shown by its number", f"{shown} of {len(self.found)}", shown == len(self.found)),)
-
-    def measures(self) -> tuple[Measure, ...]:
-        return tuple(one.measure() for one in self.found)
 
     def text(self) -> str:
         assumed = sum(one.assumed for one in self.found)
@@ -43,49 +38,43 @@ class Errata(Finding):
         )
 
     def draw(self, figure: Figure) -> None:
-        panels = figure.subplots(1, 2)
-        for axes, parts in zip(panels, COLUMNS, strict=True):
-            self._draw_column(axes, parts)
+        panels, parts = figure.subplots(1, 2), list(PARTS)
+        for axes, own in zip(panels, (parts[:4], parts[4:]), strict=True):
+            self._draw_column(axes, own)
         handles = [
-            panels[0].plot([], [], "o", color=COLORS[verdict], label=str(verdict))[0]
-            for verdict in (Agreement.WRONG, Agreement.LOOSER, Agreement.NARROW)
+            panels[0].plot([], [], "o", color=COLORS[one], label=str(one))[0]
+            for one in (Agreement.WRONG, Agreement.LOOSER, Agreement.NARROW)
         ]
         handles += panels[0].plot([], [], ">", color=INK, label=f"above {LARGEST:g}, or no factor")
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
 
-    def _draw_column(self, axes: Any, parts: Sequence[Part]) -> None:
+    def _draw_column(self, axes: Any, parts: Sequence[str]) -> None:
+        """Draw a row for each place in the papers, without the authors, which follow from the part."""
         labels: list[str] = []
         for part in parts:
-            axes.text(1.05, len(labels), str(part), va="center", weight="bold", color=INK)
+            axes.text(1.05, len(labels), part, va="center", weight="bold", color=INK)
             labels.append("")
-            for where, errata in _by_place(one for one in self.found if one.part is part).items():
-                axes.axhline(len(labels), color=FAINT, linewidth=0.5, alpha=0.5)
-                for one in errata:
-                    beyond = one.factor is None or one.factor > LARGEST
-                    x, look = (LARGEST * 1.5, ">") if beyond else (one.factor, "o")
-                    axes.plot([x], [len(labels)], look, color=COLORS[one.verdict], markersize=7 if beyond else 6)
-                labels.append(where)
+            rows: dict[str, int] = {}
+            for one in picked(self.found, part=part):
+                where = one.where
+                for author in AUTHORS:
+                    where = where.removeprefix(author)
+                if where not in rows:
+                    rows[where] = len(labels)
+                    axes.axhline(rows[where], color=FAINT, linewidth=0.5, alpha=0.5)
+                    labels.append(where)
+                apart = factor(one)
+                beyond = apart is None or apart > LARGEST
+                x, look = (LARGEST * 1.5, ">") if beyond else (apart, "o")
+                axes.plot([x], [rows[where]], look, color=COLORS[verdict(one)], markersize=7 if beyond else 6)
         axes.set_yticks(range(len(labels)), labels)
-        axes.set_ylim(len(labels) - 0.3, -0.7)
-        log_x(axes, (1, 3, 10, 30, 100, 300, 1000))
-        axes.set_xlim(0.95, LARGEST * 4)
-        axes.grid(axis="x")
-        axes.set_xlabel("factor between the printed and the true number")
-
-
-def _by_place(errata: Iterable[Erratum]) -> dict[str, list[Erratum]]:
-    """Group errata by their place in the papers, without the authors, which follow from the part."""
-    places: dict[str, list[Erratum]] = {}
-    for one in errata:
-        where = one.where
-        for author in AUTHORS:
-            where = where.removeprefix(author)
-        places.setdefault(where, []).append(one)
-    return places
+        limits: Any = {"xlim": (0.95, LARGEST * 4), "ylim": (len(labels) - 0.3, -0.7)}
+        finish(axes, x="factor between the printed and the true number", ticks=(1, 3, 10, 30, 100, 300, 1000), **limits)
+        axes.grid(visible=False, axis="y")
 
 
 def _work(run: Run) -> Errata:
-    return Errata(all_errata(run))
+    return Errata(found=all_errata(run))
 
 
 EXPERIMENT = Experiment(

@@ -2,9 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,17 +11,17 @@ from cloakwork._checks import FloatArray
 from cloakwork.accuracy import cramer_rao
 from cloakwork.recovery import BasisPursuit, Bregman, Estimator, PointSources, recover
 from papers.calibration import Calibration, PapersPursuit
-from papers.drawing import SERIES, Dots, draw_dots, legend_below, log_x, sources_text
-from papers.experiment import Experiment, Run, pick, stream
-from papers.result import Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.drawing import SERIES, draw_dots, legend_below, log_x
+from papers.experiment import Experiment, Run, stream
+from papers.result import Finding, Goal
+from papers.rows import Mean, Row, pick, picked
 from papers.trials import Distances, Setting, Strengths, uniform_errors
 
 COUNTS = (1, 2, 3)
 MOST = 4  # sources that an estimator considers
 LIMITS = 200  # scenes that the Cramer-Rao bound is computed for
 CRAMER_RAO = "Cramer-Rao bound, 1 source"
-ENOUGH = 60  # draws whose mean can be compared with another
+ENOUGH = 60  # draws whose time is measured
 SETTING = Setting()  # the line of the papers' first figures, a move by one place hidden at (1, 0.1)
 
 
@@ -68,66 +66,15 @@ def draws_of(fast: int, *posterior: int) -> Draws:
 FULL, QUICK, PROBE = draws_of(2000, 800, 150), draws_of(1000, 220, 4), draws_of(10, 3, 2)
 
 
-@dataclass(frozen=True)
-class Score:
-    """The mean earth mover distance to the truth over `draws`, the share of empty maps, and the time of a frame."""
-
-    method: Method
-    draws: int
-    distance: Mean
-    empty: float
-    milliseconds: float = field(compare=False)
+def sources_text(number: int) -> str:
+    """A number of sources in words."""
+    return f"{number} source{'' if number == 1 else 's'}"
 
 
-@dataclass(frozen=True)
-class Case:
-    """Random sets of sources, the score of every method, and what can be reached.
-
-    `limit` is the mean Cramer-Rao bound of one source of known strength, `guess` the mean distance of the uniform map.
-    `better` is the papers' distance over ours, and `told` ours over that of the posterior that knows the number of
-    sources, both on the same sources.
-    """
-
-    strengths: Strengths
-    count: int
-    scores: tuple[Score, ...]
-    limit: float | None
-    guess: float
-    better: Mean
-    told: Mean
-
-    def of(self, method: Method) -> Score:
-        return pick(self.scores, method=method)
-
-    def ratio(self, method: Method, other: Method) -> float:
-        """The mean distance of one method over that of another."""
-        return self.of(method).distance.value / self.of(other).distance.value
-
-    @property
-    def over_limit(self) -> float | None:
-        return None if self.limit is None else self.of(Method.POSTERIOR).distance.value / self.limit
-
-
-@dataclass(frozen=True)
 class Gallery(Finding):
     """The error of every estimator, for one to three sources of known and of unknown strength."""
 
-    size: ClassVar[tuple[float, float]] = (11.0, 4.6)
-    cases: tuple[Case, ...]
-
-    def part(self, strengths: Strengths) -> tuple[Case, ...]:
-        return tuple(case for case in self.cases if case.strengths is strengths)
-
-    def measures(self) -> tuple[Measure, ...]:
-        measures = []
-        for case in self.cases:
-            name = f"{case.strengths.short}, {case.count}"
-            scores = [score for score in case.scores if score.draws >= ENOUGH]
-            measures += [Measure(f"{name}: {one.method}", one.distance.value, one.distance.error) for one in scores]
-            if case.of(Method.POSTERIOR).draws >= ENOUGH:
-                measures.append(Measure(f"{name}: papers/ours", case.better.value, case.better.error))
-                measures.append(Measure(f"{name}: ours/Bayes", case.told.value, case.told.error, slack=0.02))
-        return tuple(measures)
+    size = (11.0, 4.6)
 
     def text(self) -> str:
         return (
@@ -139,44 +86,48 @@ class Gallery(Finding):
 
     def goals(self) -> tuple[Goal, ...]:
         goals = []
-        for case in self.part(Strengths.UNIT):
-            least, better = (6 if case.count < 3 else 5), case.better.value
-            name = f"known strength, {sources_text(case.count)}"
-            goals.append(Goal(f"{name}: papers/ours at least {least}", f"{better:.2f}", better >= least))
-            if case.over_limit is not None:
-                text = f"{name}: ours/Cramer-Rao at most 1.3"
-                goals.append(Goal(text, f"{case.over_limit:.2f}", case.over_limit <= 1.3))
-        for case in self.part(Strengths.FREE):
-            share = case.ratio(Method.POSTERIOR, Method.PURSUIT)
-            text = f"unknown strength, {sources_text(case.count)}: ours/basis pursuit at most 0.8"
-            goals.append(Goal(text, f"{share:.2f}", share <= 0.8))
+        for case in self.cases:
+            name = f"{case.strengths.partition(' ')[0]} strength, {sources_text(case.count)}"
+            ours = pick(case.scores, method=Method.POSTERIOR).distance.value
+            if case.strengths == Strengths.UNIT:
+                least, better = (6 if case.count < 3 else 5), case.better.value
+                goals.append(Goal(f"{name}: papers/ours at least {least}", f"{better:.2f}", better >= least))
+                if case.limit is not None:
+                    over = ours / case.limit
+                    goals.append(Goal(f"{name}: ours/Cramer-Rao at most 1.3", f"{over:.2f}", over <= 1.3))
+            else:
+                share = ours / pick(case.scores, method=Method.PURSUIT).distance.value
+                goals.append(Goal(f"{name}: ours/basis pursuit at most 0.8", f"{share:.2f}", share <= 0.8))
         return tuple(goals)
 
     def draw(self, figure: Figure) -> None:
         panels = figure.subplots(1, len(Strengths), sharey=True, sharex=True)
         for axes, strengths in zip(panels, Strengths, strict=True):
-            series = []
-            for case in self.part(strengths):
-                means = [case.of(method).distance for method in Method]
-                dots = Dots.for_count(case.count, [one.value for one in means], [one.error for one in means])
-                series.append(dots)
-                if case.limit is not None:
-                    axes.axvline(case.limit, color=dots.color, linewidth=1.2, linestyle=":")
+            cases = list(picked(self.cases, strengths=strengths))
             log_x(axes, (0.01, 0.02, 0.05, 0.1, 0.2))
+            series = {sources_text(case.count): [one.distance for one in case.scores] for case in cases}
             draw_dots(axes, list(Method), series)
             axes.set_title(str(strengths).capitalize())
             axes.set_xlabel("mean earth mover distance (bars: two standard errors)")
-        panels[0].plot([], [], ":", color=SERIES[0], linewidth=1.2, label=CRAMER_RAO)
+            for case in cases:
+                if case.limit is not None:
+                    axes.axvline(case.limit, color=SERIES[0], linewidth=1.2, linestyle=":", label=CRAMER_RAO)
         legend_below(figure, panels[:1])
 
 
 def _work(run: Run) -> Gallery:
     draws, kinds = run.choose(FULL, QUICK, PROBE), list(Strengths)
-    cases = run.each((kind, count) for kind in kinds for count in COUNTS)
-    return Gallery(tuple(_case(kind, count, draws, (run.seed, kinds.index(kind), count)) for kind, count in cases))
+    each = run.each((kind, count) for kind in kinds for count in COUNTS)
+    return Gallery(cases=tuple(_case(kind, count, draws, (run.seed, kinds.index(kind), count)) for kind, count in each))
 
 
-def _case(strengths: Strengths, count: int, draws: Draws, key: tuple[int, ...]) -> Case:
+def _case(strengths: Strengths, count: int, draws: Draws, key: tuple[int, ...]) -> Row:
+    """Random sets of sources, the score of every method, and what can be reached.
+
+    `limit` is the mean Cramer-Rao bound of one source of known strength, `guess` the mean distance of the uniform map.
+    `better` is the papers' distance over ours, and `told` ours over that of the posterior that knows the number of
+    sources, both on the same sources.
+    """
     rng, places = stream(*key), SETTING.n
     truth = np.zeros((max(draws[strengths, method] for method in Method), places))
     for scene in truth:
@@ -186,10 +137,10 @@ def _case(strengths: Strengths, count: int, draws: Draws, key: tuple[int, ...]) 
         estimator = method.estimator(strengths, count)
         score, errors[method] = _score(method, estimator, truth[: draws[strengths, method]], key)
         scores.append(score)
-    return Case(
-        strengths,
-        count,
-        tuple(scores),
+    return Row(
+        strengths=strengths,
+        count=count,
+        scores=tuple(scores),
         limit=_limit(truth[:LIMITS]) if count == 1 and strengths is Strengths.UNIT else None,
         guess=float(uniform_errors(truth).mean()),
         better=Mean.ratio(errors[Method.PAPERS], errors[Method.POSTERIOR]),
@@ -197,7 +148,7 @@ def _case(strengths: Strengths, count: int, draws: Draws, key: tuple[int, ...]) 
     )
 
 
-def _score(method: Method, estimator: Estimator, truth: FloatArray, key: tuple[int, ...]) -> tuple[Score, FloatArray]:
+def _score(method: Method, estimator: Estimator, truth: FloatArray, key: tuple[int, ...]) -> tuple[Row, FloatArray]:
     """The score of one method and its distance in each draw."""
     cloak = SETTING.cloak(method.calibration)
     # all methods get the same random numbers: only the scale of the noise differs
@@ -206,10 +157,9 @@ def _score(method: Method, estimator: Estimator, truth: FloatArray, key: tuple[i
         recover(noisy[:1], cloak, estimator=estimator)  # compiles and fills caches before the clock starts
     began = time.perf_counter()
     maps = recover(noisy, cloak, estimator=estimator).map
-    seconds = time.perf_counter() - began
-    errors = Distances.between(truth, maps).emd
-    empty = float((~maps.any(axis=1)).mean())
-    return Score(method, len(truth), Mean.of(errors), empty, 1000 * seconds / len(truth)), errors
+    took = 1000 * (time.perf_counter() - began) / len(truth)
+    errors, empty = Distances.between(truth, maps).emd, float((~maps.any(axis=1)).mean())
+    return Row(method=method, draws=len(truth), distance=Mean.of(errors), empty=empty, milliseconds=took), errors
 
 
 def _limit(truth: FloatArray) -> float:

@@ -1,9 +1,8 @@
 """The printed sensitivities of the complete graph and the star, and the effect of their errors."""
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,10 +11,11 @@ from matplotlib.figure import Figure
 from cloakwork.physics import Graph
 from cloakwork.privacy import Profile, largest_mu
 from papers.calibration import Calibration, paper_mu
-from papers.conditioning import Check, Trials, counterexamples, random_matrices
-from papers.drawing import FAINT, INK, MARKERS, SERIES
-from papers.experiment import Experiment, Run, pick, stream
-from papers.result import Agreement, Claim, Finding, Measure
+from papers.conditioning import claim, counterexamples, random_matrices
+from papers.drawing import FAINT, INK, SERIES, curve, finish
+from papers.experiment import Experiment, Run, stream
+from papers.result import Agreement, Claim, Finding
+from papers.rows import Row, pick, picked
 
 EPSILON, DELTA = 1.0, 1e-6  # the claim that is made with a printed sensitivity
 NODES, QUICK_NODES = (3, 4, 5, 6, 8, 10, 15, 20, 30, 50), (3, 5, 10, 50)
@@ -55,59 +55,33 @@ FORMULAS = {
 }
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Delta^2 of one graph: from the matrix exponential, in closed form, and as printed."""
-
-    kind: Kind
-    n: int
-    tau: float
-    exact: float
-    corrected: float
-    printed: float
-
-    @property
-    def short(self) -> float:
-        """The factor by which the printed Delta is too small (below 1: too large)."""
-        return math.sqrt(self.exact / self.printed)
-
-    def true(self, calibration: Calibration) -> Profile:
-        """The privacy of noise that is calibrated to the claim with the printed sensitivity."""
-        mu = largest_mu(EPSILON, DELTA) if calibration is Calibration.EXACT else paper_mu(EPSILON, DELTA)
-        return Profile(mu * self.short)
+def short(entry: Row) -> float:
+    """The factor by which the printed Delta is too small (below 1: too large)."""
+    return math.sqrt(entry.exact / entry.printed)
 
 
-@dataclass(frozen=True)
+def true(entry: Row, calibration: Calibration) -> Profile:
+    """The privacy of noise that is calibrated to the claim with the printed sensitivity."""
+    mu = largest_mu(EPSILON, DELTA) if calibration is Calibration.EXACT else paper_mu(EPSILON, DELTA)
+    return Profile(mu * short(entry))
+
+
 class GraphTable(Finding):
     """Printed against true sensitivities, and the lemmas on conditioning."""
 
-    size: ClassVar[tuple[float, float]] = (11.5, 4.0)
-    entries: tuple[Entry, ...]
-    checks: tuple[Check, ...]
-    trials: tuple[Trials, ...]
-
-    def of(self, kind: Kind, n: int, tau: float) -> Entry:
-        return pick(self.entries, kind=kind, n=n, tau=tau)
-
-    def by_time(self, kind: Kind) -> tuple[Entry, ...]:
-        return tuple(one for one in self.entries if one.kind is kind and one.n == SHOWN)
-
-    @property
-    def stars(self) -> tuple[Entry, ...]:
-        return tuple(one for one in self.entries if one.kind is Kind.STAR and one.tau == BREACH[1])
+    size = (11.5, 4.0)
 
     def claims(self) -> tuple[Claim, ...]:
         claims = []
         for kind in Kind:
-            entries = [one for one in self.entries if one.kind is kind]
-            worst = max(entries, key=lambda one: abs(math.log(one.short)))
+            entries = list(picked(self.entries, kind=kind))
+            worst = max(entries, key=lambda one: abs(math.log(short(one))))
             side = (
-                "too small: less noise than privacy needs" if worst.short > 1 else "too large: more noise than needed"
+                "too small: less noise than privacy needs" if short(worst) > 1 else "too large: more noise than needed"
             )
             found = f"n = {worst.n}, tau = {worst.tau:g}: true {worst.exact:.4g}, printed {worst.printed:.4g}, {side}"
             same = all(abs(one.printed / one.exact - 1) < 1e-3 for one in entries)
-            verdict = Agreement.AGREES if same else Agreement.WRONG
-            claims.append(Claim(FORMULAS[kind], f"Gilbert and McMillan, Table 2, {kind}", found, verdict))
+            claims.append(Claim(FORMULAS[kind], f"Gilbert and McMillan, Table 2, {kind}", found, Agreement.of(same)))
         texts = (
             ("Delta >= alpha/kappa for every M with norm 1", "Gilbert and McMillan, Lemma 6"),
             ("if all but one singular value vanish, Delta <= 4 nu", "Gilbert and McMillan, Lemma 7"),
@@ -115,66 +89,46 @@ class GraphTable(Finding):
             ("Delta <= sum_k e^(-tau s_i) |U_ik - U_jk|", "Gilbert and McMillan, Lemma 18"),
             ("the same with e^(-tau s_k)", "McMillan, Lemma 8.9"),
         )
-        return (*claims, *(check.claim(*text) for check, text in zip(self.checks, texts, strict=True)))
-
-    def measures(self) -> tuple[Measure, ...]:
-        star = self.of(Kind.STAR, *BREACH)
-        curve = star.true(Calibration.EXACT)
-        return (
-            Measure("star: true Delta / printed Delta", star.short),
-            Measure("star: true epsilon", curve.epsilon(DELTA)),
-            Measure("star: true delta over claimed", curve.delta(EPSILON) / DELTA),
-            Measure("complete graph: printed Delta / true Delta", 1 / self.of(Kind.COMPLETE, SHOWN, 0.5).short),
-            *(_share(one) for one in self.trials),
-        )
+        return (*claims, *(claim(check, *text) for check, text in zip(self.checks, texts, strict=True)))
 
     def text(self) -> str:
-        star, complete = self.of(Kind.STAR, *BREACH), self.of(Kind.COMPLETE, SHOWN, 0.5)
-        exact, papers = star.true(Calibration.EXACT), star.true(Calibration.PAPER)
+        star = pick(self.entries, kind=Kind.STAR, n=BREACH[0], tau=BREACH[1])
+        complete = pick(self.entries, kind=Kind.COMPLETE, n=SHOWN, tau=0.5)
+        exact, papers = (true(star, calibration) for calibration in Calibration)
         return (
             "Dots are computed from the matrix exponential, lines are formulas. The printed exponent of the complete "
-            f"graph lacks a 2: with {complete.n} nodes and tau = {complete.tau:g} it asks for {1 / complete.short:.1f} "
-            "times the noise that is needed. The printed formula of the star omits all but one of the other leaves. "
-            f"Noise that is calibrated exactly to ({EPSILON:g}, {DELTA:g}) with the printed Delta has, on {star.n} "
-            f"nodes at tau = {star.tau:g}, epsilon {exact.epsilon(DELTA):.3f} at the same delta: it breaks its "
-            f"promise. With the papers' own noise formula epsilon is {papers.epsilon(DELTA):.2f}: the excess noise of "
-            "that formula covers the error."
+            f"graph lacks a 2: with {complete.n} nodes and tau = {complete.tau:g} it asks for "
+            f"{1 / short(complete):.1f} times the noise that is needed. The printed formula of the star omits all but "
+            f"one of the other leaves. Noise that is calibrated exactly to ({EPSILON:g}, {DELTA:g}) with the printed "
+            f"Delta has, on {star.n} nodes at tau = {star.tau:g}, epsilon {exact.epsilon(DELTA):.3f} at the same "
+            f"delta: it breaks its promise. With the papers' own noise formula epsilon is {papers.epsilon(DELTA):.2f}: "
+            "the excess noise of that formula covers the error."
         )
 
     def draw(self, figure: Figure) -> None:
         panels = figure.subplots(1, 3)
         for axes, kind in zip(panels[:2], Kind, strict=True):
-            _draw_kind(axes, kind, self.by_time(kind))
-        axes = panels[2]
-        noises = ((Calibration.EXACT, "exact noise"), (Calibration.PAPER, "papers' noise"))
-        for number, (calibration, name) in enumerate(noises):
-            epsilons = [one.true(calibration).epsilon(DELTA) for one in self.stars]
-            look = {"marker": MARKERS[number], "color": SERIES[number], "label": f"{name}, printed Delta"}
-            axes.plot(range(len(epsilons)), epsilons, **look)
+            _draw_kind(axes, kind, list(picked(self.entries, kind=kind, n=SHOWN)))
+        axes, stars = panels[2], list(picked(self.entries, kind=Kind.STAR, tau=BREACH[1]))
+        for number, (calibration, name) in enumerate(zip(Calibration, ("exact noise", "papers' noise"), strict=True)):
+            epsilons = [true(one, calibration).epsilon(DELTA) for one in stars]
+            curve(axes, range(len(stars)), epsilons, number, label=f"{name}, printed Delta")
         axes.axhline(EPSILON, color=INK, linestyle=":", linewidth=1)
-        axes.text(len(self.stars) - 1, EPSILON - 0.02, "claimed", fontsize=9, color=INK, va="top", ha="right")
-        axes.set_xticks(range(len(self.stars)), [str(one.n) for one in self.stars])
-        axes.set(ylim=(0, 1.25), xlabel="nodes", ylabel=f"epsilon at delta = {DELTA:g}")
-        axes.set_title(f"star: true epsilon, tau = {BREACH[1]:g}")
-        axes.grid(axis="y")
-        axes.legend(loc="center right", fontsize=8)
+        axes.text(len(stars) - 1, EPSILON - 0.02, "claimed", fontsize=9, color=INK, va="top", ha="right")
+        axes.set_xticks(range(len(stars)), [str(one.n) for one in stars])
+        title = f"star: true epsilon, tau = {BREACH[1]:g}"
+        finish(axes, title, "nodes", f"epsilon at delta = {DELTA:g}", legend=8, where="center right", ylim=(0, 1.25))
+        axes.grid(visible=False, axis="x")
 
 
-def _draw_kind(axes: Any, kind: Kind, entries: tuple[Entry, ...]) -> None:
+def _draw_kind(axes: Any, kind: Kind, entries: list[Row]) -> None:
     times = np.linspace(0.0, entries[-1].tau, 100)
     axes.plot(times, [kind.printed(SHOWN, tau) for tau in times], color=SERIES[1], linestyle="--", label="printed")
     axes.plot(times, [kind.corrected(SHOWN, tau) for tau in times], color=SERIES[0], label="corrected")
     axes.plot([one.tau for one in entries], [one.exact for one in entries], "o", color=INK, markersize=4, label="exact")
     axes.set_yscale("log")
-    axes.set(title=f"{kind}, {SHOWN} nodes", xlabel=r"$\tau$", ylabel=r"$\Delta_2(A_G)^2$")
+    finish(axes, f"{kind}, {SHOWN} nodes", r"$\tau$", r"$\Delta_2(A_G)^2$", legend=8)
     axes.grid(color=FAINT, alpha=0.3)
-    axes.legend(fontsize=8)
-
-
-def _share(one: Trials) -> Measure:
-    share = one.violated / one.tried
-    error = math.sqrt(max(share * (1 - share), 0.25 / one.tried) / one.tried)
-    return Measure(f"{one.lemma}, {one.kind}: share violated", share, error, share=True)
 
 
 def _work(run: Run) -> GraphTable:
@@ -183,12 +137,13 @@ def _work(run: Run) -> GraphTable:
     entries = []
     for kind, n, tau in run.each(sorted(cases), after=1):
         slope = Graph(kind.graph(n), tau=tau).moves().steepest().value
-        entries.append(Entry(kind, n, tau, slope**2, kind.corrected(n, tau), kind.printed(n, tau)))
+        corrected, printed = kind.corrected(n, tau), kind.printed(n, tau)
+        entries.append(Row(kind=kind, n=n, tau=tau, exact=slope**2, corrected=corrected, printed=printed))
     trials = random_matrices(run.choose(MATRICES, QUICK_MATRICES, 30), stream(run.seed, 0))
     run.progress(1, 1)
     # processors differ in the eigenvectors of a multiple eigenvalue, on which the last two checks depend
     checks = counterexamples()[: run.choose(5, 5, 3)]
-    return GraphTable(tuple(entries), checks, trials)
+    return GraphTable(entries=tuple(entries), checks=checks, trials=trials)
 
 
 EXPERIMENT = Experiment(

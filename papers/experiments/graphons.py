@@ -1,7 +1,6 @@
 """Groups of people from flipped contacts: where they can be found, how well, and what stays hidden."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,10 +10,11 @@ from cloakwork.contacts import Blocks, block_distance, communities, plan_communi
 from cloakwork.contacts.community_plan import right_in_large_networks
 from cloakwork.privacy import Flip
 from papers.block_models import fano_constant, fitted, packing, permuted_apart, random_binary, union_bound
-from papers.drawing import INK, MARKERS, SERIES, legend_below, log_axes
-from papers.experiment import Experiment, Run, Size, pick, stream
-from papers.result import Agreement, Claim, Finding, Goal, Measure
-from papers.statistics import Mean, Slope, fit_slope, judge_lower, judge_upper, share_error
+from papers.drawing import INK, MARKERS, SERIES, curve, finish, legend_below, log_axes
+from papers.experiment import Experiment, Run, Size, stream
+from papers.result import Agreement, Claim, Finding, Goal
+from papers.rows import Mean, Row, pick, picked
+from papers.statistics import fit_slope, judge_lower, judge_upper
 
 OFFICE = Blocks([[0.05, 0.001], [0.001, 0.05]])
 PEOPLE = (100, 500, 2_000, 10_000)
@@ -32,80 +32,27 @@ CONSTANTS = (50, 400, 10_000)
 WITHIN = float(OFFICE.matrix[0, 0])  # a density between colleagues
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Groups among n people: the plan, the people in their group, how often groups are found and limits hold."""
-
-    n: int
-    epsilon: float
-    snr: float
-    expected: float
-    named: float
-    right: Mean
-    found: float
-    limits: Mean  # share of the three densities within their limits, by groups that were found
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Errors of the whole model, by spectral groups and by least squares, and of the densities alone.
-
-    `halved` and `four` are errors by least squares with half the densities, and with four groups.
-    """
-
-    n: int
-    spectral: Mean
-    squares: Mean
-    densities: Mean
-    halved: Mean
-    four: Mean
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """The posterior of a reported contact, a person's epsilon, and how often a row without a name is recognised."""
-
-    epsilon: float
-    posterior: float
-    person: float
-    recognised: tuple[Mean, ...]
-
-
-@dataclass(frozen=True)
 class Graphons(Finding):
     """Part II of the thesis, with flips: thresholds, rates, distances, packings, and privacy of pairs and people."""
 
-    size: ClassVar[tuple[float, float]] = (11.0, 4.6)
-    cells: tuple[Cell, ...]
-    null: Mean
-    thresholds: tuple[tuple[int, float, float], ...]
-    estimates: tuple[Estimate, ...]
-    brackets: tuple[tuple[int, int, int, int], ...]  # groups; pairs; those whose bounds meet: the thesis', ours
-    packing: tuple[int, int]
-    union: int
-    constants: tuple[tuple[int, float], ...]
-    hidden: tuple[Hidden, ...]
+    size = (11.0, 4.6)
 
-    @property
-    def between(self) -> Cell:
-        """The cell between the two thresholds of 2,000 people; small runs have none and show another."""
-        return next((cell for cell in self.cells if (cell.n, cell.epsilon) == (2_000, 0.97)), self.cells[0])
-
-    def slope(self, name: str) -> Slope:
+    def slope(self, name: str) -> Mean:
         """The exponent of an error in n."""
-        means = [getattr(one, name) for one in self.estimates]
-        return fit_slope([one.n for one in self.estimates], [m.value for m in means], [m.error for m in means])
+        return fit_slope([one.n for one in self.estimates], [getattr(one, name) for one in self.estimates])
 
     def claims(self) -> tuple[Claim, ...]:
-        slope, cell = self.slope("squares"), self.between
-        found = f"exponent {slope} in n by least squares, {self.slope('densities')} for the densities alone"
+        slope = self.slope("squares")
+        found = f"exponent {slope:+.2f} in n by least squares, {self.slope('densities'):+.2f} for the densities alone"
+        # between the two thresholds of 2,000 people; small runs have no such cell and show another
+        cell = next(picked(self.cells, n=2_000, epsilon=0.97), self.cells[0])
         _, pairs, thesis, ours = (sum(column) for column in zip(*self.brackets, strict=True))
         carries = cell.right.value - 3 * cell.right.error > 0.5
         rows = (
             (
                 "Table 5.1, rows 1 and 2: n (p-q)^2 <= 2 (p+q): two groups cannot be found",
                 f"flipped contacts are not rare: of {cell.n:,} people at epsilon {cell.epsilon:g}, below the printed "
-                f"{self.thresholds[2][1]:.2f}, {_percent(cell.right)} % are in their group",
+                f"{self.thresholds[2][1]:.2f}, {100 * cell.right:.1f} % are in their group",
                 Agreement.NARROW if carries else Agreement.UNDECIDED,
             ),
             ("(4.4): error O(rho (k/n)^(1/4))", found, judge_upper(slope, -0.25, growing=True)),
@@ -136,7 +83,7 @@ class Graphons(Finding):
 
     def goals(self) -> tuple[Goal, ...]:
         cells = [pick(self.cells, n=500, epsilon=epsilon) for epsilon in (3.0, 2.0, 1.0)]
-        got = " / ".join(_percent(cell.right) for cell in cells)
+        got = " / ".join(f"{100 * cell.right:.1f}" for cell in cells)
         off = max(aim - cell.right.value for cell, aim in zip(cells, (0.952, 0.741), strict=False))
         sure = max(abs(c.right.value - c.expected) for c in self.cells if c.snr > 2)
         return (
@@ -149,23 +96,12 @@ class Graphons(Finding):
             Goal("groups are found in at most 2 % of networks without any", f"{self.null}", self.null.value <= 0.02),
         )
 
-    def measures(self) -> tuple[Measure, ...]:
-        means = [(f"{c.n} people, epsilon {c.epsilon:g}: right", c.right, 0.02, True) for c in self.cells]
-        means += [(f"{e.n} people: least squares", e.squares, 0.0, False) for e in self.estimates]
-        means += [
-            (f"epsilon {h.epsilon:g}: found by {known}", one, 0.02, True)
-            for h in self.hidden
-            for known, one in zip(KNOWN, h.recognised, strict=True)
-        ]
-        exact = [Measure(f"{n} people: least epsilon", exact) for n, _, exact in self.thresholds]
-        return (*(Measure(name, m.value, m.error, slack, share) for name, m, slack, share in means), *exact)
-
     def text(self) -> str:
         return (
             "Each pair of people has a bit, met or not, which one of their two devices flips. Dots are the share of "
             "people who are put right, lines the limit of large networks, and dotted lines the least epsilon. Below, "
             "small networks do a little better than a guess. Groups are found if an eigenvalue is beyond the noise, as "
-            f"in {_percent(self.null)} % of networks without groups. Table 5.1 is about rare contacts; flipped ones "
+            f"in {100 * self.null:.1f} % of networks without groups. Table 5.1 is about rare contacts; flipped ones "
             "are not, and their variance p (1 - p) lowers the threshold: trials between the two find groups. Limits of "
             "densities take the groups as they are: for true groups they hold in 95 % or more, and `limits` has "
             "those of found groups."
@@ -174,32 +110,31 @@ class Graphons(Finding):
     def draw(self, figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         for n, color, marker in zip(EPSILONS, SERIES, MARKERS, strict=False):
-            cells, plans = [cell for cell in self.cells if cell.n == n], [_plan(n, float(epsilon)) for epsilon in CURVE]
-            up, bars = [100 * c.right.value for c in cells], [200 * c.right.error for c in cells]
-            left.errorbar([c.epsilon for c in cells], up, yerr=bars, fmt=marker, color=color, label=f"{n:,} people")
+            cells, plans = list(picked(self.cells, n=n)), [_plan(n, float(epsilon)) for epsilon in CURVE]
+            look: Any = {"color": color, "marker": marker, "linestyle": "", "label": f"{n:,} people"}
+            curve(left, [c.epsilon for c in cells], [c.right for c in cells], scale=100, **look)
             left.plot(CURVE, [100 * right_in_large_networks(plan) for plan in plans], color=color, linewidth=1)
             left.axvline(plans[0].min_epsilon, color=color, linestyle=":", linewidth=1)
         left.axhline(50, color=INK, linewidth=0.8)
-        left.set(xlabel="epsilon of a pair", ylabel="percent in their group", ylim=(45, 101))
+        finish(left, x="epsilon of a pair", y="percent in their group", ylim=(45, 101))
         names = {"spectral": "model, spectral", "squares": "model, least squares", "densities": "densities alone"}
-        for (name, label), color in zip(names.items(), SERIES, strict=False):
+        for number, (name, label) in enumerate(names.items()):
             means = [getattr(one, name) for one in self.estimates]
-            up, bars = [mean.value for mean in means], [2 * mean.error for mean in means]
-            right.errorbar([e.n for e in self.estimates], up, yerr=bars, fmt="o-", color=color, label=label)
+            curve(right, [one.n for one in self.estimates], means, number, marker="o", label=label)
         log_axes(right)
-        right.set(xlabel="people", ylabel="error in delta_2, without noise")
+        finish(right, x="people", y="error in delta_2, without noise")
         legend_below(figure, [left, right], ncols=3)
-
-
-def _percent(mean: Mean) -> str:
-    return f"{100 * mean.value:.1f} ± {100 * mean.error:.1f}"
 
 
 def _plan(n: int, epsilon: float) -> Any:
     return plan_communities(n=n, blocks=OFFICE, epsilon=epsilon)
 
 
-def _cell(n: int, epsilon: float, trials: int, rng: np.random.Generator, *, full: bool) -> Cell:
+def _cell(n: int, epsilon: float, trials: int, rng: np.random.Generator, *, full: bool) -> Row:
+    """Groups among n people: the plan, the people in their group, how often groups are found and limits hold.
+
+    `limits` is the share of the three densities within their limits, by groups that were found.
+    """
     flip, plan, found = Flip(epsilon=epsilon, readings_per_window=1), _plan(n, epsilon), 0
     right, hold = np.empty(trials), np.empty(trials)
     for trial in range(trials):
@@ -212,7 +147,16 @@ def _cell(n: int, epsilon: float, trials: int, rng: np.random.Generator, *, full
         hold[trial] = ((low <= OFFICE.matrix) & (OFFICE.matrix <= high))[np.triu_indices(2)].mean()
         found += communities(sent, k=2, flip=flip).findable
     expected = plan.right if full else right_in_large_networks(plan)  # the plan of a small network simulates some
-    return Cell(n, epsilon, plan.snr, expected, plan.named, Mean.of(right), found / trials, Mean.of(hold))
+    return Row(
+        n=n,
+        epsilon=epsilon,
+        snr=plan.snr,
+        expected=expected,
+        named=plan.named,
+        right=Mean.of(right),
+        found=found / trials,
+        limits=Mean.of(hold),
+    )
 
 
 def _null(trials: int, rng: np.random.Generator) -> Mean:
@@ -220,7 +164,7 @@ def _null(trials: int, rng: np.random.Generator) -> Mean:
     flip, flat, found = Flip(epsilon=2.0, readings_per_window=1), Blocks([[OFFICE.density]]), 0
     for _ in range(trials):
         found += communities(simulate_contacts(flat.sample(500, rng=rng).met, flip, rng=rng), k=2, flip=flip).findable
-    return Mean(found / trials, share_error(found / trials, trials))
+    return Mean.share(found / trials, trials)
 
 
 def printed_epsilon(n: int) -> float:
@@ -234,15 +178,20 @@ def printed_epsilon(n: int) -> float:
     return float(optimize.brentq(excess, 0.01, 20.0))
 
 
-def _estimate(n: int, trials: tuple[int, int], rng: np.random.Generator) -> Estimate:
-    """Errors of models; those of half the densities and of four groups from other numbers of trials."""
+def _estimate(n: int, trials: tuple[int, int], rng: np.random.Generator) -> Row:
+    """Errors of the whole model, by spectral groups and by least squares, and of the densities alone.
+
+    `halved` and `four` are errors by least squares with half the densities and with four groups, from other numbers of
+    trials.
+    """
     errors, others = np.empty((trials[0], 3)), np.empty((trials[1], 2))
     for row in errors:
         spectral, squares = fitted(DENSE, n, rng)
         row[:] = [block_distance(model, DENSE).upper for model in (spectral, squares, Blocks(squares.matrix))]
     for row in others:
         row[:] = [block_distance(fitted(true, n, rng)[1], true).upper for true in (Blocks(DENSE.matrix / 2), FOUR)]
-    return Estimate(n, *(Mean.of(column) for column in (*errors.T, *others.T)))
+    names = ("spectral", "squares", "densities", "halved", "four")
+    return Row(n=n, **dict(zip(names, map(Mean.of, (*errors.T, *others.T)), strict=True)))
 
 
 def _bracket(k: int, pairs: int, rng: np.random.Generator) -> tuple[int, int, int, int]:
@@ -255,8 +204,11 @@ def _bracket(k: int, pairs: int, rng: np.random.Generator) -> tuple[int, int, in
     return k, pairs, thesis, ours
 
 
-def _hidden(epsilon: float, trials: int, rng: np.random.Generator) -> Hidden:
-    """Look for the row of each of 500 people without names, by some of their contacts."""
+def _hidden(epsilon: float, trials: int, rng: np.random.Generator) -> Row:
+    """The posterior of a reported contact, a person's epsilon, and how often a row without a name is recognised.
+
+    The row of each of 500 people is looked for by some of their contacts.
+    """
     flip, n, p = Flip(epsilon=epsilon, readings_per_window=1), 500, WITHIN
     shares = np.zeros((len(KNOWN), trials))
     for trial in range(trials):
@@ -270,7 +222,8 @@ def _hidden(epsilon: float, trials: int, rng: np.random.Generator) -> Hidden:
             scores = facts @ sent + 0.5 * rng.random((len(people), n))  # ties are broken at random
             row[trial] = (scores.argmax(axis=1) == people).mean()
     posterior = p * flip.truth / (p * flip.truth + (1 - p) * flip.other)
-    return Hidden(epsilon, posterior, flip.compose(CONTACTS, DELTA), tuple(Mean.of(row) for row in shares))
+    person, recognised = flip.compose(CONTACTS, DELTA), tuple(map(Mean.of, shares))
+    return Row(epsilon=epsilon, posterior=posterior, person=person, recognised=recognised)
 
 
 def _work(run: Run) -> Graphons:
@@ -284,15 +237,16 @@ def _work(run: Run) -> Graphons:
     estimates = [_estimate(n, run.choose(*REPEATS), stream(run.seed, 1, n)) for n in run.choose(*SIZES)]
     run.progress(len(cells) + 1, len(cells) + 2)
     finding = Graphons(
-        tuple(cells),
-        _null(nulls, stream(run.seed, 3)),
-        tuple((n, printed_epsilon(n), _plan(n, 1.0).min_epsilon) for n in PEOPLE),
-        tuple(estimates),
-        tuple(_bracket(k, pairs, stream(run.seed, 2, k)) for k, pairs in run.choose(*BRACKETS).items()),
-        packing(candidates, stream(run.seed, 4)),
-        next(k for k in range(300, 1_000) if union_bound(k) < 0),
-        tuple((k, fano_constant(k)) for k in CONSTANTS),
-        tuple(_hidden(epsilon, rows, stream(run.seed, 5, int(epsilon))) for epsilon in (1.0, 2.0, 3.0)),
+        cells=tuple(cells),
+        null=_null(nulls, stream(run.seed, 3)),
+        thresholds=tuple((n, printed_epsilon(n), _plan(n, 1.0).min_epsilon) for n in PEOPLE),
+        estimates=tuple(estimates),
+        # groups; pairs; those whose bounds meet: the thesis', ours
+        brackets=tuple(_bracket(k, pairs, stream(run.seed, 2, k)) for k, pairs in run.choose(*BRACKETS).items()),
+        packing=packing(candidates, stream(run.seed, 4)),
+        union=next(k for k in range(300, 1_000) if union_bound(k) < 0),
+        constants=tuple((k, fano_constant(k)) for k in CONSTANTS),
+        hidden=tuple(_hidden(epsilon, rows, stream(run.seed, 5, int(epsilon))) for epsilon in (1.0, 2.0, 3.0)),
     )
     run.progress(1, 1)
     return finding

@@ -1,8 +1,7 @@
 """Learning with private counts, with perturbed leaders, and of leading directions: regret and what it reveals."""
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,12 +10,12 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.privacy import largest_mu
 from cloakwork.series import Experts, Learner
 from papers import perturbations as play
-from papers.drawing import FAINT, INK, SERIES, legend_below, log_x
-from papers.experiment import Experiment, Run, pick, stream
+from papers.drawing import FAINT, INK, SERIES, curve, finish, legend_below
+from papers.experiment import Experiment, Run, stream
 from papers.perturbations import FIRST, SECOND
 from papers.regret import regret_bound
-from papers.result import Agreement, Claim, Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Agreement, Claim, Finding, Goal
+from papers.rows import Mean, Row, pick, picked
 
 DELTA, MOST, HOURS = 1e-6, 6, 90 * 24
 LIMITS = {0.5: 40.0, 1.0: 26.0, 4.0: 6.0}  # of the regret, by epsilon
@@ -24,76 +23,16 @@ TRIALS, QUICK_TRIALS = 120, 6
 ROUNDS, EXPERTS, REUSED, TURNS = 4000, 10, 0.2, 40
 
 
-@dataclass(frozen=True)
-class Private:
-    """Regret of 90 days at one epsilon: of the learner, of the leader on its sums, and with noise on each hour."""
-
-    epsilon: float
-    learner: Mean
-    leader: Mean
-    hourly: Mean
-    bound: float
-
-
-@dataclass(frozen=True)
-class Perturbed:
-    """The regret of one noise in one game, its bound by Theorem 12.3, E max of the noise, and its hazard rate."""
-
-    game: str
-    noise: str
-    regret: Mean
-    bound: float
-    largest: float
-    hazard: float | None
-
-
-@dataclass(frozen=True)
-class Game:
-    """A game without noise: the loss of the best, the regret of the leader and of Hedge, and the order of the best."""
-
-    game: str
-    best: float
-    leader: float
-    hedge: float
-    order: float
-
-
-@dataclass(frozen=True)
-class Ensemble:
-    """Matrices of noise: E of the sum of |eigenvalues| and of the largest one, and that of Gaussian matrices."""
-
-    size: int
-    norm: Mean
-    largest: Mean
-    gaussian: Mean
-
-
-@dataclass(frozen=True)
 class Learners(Finding):
     """Regret of learners, private and not, and what reused noise reveals."""
 
-    size: ClassVar[tuple[float, float]] = (12.0, 4.6)
-    private: tuple[Private, ...]
-    best: Mean
-    hedge: Mean
-    games: tuple[Game, ...]
-    perturbed: tuple[Perturbed, ...]
-    single: float
-    together: float
-    ensembles: tuple[Ensemble, ...]
-    lemma: tuple[float, float]
-
-    @property
-    def allowed(self) -> float:
-        """The advantage that one step at epsilon allows."""
-        return math.tanh(REUSED / 2)
+    size = (12.0, 4.6)
 
     def claims(self) -> tuple[Claim, ...]:
         worst = max(self.perturbed, key=lambda one: one.regret.value / one.bound)
         last, gaussian = self.ensembles[-1], pick(self.perturbed, game=SECOND, noise="Gaussian")
         order = [one.regret.value / pick(self.games, game=one.game).order for one in self.perturbed]
-        growth = _growth()
-        root = math.sqrt(EXPERTS)
+        growth, root, allowed = _growth(), math.sqrt(EXPERTS), math.tanh(REUSED / 2)
         rate = min(1.0, EXPERTS**0.25 * math.sqrt(root * math.log(ROUNDS) / pick(self.games, game=SECOND).best))
         printed = (
             2 * rate * pick(self.games, game=SECOND).best + 10 / rate * root**2 * math.log(4 * ROUNDS * root) + 0.5
@@ -102,40 +41,40 @@ class Learners(Finding):
             (
                 "Lemma 12.1: Regret <= sum <x_t - x_{t+1}, l_t> for the leader, x_{t+1} = argmin L_{t-1}",
                 f"{self.lemma[1]:.1f} against at most {self.lemma[0]:.1f} over 200 rounds; it holds for argmin L_t",
-                _verdict(self.lemma[1] <= self.lemma[0]),
+                Agreement.of(self.lemma[1] <= self.lemma[0]),
             ),
             (
                 "Theorem 12.3: regret <= 2 eps L* + 3 E max Z",
                 f"at most {100 * worst.regret.value / worst.bound:.0f} % of it ({worst.noise}, {worst.game})",
-                _verdict(worst.regret.value - 2 * worst.regret.error <= worst.bound, Agreement.LOOSER),
+                _loose(worst.regret.value - 2 * worst.regret.error <= worst.bound),
             ),
             (
                 "Theorem 12.4: Gaussian noise has regret of order N^(1/4) sqrt(R L* log T) + sqrt(N) R log T",
-                f"{_short(gaussian.regret)}; with its constants the bound is {printed:.0f}",
-                _verdict(gaussian.regret.value <= printed, Agreement.LOOSER),
+                f"{gaussian.regret:.1f}; with its constants the bound is {printed:.0f}",
+                _loose(gaussian.regret.value <= printed),
             ),
             (
                 "Definition 12.2: one-step privacy with reused noise",
-                f"one play reveals a changed loss with advantage {self.single:.3f}, of {self.allowed:.2f} allowed, "
+                f"one play reveals a changed loss with advantage {self.single:.3f}, of {allowed:.2f} allowed, "
                 f"and {4 * TURNS} plays together with {self.together:.3f}",
-                Agreement.NARROW if self.together > self.allowed else Agreement.AGREES,
+                Agreement.NARROW if self.together > allowed else Agreement.AGREES,
             ),
             (
                 "Lemma 12.6: E lambda_max <= log N + 1",
                 f"{last.largest.value:.1f} at N = {last.size} where {math.log(last.size) + 1:.1f} is printed",
-                _verdict(last.largest.value <= math.log(last.size) + 1),
+                Agreement.of(last.largest.value <= math.log(last.size) + 1),
             ),
             (
                 "Theorem 13.1: all listed noises have regret of order sqrt(L* log N) + log N",
                 f"{min(order):.1f} to {max(order):.1f} times that; a Weibull noise has a bounded hazard rate only with "
                 "shape 1, which is exponential, or cut off at 1",
-                _verdict(max(order) < 10),
+                Agreement.of(max(order) < 10),
             ),
             (
                 "Lemma 13.7: E max is of order (log N) / eps for all listed noises",
                 "not for Weibull noise: from 10 to a million experts E max eps / ln N changes by a factor of "
                 + ", ".join(f"{value:.2f} ({name})" for name, value in growth.items()),
-                _verdict(max(growth.values()) < 1.6),
+                Agreement.of(max(growth.values()) < 1.6),
             ),
         )
         return tuple(Claim(text, f"McMillan, {text.split(':')[0]}", found, verdict) for text, found, verdict in rows)
@@ -145,73 +84,54 @@ class Learners(Finding):
         return tuple(
             Goal(
                 f"regret of the learner at epsilon {one.epsilon:g} at most {LIMITS[one.epsilon]:g}",
-                _short(one.learner),
+                f"{one.learner:.1f}",
                 one.learner.value + 2 * one.learner.error <= LIMITS[one.epsilon],
             )
             for one in rows
         )
-
-    def measures(self) -> tuple[Measure, ...]:
-        measures = [Measure(f"bound at epsilon {one.epsilon:g}", one.bound, slack=3.0) for one in self.private]
-        sure = self.private[-1]
-        measures.append(Measure(f"learner at epsilon {sure.epsilon:g}", sure.learner.value, sure.learner.error))
-        measures.append(Measure("Hedge without privacy", self.hedge.value, self.hedge.error))
-        for one in self.ensembles:
-            measures.append(Measure(f"lambda_max, N = {one.size}", one.largest.value, one.largest.error))
-            measures.append(Measure(f"Gaussian lambda_max, N = {one.size}", one.gaussian.value, one.gaussian.error))
-        measures.append(Measure("advantage of one play", self.single, share=True))
-        return (*measures, Measure("advantage of all plays", self.together, share=True))
 
     def text(self) -> str:
         sure = self.private[-1]
         return (
             "Left: what privacy costs a ventilation that learns. Regret is the loss of 90 days beyond that of the best "
             f"of 14 schedules, {self.best.value:.0f}. The [learner](learning.md) plays Hedge on private running sums; "
-            f"noise on each hour costs far more. At epsilon {sure.epsilon:g} it has {_short(sure.learner)}; Hedge with "
-            f"its usual rate and true counts has {_short(self.hedge)}."
+            f"noise on each hour costs far more. At epsilon {sure.epsilon:g} it has {sure.learner:.1f}; Hedge with "
+            f"its usual rate and true counts has {self.hedge:.1f}."
         )
 
     def draw(self, figure: Figure) -> None:
         left, middle, right = figure.subplots(1, 3)
         x = [one.epsilon for one in self.private]
-        for name, color in (("learner", SERIES[0]), ("leader", SERIES[2]), ("hourly", SERIES[1])):
-            means = [getattr(one, name) for one in self.private]
-            bars = [2 * one.error for one in means]
-            left.errorbar(x, [one.value for one in means], yerr=bars, fmt="o-", color=color, label=name)
+        for name, number in (("learner", 0), ("leader", 2), ("hourly", 1)):
+            curve(left, x, [getattr(one, name) for one in self.private], number, marker="o", label=name)
         left.plot(x, [one.bound for one in self.private], ":", color=INK, label="bound")
         left.axhline(self.hedge.value, color=FAINT, label="Hedge, not private")
-        left.set(title="Regret of 90 days", xlabel="epsilon", ylabel="loss beyond the best", ylim=(0, 260))
-        log_x(left, x)
+        finish(left, "Regret of 90 days", "epsilon", "loss beyond the best", ticks=x, ylim=(0, 260))
         _draw_noises(middle, self.perturbed)
         sizes = [one.size for one in self.ensembles]
-        for name, color in (("largest", SERIES[1]), ("gaussian", SERIES[0])):
-            right.plot(sizes, [getattr(one, name).value for one in self.ensembles], "o-", color=color, label=name)
+        for name, number in (("largest", 1), ("gaussian", 0)):
+            means = [getattr(one, name).value for one in self.ensembles]
+            curve(right, sizes, means, number, marker="o", label=name)
         right.plot(sizes, np.log(sizes) + 1, "--", color=INK, label="Lemma 12.6")
-        right.set(title="E lambda_max of the noise", xlabel="N", ylim=(0, None))
-        right.legend()
+        finish(right, "E lambda_max of the noise", "N", legend=10, ylim=(0, None))
         legend_below(figure, [left])
 
 
-def _draw_noises(axes: Any, perturbed: tuple[Perturbed, ...]) -> None:
+def _draw_noises(axes: Any, perturbed: tuple[Row, ...]) -> None:
     names = list(dict.fromkeys(one.noise for one in perturbed))
     for game, color, aside in ((FIRST, SERIES[3], -0.12), (SECOND, SERIES[4], 0.12)):
-        rows = [one for one in perturbed if one.game == game]
+        rows = list(picked(perturbed, game=game))
         places = [names.index(one.noise) + aside for one in rows]
         bars = [2 * one.regret.error for one in rows]
         axes.errorbar([one.regret.value for one in rows], places, xerr=bars, fmt="o", color=color, label=game)
         axes.plot([one.bound for one in rows], places, "|", color=color, markersize=9)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set(title="Perturbed leaders (ticks: Theorem 12.3)", xlabel="regret")
-    axes.legend(fontsize=8)
+    finish(axes, "Perturbed leaders (ticks: Theorem 12.3)", "regret", legend=8)
 
 
-def _short(one: Mean) -> str:
-    return f"{one.value:.1f} ± {one.error:.1f}"
-
-
-def _verdict(holds: bool, verdict: Agreement = Agreement.AGREES) -> Agreement:
-    return verdict if holds else Agreement.WRONG
+def _loose(holds: bool) -> Agreement:
+    return Agreement.LOOSER if holds else Agreement.WRONG
 
 
 def _growth() -> dict[str, float]:
@@ -252,7 +172,11 @@ def _hourly(experts: Experts, counts: IntArray, epsilon: float, rng: np.random.G
     return np.asarray(np.vstack([np.zeros(totals.shape[1]), totals[:-1]]).argmin(axis=1))
 
 
-def _private(epsilon: float, trials: int, key: tuple[int, ...]) -> tuple[Private, FloatArray, FloatArray]:
+def _private(epsilon: float, trials: int, key: tuple[int, ...]) -> tuple[Row, FloatArray, FloatArray]:
+    """Regret of 90 days at one epsilon: of the learner, of the leader on its sums, and with noise on each hour.
+
+    And what the best schedule loses in each trial, and the regret of Hedge without privacy.
+    """
     experts, hours = ventilation(), np.arange(HOURS) % 24
     learner, leader = (Learner(experts, HOURS, epsilon=epsilon, delta=DELTA, rate=rate) for rate in (0.5, math.inf))
     found, best, plain = [], [], []
@@ -266,10 +190,16 @@ def _private(epsilon: float, trials: int, key: tuple[int, ...]) -> tuple[Private
         shares.append(np.eye(14)[_hourly(experts, counts, epsilon, chance)])
         found.append([(one * losses).sum() - best[-1] for one in shares])
     ours, leading, hourly = (Mean.of(column) for column in np.array(found).T)
-    return Private(epsilon, ours, leading, hourly, regret_bound(learner, 215.0)), np.array(best), np.array(plain)
+    bound = regret_bound(learner, 215.0)
+    row = Row(epsilon=epsilon, learner=ours, leader=leading, hourly=hourly, bound=bound)
+    return row, np.array(best), np.array(plain)
 
 
-def _perturbed(kind: str, draws: int, rng: np.random.Generator) -> tuple[Game, list[Perturbed]]:
+def _perturbed(kind: str, draws: int, rng: np.random.Generator) -> tuple[Row, list[Row]]:
+    """A game without noise, and the regret of each noise, its bound by Theorem 12.3, E max, and its hazard rate.
+
+    Without noise: the loss of the best, the regret of the leader and of Hedge, and the order of the best regret.
+    """
     losses = play.game(kind, ROUNDS, EXPERTS, rng)
     best, share = float(losses.sum(axis=0).min()), math.log(EXPERTS)
     rate = min(1.0, math.sqrt(share / best))
@@ -279,17 +209,26 @@ def _perturbed(kind: str, draws: int, rng: np.random.Generator) -> tuple[Game, l
         largest = noise.largest(rate, EXPERTS)
         hazard = noise.hazard if math.isfinite(noise.hazard) else None
         rows.append(
-            Perturbed(kind, noise.name, Mean.of(np.concatenate(parts)), 2 * rate * best + 3 * largest, largest, hazard)
+            Row(
+                game=kind,
+                noise=noise.name,
+                regret=Mean.of(np.concatenate(parts)),
+                bound=2 * rate * best + 3 * largest,
+                largest=largest,
+                hazard=hazard,
+            )
         )
     leader = float(play.regrets(losses, np.zeros((1, EXPERTS)))[0])
-    return Game(kind, best, leader, play.hedge(losses, rate), math.sqrt(best * share) + share), rows
+    order = math.sqrt(best * share) + share
+    return Row(game=kind, best=best, leader=leader, hedge=play.hedge(losses, rate), order=order), rows
 
 
-def _ensemble(size: int, chains: int, sweeps: int, rng: np.random.Generator) -> Ensemble:
+def _ensemble(size: int, chains: int, sweeps: int, rng: np.random.Generator) -> Row:
+    """Matrices of noise: E of the sum of |eigenvalues| and of the largest one, and that of Gaussian matrices."""
     values = play.laplace_ensemble(size, chains, sweeps, rng)
     gaussian = np.linalg.eigvalsh(play.orthogonal_ensemble(size, 4 * chains, rng))[:, -1]
     norms, tops = np.abs(values).sum(axis=2).mean(axis=1), values[:, :, 0].mean(axis=1)
-    return Ensemble(size, Mean.of(norms), Mean.of(tops), Mean.of(np.asarray(gaussian, dtype=np.float64)))
+    return Row(size=size, norm=Mean.of(norms), largest=Mean.of(tops), gaussian=Mean.of(np.asarray(gaussian)))
 
 
 def _lemma() -> tuple[float, float]:
@@ -312,15 +251,15 @@ def _work(run: Run) -> Learners:
     ensembles = tuple(_ensemble(size, chains, sweeps, stream(run.seed, 2, size)) for size in sizes)
     run.progress(1, 1)
     return Learners(
-        tuple(row for row, _, _ in rows),
-        Mean.of(rows[0][1]),
-        Mean.of(rows[0][2]),
-        tuple(game for game, _ in games),
-        tuple(one for _, found in games for one in found),
-        single,
-        together,
-        ensembles,
-        _lemma(),
+        private=tuple(row for row, _, _ in rows),
+        best=Mean.of(rows[0][1]),
+        hedge=Mean.of(rows[0][2]),
+        games=tuple(one for one, _ in games),
+        perturbed=tuple(one for _, found in games for one in found),
+        single=single,
+        together=together,
+        ensembles=ensembles,
+        lemma=_lemma(),
     )
 
 

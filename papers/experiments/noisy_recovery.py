@@ -1,28 +1,28 @@
 """How the error of recovery grows with places, sensors, time and noise, against the papers' rates and the bounds."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import stats
 
 from cloakwork.accuracy import cramer_rao
 from papers.experiment import Experiment, Run, stream
-from papers.panels import Axis, Panels, Stretch, rate_claim, run_cells, run_panels
-from papers.result import Agreement, Claim, Goal, Measure
-from papers.statistics import Mean, Slope, fit_slope, judge_lower, judge_upper
-from papers.sweeps import FLOOR
+from papers.panels import Axis, Panels, run_cells, run_panels
+from papers.result import Agreement, Claim, Goal
+from papers.rows import Row, pick
+from papers.statistics import fit_slope, judge_lower, judge_upper
+from papers.sweeps import bound_slope, of, slope
 from papers.trials import Method, Place, Setting, uniform_errors
 from papers.upper_bound import papers_bound
 
 FIRST, SHORT = "Gilbert and McMillan, first version", "Gilbert and McMillan, abstract"
-STRETCHES = (
-    Stretch("n", "n", 0.0, math.inf, "0"),
-    Stretch("m from 50", "m", 50, math.inf, "0"),
-    Stretch("T up to 0.05", "T", 0.0, 0.05, "+0.5"),
-    Stretch("sigma up to 0.2", "sigma", 0.0, 0.2, "+1"),
-)
-RANGES = {one.name: (one.low, one.high) for one in STRETCHES}
+RANGES = {  # where exponents are fitted
+    "n": ("n", 0.0, math.inf),
+    "m": ("m", 50.0, math.inf),
+    "T": ("T", 0.0, 0.05),
+    "sigma": ("sigma", 0.0, 0.2),
+}
 MANY_SENSORS = 400
 LATE = (2.0, 4.0, 8.0, 16.0)  # the heat has filled the line
 TINY = (1e-8, 1e-7, 1e-6)  # noise so small that the papers' bound is below the error of the uniform map
@@ -38,51 +38,21 @@ AXES = (
 _, _, TIME, NOISE = AXES
 
 
-@dataclass(frozen=True)
-class Bound:
-    """The papers' upper bound for one source at 0.5, with its constants: exponents in tiny noise and in small T.
-
-    `reach` is the noise up to which it is below the error of the uniform map, on the line of panel d.
-    """
-
-    noise: Slope
-    time: Slope
-    reach: float
-
-
-@dataclass(frozen=True)
-class Late:
-    """The Cramer-Rao bound of a source at 0.5 once the heat has filled the line, at the noise of panel c.
-
-    `slope` is its exponent in T, `first` and `last` are its ends, `guess` is the error of the uniform map.
-    """
-
-    slope: Slope
-    first: float
-    last: float
-    guess: float
-
-
-@dataclass(frozen=True)
 class Noisy(Panels):
     """The four panels of the papers' figure."""
 
     axes = AXES
-    late: Late
-    bound: Bound
 
     @property
-    def unfitted(self) -> Mean:
+    def unfitted(self) -> float:
         """The share of frames that no map fits within the papers' radius, over panels d, with 50 sensors."""
-        points = [point for place in Place for point in self.of(place, "sigma").points]
-        share = float(np.mean([point.of(Method.PAPERS).unfitted for point in points]))
-        trials = len(Place) * points[0].of(Method.PAPERS).trials  # the points of a panel share their random numbers
-        return Mean(share, math.sqrt(max(share * (1 - share), 1e-9) / trials))
+        points = [point for place in Place for point in self.points(place, "sigma")]
+        return float(np.mean([of(point, Method.PAPERS).unfitted for point in points]))
 
     def ratio(self, method: Method) -> float:
         """The error of a method over the Cramer-Rao bound, at the usual noise of panel d, source anywhere."""
-        point = self.of(Place.ANYWHERE, "sigma").at(SIGMA)
-        return point.of(method).emd.value / (point.limit or math.nan)
+        point = pick(self.points(Place.ANYWHERE, "sigma"), x=SIGMA)
+        return float(of(point, method).emd.value / (point.limit or math.nan))
 
     def claims(self) -> tuple[Claim, ...]:
         return (*self._rates(), *self._large_times(), *self._printed_bound(), *self._lower_bound(), self._feasible())
@@ -95,29 +65,26 @@ class Noisy(Panels):
             ("sigma", "error of noisy recovery in sigma: O(sigma)", 1.0, False),
         )
         tables = f"{FIRST}, Table 2; {SHORT}, Table I"
-        rates = [
-            rate_claim(text, tables, [self.of(place, name, *RANGES[name]) for place in Place], rate, growing=growing)
-            for name, text, rate, growing in printed
-        ]
-        middle, anywhere = (self.of(place, "m", MANY_SENSORS) for place in Place)
-        slope, last = middle.slope(Method.PAPERS), middle.points[-1]
-        verdict = judge_upper(slope, 0.0, growing=True)
-        level = Claim(
+        rates = [self.rate(text, tables, RANGES[name], rate, growing=growing) for name, text, rate, growing in printed]
+        middle, anywhere = (self.points(place, "m", MANY_SENSORS) for place in Place)
+        level, last = slope(middle, Method.PAPERS), middle[-1]
+        verdict = judge_upper(level, 0.0, growing=True)
+        falls = Claim(
             "error of noisy recovery falls like 1 + 1 / sqrt m, so it tends to a positive constant in m",
             f"{FIRST}, section 5 and Figure 3b",
-            f"from m = {MANY_SENSORS} on it has exponent {slope} for the papers' method at 0.5 and falls to "
-            f"{last.of(Method.PAPERS).emd.value:.3f} with {last.x:g} sensors; anywhere "
-            f"{anywhere.slope(Method.PAPERS)}, posterior {anywhere.slope(Method.POSTERIOR)}",
+            f"from m = {MANY_SENSORS} on it has exponent {level:+.2f} for the papers' method at 0.5 and falls to "
+            f"{of(last, Method.PAPERS).emd.value:.3f} with {last.x:g} sensors; anywhere "
+            f"{slope(anywhere, Method.PAPERS):+.2f}, posterior {slope(anywhere, Method.POSTERIOR):+.2f}",
             # the claim is about the error itself, not a bound, so an error that keeps falling contradicts it too
             Agreement.WRONG if verdict is Agreement.LOOSER else verdict,
         )
-        return (*rates, level)
+        return (*rates, falls)
 
     def _large_times(self) -> tuple[Claim, ...]:
         late = self.late
         visible = late.first < late.guess
         found = (
-            f"the Cramer-Rao bound has exponent {late.slope} and is {late.first:.2g} at T = {LATE[0]:g} and "
+            f"the Cramer-Rao bound has exponent {late.slope:+.2f} and is {late.first:.2g} at T = {LATE[0]:g} and "
             f"{late.last:.2g} at T = {LATE[-1]:g}; the uniform map has {late.guess:.2f}"
         )
         if not visible:
@@ -135,10 +102,12 @@ class Noisy(Panels):
     def _printed_bound(self) -> tuple[Claim, ...]:
         source, bound = f"{FIRST}, Theorem 9 and Table 2", self.bound
         noise = (
-            f"with its constants it has exponent {bound.noise} in tiny noise (its first term is a square root), and is "
-            f"below the error of the uniform map only up to sigma = {bound.reach:.1g}"
+            f"with its constants it has exponent {bound.noise:+.2f} in tiny noise (its first term is a square root), "
+            f"and is below the error of the uniform map only up to sigma = {bound.reach:.1g}"
         )
-        time = f"with C2 corrected it has exponent {bound.time} at sigma = {FINE.sigma:g}: there is no factor sqrt T"
+        time = (
+            f"with C2 corrected it has exponent {bound.time:+.2f} at sigma = {FINE.sigma:g}: there is no factor sqrt T"
+        )
         return (
             Claim("the bound of Theorem 9 is O(sigma)", source, noise, judge_upper(bound.noise, 1.0, growing=False)),
             Claim(
@@ -149,26 +118,26 @@ class Noisy(Panels):
     def _lower_bound(self) -> tuple[Claim, ...]:
         claims = []
         for name, rate, growing in (("m", -0.5, True), ("sigma", 1.0, False), ("T", 1.5, False)):
-            sweep = self.of(Place.ANYWHERE, name, *RANGES[name])
-            floor = sweep.bound_slope(FLOOR)
+            points = self.points(Place.ANYWHERE, *RANGES[name])
+            floor = bound_slope(points, "floor")
             claims.append(
                 Claim(
                     f"no method beats T^1.5 sigma / sqrt m: exponent {rate:+g} in {name}",
                     "Gilbert and McMillan, Theorem 15; first version, Theorem 11",
-                    f"Le Cam's bound has exponent {floor}, the Cramer-Rao bound {sweep.bound_slope()}",
+                    f"Le Cam's bound has exponent {floor:+.2f}, the Cramer-Rao bound {bound_slope(points):+.2f}",
                     judge_lower(floor, rate, growing=growing),
                 )
             )
         return tuple(claims)
 
     def _feasible(self) -> Claim:
-        missed, none = float(stats.chi2.sf(SENSORS, SENSORS)), self.unfitted.value
+        missed, none = float(stats.chi2.sf(SENSORS, SENSORS)), self.unfitted
         return Claim(
             "the truth is within sigma sqrt m of the readings, with high probability",
             f"{FIRST}, Lemma 7 and Algorithm 1",
             f"with {SENSORS} sensors the truth is outside in {100 * missed:.0f} % of frames, and in {100 * none:.0f} % "
             "no map at all is inside",
-            Agreement.WRONG if min(missed, none) > RARE else Agreement.AGREES,
+            Agreement.of(min(missed, none) <= RARE),
         )
 
     def goals(self) -> tuple[Goal, ...]:
@@ -179,28 +148,26 @@ class Noisy(Panels):
             Goal(f"{where}: papers/ours at least 2", f"{gain:.2f}", gain >= 2),
         )
 
-    def measures(self) -> tuple[Measure, ...]:
-        share = self.unfitted
-        return (
-            *super().measures(),
-            Measure("frames that no map fits, 50 sensors", share.value, share.error, slack=0.01, share=True),
-            Measure("exponent of the Cramer-Rao bound in large T", self.late.slope.value),
-        )
-
     def text(self) -> str:
         return f"One source of strength 1; each reading has Gaussian noise. {self.how_to_read()}"
 
 
-def late_limit() -> Late:
-    """The Cramer-Rao bound of a source at 0.5 once the heat has filled the line."""
+def late_limit() -> Row:
+    """The Cramer-Rao bound of a source at 0.5 once the heat has filled the line, at the noise of panel c.
+
+    `slope` is its exponent in T, `first` and `last` are its ends, `guess` is the error of the uniform map.
+    """
     settings = [TIME.setting(T) for T in LATE]
     limits = [cramer_rao(one.line, one.at, one.sigma or math.nan).expected_emd for one in settings]
     guess = float(uniform_errors(settings[0].truth(1, stream(0)))[0])
-    return Late(fit_slope(LATE, limits), limits[0], limits[-1], guess)
+    return Row(slope=fit_slope(LATE, limits), first=limits[0], last=limits[-1], guess=guess)
 
 
-def bound_of_papers(guess: float = 0.25) -> Bound:
-    """The papers' upper bound for a source at 0.5."""
+def bound_of_papers(guess: float = 0.25) -> Row:
+    """The papers' upper bound for a source at 0.5, with its constants: exponents in tiny noise and in small T.
+
+    `reach` is the noise up to which it is below the error of the uniform map, on the line of panel d.
+    """
     line = Setting().line
     noise = fit_slope(TINY, [papers_bound(line, [0.5], sigma).value for sigma in TINY])
     lines = [replace(FINE, T=T).line for T in EARLY]
@@ -209,14 +176,14 @@ def bound_of_papers(guess: float = 0.25) -> Bound:
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if papers_bound(line, [0.5], math.exp(middle)).value < guess else (low, middle)
-    return Bound(noise, time, math.exp(low))
+    return Row(noise=noise, time=time, reach=math.exp(low))
 
 
 def _work(run: Run) -> Noisy:
     middle, anywhere = run_panels(run, AXES)
     cells = run_cells(run, NOISE.setting(SIGMA, Place.ANYWHERE), (run.seed, len(AXES) * len(Place)))
     run.progress(1, 1)
-    return Noisy(middle, anywhere, cells, late_limit(), bound_of_papers())
+    return Noisy(middle=middle, anywhere=anywhere, cells=cells, late=late_limit(), bound=bound_of_papers())
 
 
 EXPERIMENT = Experiment(

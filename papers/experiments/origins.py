@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,12 +12,12 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.privacy import Flip
 from cloakwork.recovery.origin import TIMES, knowing_chances
 from papers.calibration import Calibration
-from papers.drawing import INK, MARKERS, SERIES, log_x
-from papers.experiment import Experiment, Run, pick, stream
+from papers.drawing import INK, curve, finish
+from papers.experiment import Experiment, Run, stream
 from papers.experiments.communities import GRAPH, HIGH, LOW, NODES
 from papers.networks import DELTA, TAU, Network, best_rules, block_model, cloak_of, credit
-from papers.result import Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Finding, Goal
+from papers.rows import Mean, Row, pick
 
 BoolArray = NDArray[np.bool_]
 SPREAD = 0.3  # tau of the model that names the beginner
@@ -42,135 +41,56 @@ NO_CASE_MISSING, MISSING_CASES, OTHER_TIES = SPREADS = (
 UNLIKE = (4000, 400, 40)  # rumours of each of these
 
 
-@dataclass(frozen=True)
-class Heard:
-    """How often the right community is named, by `find_origin` and by counting answers, and the right beginner.
-
-    `stated` is the mean probability of the beginner that is named.
-    """
-
-    kind: str
-    nodes: int
-    epsilon: float
-    knowing: float
-    right: Mean
-    counted: Mean
-    beginner: float
-    stated: float
-
-    def __str__(self) -> str:
-        return _percent(self.right)
-
-
-@dataclass(frozen=True)
-class Unsure:
-    """Real spread that is unlike the model: how often the named group and beginner are right, and what is stated.
-
-    `known` is stated for the model's time, `unknown` for a quarter to four times that.
-    """
-
-    spread: str
-    right: Mean
-    known: float
-    unknown_right: Mean
-    unknown: float
-    beginner: float
-    beginner_known: float
-    beginner_unknown: float
-
-
-@dataclass(frozen=True)
-class Beside:
-    """The best rule on the papers' noisy readings of the same network, with their noise and with exact noise."""
-
-    epsilon: float
-    papers: Mean
-    exact: Mean
-
-
-@dataclass(frozen=True)
 class Origins(Finding):
     """Rumours from randomised answers, beside the papers' diffusion."""
 
-    size: ClassVar[tuple[float, float]] = (11.0, 4.4)
-    heard: tuple[Heard, ...]
-    large: tuple[Heard, ...]
-    beside: tuple[Beside, ...]
-    unsure: tuple[Unsure, ...]
+    size = (11.0, 4.4)
 
-    def of(self, epsilon: float, kind: str = FEW) -> Heard:
-        return pick(self.heard, epsilon=epsilon, kind=kind)
+    def right(self, epsilon: float, kind: str = FEW) -> Mean:
+        right: Mean = pick(self.heard, epsilon=epsilon, kind=kind).right
+        return right
 
     def goals(self) -> tuple[Goal, ...]:
         return tuple(
             Goal(
                 f"right community at epsilon {epsilon:g} in at least {100 * least:.0f} %, with about 33 who know",
-                f"{self.of(epsilon)} %",
-                self.of(epsilon).right.value >= least,
+                f"{100 * self.right(epsilon):.1f} %",
+                self.right(epsilon).value >= least,
             )
             for epsilon, least in GOALS.items()
         )
 
-    def measures(self) -> tuple[Measure, ...]:
-        measures = []
-        for one in self.heard:
-            for name, mean in (("by weighing", one.right), ("by counting", one.counted)):
-                measures.append(
-                    Measure(f"{name}, {one.kind}, {_epsilon(one.epsilon)}", mean.value, mean.error, share=True)
-                )
-        for rule in self.beside:
-            for name, mean in (("papers' noise", rule.papers), ("exact noise", rule.exact)):
-                measures.append(Measure(f"best rule, {name}, {rule.epsilon:g}", mean.value, mean.error, share=True))
-        return tuple(measures)
-
     def text(self) -> str:
-        few, many = self.of(1.0), self.of(1.0, MANY)
+        few, many = (pick(self.heard, epsilon=1.0, kind=kind) for kind in (FEW, MANY))
+        low, high, clear = (100 * self.right(epsilon) for epsilon in (0.5, 2.0, CLEAR))
         return (
             f"A rumour begins with one of {NODES} people and passes from friend to friend. When about "
             f"{few.knowing:.0f} know it, everyone is asked, and answers truly with probability e^eps/(1 + e^eps): each "
             "answer hides whether that person knows it at all, with pure privacy. [`cw.find_origin`](bits.md) weighs "
-            f"every possible beginner. It names the right community in {self.of(0.5)}, {few} and {self.of(2.0)} % of "
-            f"rumours at epsilon 0.5, 1 and 2, and in {self.of(CLEAR)} % from true answers; when about "
-            f"{many.knowing:.0f} know, in {many} % at epsilon 1. Counting answers is hardly worse where there are two "
-            "communities."
+            f"every possible beginner. It names the right community in {low:.1f}, {100 * few.right:.1f} and {high:.1f} "
+            f"% of rumours at epsilon 0.5, 1 and 2, and in {clear:.1f} % from true answers; when about "
+            f"{many.knowing:.0f} know, in {100 * many.right:.1f} % at epsilon 1. Counting answers is hardly worse "
+            "where there are two communities."
         )
 
     def draw(self, figure: Figure) -> None:
         left, right = figure.subplots(1, 2, sharey=True)
         x = list(EPSILONS)
         for number, kind in enumerate(KINDS):
-            _line(left, x, [self.of(epsilon, kind) for epsilon in x], number, f"{kind}, find_origin")
-        counted = [100 * self.of(epsilon).counted.value for epsilon in x]
+            curve(left, x, [self.right(one, kind) for one in x], number, scale=100, label=f"{kind}, find_origin")
+        counted = [100 * pick(self.heard, epsilon=one, kind=FEW).counted.value for one in x]
         left.plot(x, counted, "--", color=INK, label="cascade, counting answers")
-        _line(right, x, [self.of(epsilon) for epsilon in x], 0, "randomised answers, delta = 0")
+        curve(right, x, [self.right(one) for one in x], scale=100, label="randomised answers, delta = 0")
         near = [one.epsilon for one in self.beside]
-        for name, color, noise in (("exact", SERIES[2], "exact noise"), ("papers", SERIES[1], "papers' noise")):
-            means = [getattr(one, name) for one in self.beside]
-            bars = [200 * one.error for one in means]
-            label = f"best rule, {noise}, delta = {DELTA:g}"
-            up = [100 * one.value for one in means]
-            right.errorbar(near, up, yerr=bars, fmt="s--", color=color, label=label, capsize=2)
-        left.set(title="Randomised answers", ylabel="percent with the right community")
-        right.set(title="Beside the papers' figure")
-        for axes in (left, right):
+        for name, number, noise in (("exact", 2, "exact noise"), ("papers", 1, "papers' noise")):
+            look = {"linestyle": "--", "marker": "s", "label": f"best rule, {noise}, delta = {DELTA:g}"}
+            curve(right, near, [getattr(one, name) for one in self.beside], number, scale=100, **look)
+        percent = ("percent with the right community", "")
+        for axes, title, y in zip(
+            (left, right), ("Randomised answers", "Beside the papers' figure"), percent, strict=True
+        ):
             axes.axhline(50, color=INK, linestyle=":", linewidth=1)
-            axes.set(xlabel="epsilon", ylim=(30, 102))
-            log_x(axes, x)
-            axes.grid()
-            axes.legend(fontsize=8, loc="lower right")
-
-
-def _line(axes: Any, x: list[float], heard: list[Heard], number: int, label: str) -> None:
-    up, bars = [100 * one.right.value for one in heard], [200 * one.right.error for one in heard]
-    axes.errorbar(x, up, yerr=bars, marker=MARKERS[number], color=SERIES[number], label=label, capsize=2)
-
-
-def _epsilon(epsilon: float) -> str:
-    return "true answers" if epsilon == CLEAR else f"epsilon {epsilon:g}"
-
-
-def _percent(mean: Mean) -> str:
-    return f"{100 * mean.value:.1f} ± {100 * mean.error:.1f}"
+            finish(axes, title, "epsilon", y, ticks=x, legend=8, where="lower right", ylim=(30, 102))
 
 
 def cascades(network: Network, starts: IntArray, enough: int, rng: np.random.Generator) -> BoolArray:
@@ -230,25 +150,33 @@ def weigh(network: Network, flip: Flip, answers: IntArray, times: tuple[float, .
     return weights
 
 
-def listen(rumours: Rumours, epsilon: float, rng: np.random.Generator) -> Heard:
-    """Randomise the answers and find where rumours began."""
+def listen(rumours: Rumours, epsilon: float, rng: np.random.Generator) -> Row:
+    """Randomise the answers and find where rumours began.
+
+    `right` and `counted` are how often `find_origin` and the numbers of answers name the right community, `beginner`
+    is how often the right beginner is named, and `stated` the mean probability of the one that is.
+    """
     flip, network = Flip(epsilon=epsilon, readings_per_window=1), rumours.network
     answers = flip.simulate(rumours.knows.astype(np.int64), rng=rng)
     home, weights = network.communities[rumours.starts], weigh(network, flip, answers)
-    return Heard(
-        rumours.kind,
-        len(network.communities),
-        epsilon,
-        float(rumours.knows.sum(axis=1).mean()),
-        Mean.of(credit(weights @ network.members, home)),
-        Mean.of(credit(answers @ network.members, home)),
-        float(credit(weights, rumours.starts).mean()),
-        float(weights.max(axis=1).mean()),
+    return Row(
+        kind=rumours.kind,
+        nodes=len(network.communities),
+        epsilon=epsilon,
+        knowing=float(rumours.knows.sum(axis=1).mean()),
+        right=Mean.of(credit(weights @ network.members, home)),
+        counted=Mean.of(credit(answers @ network.members, home)),
+        beginner=float(credit(weights, rumours.starts).mean()),
+        stated=float(weights.max(axis=1).mean()),
     )
 
 
-def unlike(spread: str, count: int, rng: np.random.Generator) -> Unsure:
-    """Long cascades in small groups, of which the model knows another network, or answers lack cases."""
+def unlike(spread: str, count: int, rng: np.random.Generator) -> Row:
+    """Long cascades in small groups, of which the model knows another network, or answers lack cases.
+
+    `right` and `beginner` are how often the named group and beginner are right, and the others what is stated: `known`
+    for the model's time, `unknown` for a quarter to four times that.
+    """
     flip, network = Flip(epsilon=AT, readings_per_window=1), block_model(GROUPS * GROUP, *DENSE, GRAPH, parts=GROUPS)
     real = block_model(GROUPS * GROUP, *DENSE, GRAPH + 1, parts=GROUPS) if spread == OTHER_TIES else network
     rumours = Rumours.spread(MANY, real, count, rng)
@@ -257,15 +185,15 @@ def unlike(spread: str, count: int, rng: np.random.Generator) -> Unsure:
     home = network.communities[rumours.starts]
     known, unknown = (weigh(network, flip, answers, times) for times in ((1.0,), TIMES))
     groups, wide_groups = known @ network.members, unknown @ network.members
-    return Unsure(
-        spread,
-        Mean.of(credit(groups, home)),
-        float(groups.max(axis=1).mean()),
-        Mean.of(credit(wide_groups, home)),
-        float(wide_groups.max(axis=1).mean()),
-        float(credit(unknown, rumours.starts).mean()),
-        float(known.max(axis=1).mean()),
-        float(unknown.max(axis=1).mean()),
+    return Row(
+        spread=spread,
+        right=Mean.of(credit(groups, home)),
+        known=float(groups.max(axis=1).mean()),
+        unknown_right=Mean.of(credit(wide_groups, home)),
+        unknown=float(wide_groups.max(axis=1).mean()),
+        beginner=float(credit(unknown, rumours.starts).mean()),
+        beginner_known=float(known.max(axis=1).mean()),
+        beginner_unknown=float(unknown.max(axis=1).mean()),
     )
 
 
@@ -283,16 +211,16 @@ def _work(run: Run) -> Origins:
         large.append(listen(Rumours.spread(FEW, wide, LARGE, rng), AT, rng))
     beside = []
     for number, epsilon in enumerate(run.choose(EPSILONS, (1.0,), (1.0,))):
-        shares = [
+        papers, exact = (
             best_rules(network, cloak_of(network, TAU, epsilon, one), stream(run.seed, 20, number)).right
             for one in (Calibration.PAPER, Calibration.EXACT)
-        ]
-        beside.append(Beside(epsilon, *shares))
+        )
+        beside.append(Row(epsilon=epsilon, papers=papers, exact=exact))
     unsure = [
         unlike(spread, run.choose(*UNLIKE), stream(run.seed, 30, number)) for number, spread in enumerate(SPREADS)
     ]
     run.progress(1, 1)
-    return Origins(tuple(heard), tuple(large), tuple(beside), tuple(unsure))
+    return Origins(heard=tuple(heard), large=tuple(large), beside=tuple(beside), unsure=tuple(unsure))
 
 
 EXPERIMENT = Experiment(

@@ -1,13 +1,13 @@
 """How the error of private recovery depends on places, sensors, time and epsilon: the papers, ours, the bound."""
 
 import math
-from dataclasses import dataclass
 
 from papers.calibration import Calibration
 from papers.experiment import Experiment, Run
-from papers.panels import Axis, Panels, Stretch, Way, rate_claim, run_cells, run_panels
+from papers.panels import Axis, Panels, Way, run_cells, run_panels
 from papers.result import Agreement, Claim, Goal
-from papers.sweeps import Point
+from papers.rows import pick
+from papers.sweeps import of
 from papers.trials import Method, Place, Setting
 from papers.upper_bound import papers_bound
 
@@ -21,16 +21,10 @@ AXES = (
     Axis("T", (0.002, 0.005, 0.01, 0.014, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), (0.005, 0.01, 0.02, 0.2, 1.0), Setting()),
     Axis("epsilon", (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0), (0.2, 1.0, 5.0), Setting()),
 )
+EARLY = ("T", 0.01, 0.02)  # where exponents are fitted
+LATE = ("T", 0.1, math.inf)
 
 
-PLACES = Stretch("n from 100", "n", 100, math.inf, "0")
-SENSORS = Stretch("m", "m", 0, math.inf, "0 or +0.5")
-EARLY = Stretch("T from 0.01 to 0.02", "T", 0.01, 0.02, "-1")
-LATE = Stretch("T from 0.1", "T", 0.1, math.inf, "+2.5 or +2")
-EPSILONS = Stretch("epsilon from 1", "epsilon", EPSILON, math.inf, "-")
-
-
-@dataclass(frozen=True)
 class Private(Panels):
     """The four panels of the papers' figure; delta = 0.1, alpha = 1/n.
 
@@ -38,39 +32,36 @@ class Private(Panels):
     """
 
     axes = AXES
-    bound: float
-
-    @property
-    def usual(self) -> Point:
-        """The point at the values of the caption, source anywhere."""
-        return self.of(Place.ANYWHERE, "epsilon").at(EPSILON)
 
     @property
     def far(self) -> float:
-        """The error of the posterior over the Cramer-Rao bound there."""
-        return self.cells.of(Way.TOLD).emd.value / (self.usual.limit or math.nan)
+        """The error of the posterior over the Cramer-Rao bound at the values of the caption, source anywhere."""
+        usual = pick(self.points(Place.ANYWHERE, "epsilon"), x=EPSILON)
+        ours = pick(self.cells.cells, way=Way.TOLD, noise=Calibration.EXACT)
+        return float(ours.emd.value / (usual.limit or math.nan))
 
     def rises(self, method: Method) -> tuple[float, float]:
         """The error at the smallest and at the largest T over the least, source at 0.5."""
-        means = [point.of(method).emd.value for point in self.of(Place.MIDDLE, "T").points]
+        means = [of(point, method).emd.value for point in self.points(Place.MIDDLE, "T")]
         return means[0] / min(means), means[-1] / min(means)
 
     def claims(self) -> tuple[Claim, ...]:
         tables, short = f"{LATEST}, Table 1; {FIRST}, Table 1", f"{SHORT}, Table II"
+        private = "error of private recovery in"
         return (
-            self._rate("n: O(1 + 1 / sqrt n), exponent 0 for large n", f"{tables}; {short}", PLACES, 0.0),
-            self._rate("m: O(1)", tables, SENSORS, 0.0),
-            self._rate("m: O(sqrt m)", short, SENSORS, 0.5),
-            self._rate("T: 1 / T for small T", f"{tables}; {short}", EARLY, -1.0),
-            self._rate("T: T^2.5 for large T (and never above 1)", tables, LATE, 2.5),
-            self._rate("T: T^2 for large T (and never above 1)", short, LATE, 2.0),
+            self.rate(
+                f"{private} n: O(1 + 1 / sqrt n), exponent 0 for large n",
+                f"{tables}; {short}",
+                ("n", 100, math.inf),
+                0.0,
+            ),
+            self.rate(f"{private} m: O(1)", tables, ("m", 0.0, math.inf), 0.0),
+            self.rate(f"{private} m: O(sqrt m)", short, ("m", 0.0, math.inf), 0.5),
+            self.rate(f"{private} T: 1 / T for small T", f"{tables}; {short}", EARLY, -1.0, growing=False),
+            self.rate(f"{private} T: T^2.5 for large T (and never above 1)", tables, LATE, 2.5),
+            self.rate(f"{private} T: T^2 for large T (and never above 1)", short, LATE, 2.0),
             self._rises(),
         )
-
-    def _rate(self, text: str, source: str, stretch: Stretch, claimed: float) -> Claim:
-        sweeps = [self.of(place, stretch.name, stretch.low, stretch.high) for place in Place]
-        text = f"error of private recovery in {text}"
-        return rate_claim(text, source, sweeps, claimed, growing=stretch is not EARLY)
 
     def _rises(self) -> Claim:
         papers, ours = self.rises(Method.PAPERS), self.rises(Method.POSTERIOR)
@@ -79,7 +70,7 @@ class Private(Panels):
             f"{FIRST}, section 5 and Figure 6c",
             f"{papers[0]:.1f} and {papers[1]:.1f} times the least for the papers, {ours[0]:.1f} and {ours[1]:.1f} "
             "times for the posterior with exact noise",
-            Agreement.AGREES if min(papers) > RISES else Agreement.WRONG,
+            Agreement.of(min(papers) > RISES),
         )
 
     def goals(self) -> tuple[Goal, ...]:
@@ -103,7 +94,7 @@ def _work(run: Run) -> Private:
     cells = run_cells(run, Setting(), (run.seed, len(AXES) * len(Place)))
     run.progress(1, 1)
     bound = papers_bound(Setting().line, [0.5], Setting().noise(Calibration.PAPER)).value
-    return Private(middle, anywhere, cells, bound)
+    return Private(middle=middle, anywhere=anywhere, cells=cells, bound=bound)
 
 
 EXPERIMENT = Experiment(

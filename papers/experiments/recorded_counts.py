@@ -1,21 +1,20 @@
 """Counts of people in four rooms: published arrivals and running totals, and schedules that are learnt from counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.series import Contribution, Experts, Filter, Learner, RunningSum, SeriesCloak, WindowSum
-from papers.drawing import FAINT, INK, SERIES, log_x
-from papers.experiment import Experiment, Run, pick, stream
+from papers.drawing import FAINT, INK, SERIES, curve, finish
+from papers.experiment import Experiment, Run, stream
 from papers.recordings import numbers, read_columns
-from papers.result import Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Finding, Goal
+from papers.rows import Mean, Row, pick, picked
 
 COUNTS = Path("people_counts_sdu") / "minutes.csv.gz"
 ROOMS = (1, 2, 3, 4)
@@ -28,75 +27,26 @@ MOST = 20  # people: more count as so many
 BY_DAY, BY_NIGHT = (0.1, 0.3, 0.5, 0.8), (0.0, 0.2)  # levels of ventilation
 
 
-@dataclass(frozen=True)
-class PublishedCounts:
-    """The root mean squared error of published arrivals in one room, over draws: it does not depend on the arrivals.
-
-    One visit is hidden, or a person of several. `constant` is the error of the best constant.
-    """
-
-    room: int
-    kind: str
-    epsilon: float
-    error: Mean
-    constant: float
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """What a learner loses in a room in a day, and what the best, the middle and the worst schedule lose.
-
-    `ahead` is how much more the middle schedule loses. Standard errors are over days.
-    """
-
-    room: int
-    epsilon: float
-    loss: Mean
-    ahead: Mean
-    best: float
-    middle: float
-    worst: float
-
-
-@dataclass(frozen=True)
 class RecordedCounts(Finding):
     """Counts of four rooms, published and learnt from."""
 
-    size: ClassVar[tuple[float, float]] = (10.0, 4.4)
-    hours: int
-    published: tuple[PublishedCounts, ...]
-    learnt: tuple[Learnt, ...]
+    size = (10.0, 4.4)
+
+    def mean(self, name: str, kind: str, epsilon: float) -> float:
+        """The mean over the rooms of published errors, or of those of the best constant."""
+        rows = picked(self.published, kind=kind, epsilon=epsilon)
+        return float(np.mean([one.error.value if name == "error" else one.constant for one in rows]))
 
     def goals(self) -> tuple[Goal, ...]:
-        least = min((one.ahead for one in self.learnt if one.epsilon == 1.0), key=lambda ahead: ahead.value)
+        least = min((one.ahead for one in picked(self.learnt, epsilon=1.0)), key=lambda ahead: ahead.value)
         text = "at epsilon 1 the learner loses less than the middle schedule in every room"
         return (Goal(text, f"by at least {least} a day", least.value > 0),)
 
-    def measures(self) -> tuple[Measure, ...]:
-        """All runs learn from the same days: runs differ by the draws of the noise alone."""
-        errors = [
-            Measure(f"room {one.room}, {one.kind}, {one.epsilon:g}", one.error.value, one.error.error)
-            for one in self.published
-            if one.kind != VISITORS
-        ]
-        losses = [
-            Measure(f"room {one.room}, learner, {one.epsilon:g}", one.loss.value, slack=0.1) for one in self.learnt
-        ]
-        return (*errors, *losses)
-
     def text(self) -> str:
-        hourly = [
-            "/".join(
-                f"{np.mean([one.error.value for one in self.published if (one.kind, one.epsilon) == (kind, e)]):.1f}"
-                for e in EPSILONS
-            )
-            for kind in (EACH_HOUR, TOTAL)
-        ]
-        constant = [
-            f"{np.mean([one.constant for one in self.published if one.kind == kind]):.1f}"
-            for kind in (EACH_HOUR, TOTAL)
-        ]
-        one = [each for each in self.learnt if each.epsilon == 1.0]
+        kinds = (EACH_HOUR, TOTAL)
+        hourly = ["/".join(f"{self.mean('error', kind, e):.1f}" for e in EPSILONS) for kind in kinds]
+        constant = [f"{self.mean('constant', kind, EPSILONS[0]):.1f}" for kind in kinds]
+        one = list(picked(self.learnt, epsilon=1.0))
         return (
             f"Cameras counted people in {len(ROOMS)} rooms of a university over {self.hours} hours. Where one visit is "
             "hidden, arrivals by the hour are published with a root mean squared error of "
@@ -108,29 +58,25 @@ class RecordedCounts(Finding):
 
     def draw(self, figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
-        for kind, color, marker in zip((EACH_HOUR, TOTAL, VISITORS), SERIES, "osD", strict=False):
-            mine = [[one for one in self.published if (one.kind, one.epsilon) == (kind, e)] for e in EPSILONS]
-            means = [float(np.mean([one.error.value for one in each])) for each in mine]
-            left.plot(EPSILONS, means, marker=marker, color=color, label=kind)
+        for number, (kind, marker) in enumerate(zip((EACH_HOUR, TOTAL, VISITORS), "osD", strict=True)):
+            means = [self.mean("error", kind, epsilon) for epsilon in EPSILONS]
+            curve(left, EPSILONS, means, number, marker=marker, label=kind)
             if kind != VISITORS:
-                left.axhline(float(np.mean([one.constant for one in mine[0]])), color=color, linestyle=":", linewidth=1)
-        log_x(left, EPSILONS)
+                level = self.mean("constant", kind, EPSILONS[0])
+                left.axhline(level, color=SERIES[number], linestyle=":", linewidth=1)
         left.set_yscale("log")
-        left.set(xlabel="epsilon", ylabel="root mean squared error, visits", title="published (dotted: best constant)")
-        left.legend(fontsize=8)
-        left.grid()
+        title, across, up = "published (dotted: best constant)", "epsilon", "root mean squared error, visits"
+        finish(left, title, across, up, ticks=EPSILONS, legend=8)
         for room in ROOMS:
             one = pick(self.learnt, room=room)
             right.plot([room, room], [one.best, one.worst], color=FAINT, linewidth=6, solid_capstyle="butt")
             right.plot([room - 0.12, room + 0.12], [one.middle] * 2, color=INK, linewidth=1)
-        for k, (epsilon, color) in enumerate(zip(EPSILONS, SERIES, strict=False)):
-            mine_ = [one for one in self.learnt if one.epsilon == epsilon]
-            x, y = [one.room + 0.1 * (k - 1) for one in mine_], [one.loss.value for one in mine_]
-            bars = [2 * one.loss.error for one in mine_]
-            right.errorbar(x, y, yerr=bars, fmt="o", color=color, capsize=2, label=f"learner, epsilon {epsilon:g}")
-        right.set(
-            xticks=ROOMS, xlabel="room", ylabel="loss of a day", title="grey: best to worst schedule, line: the middle"
-        )
+        for k, epsilon in enumerate(EPSILONS):
+            mine = list(picked(self.learnt, epsilon=epsilon))
+            look: Any = {"linestyle": "", "marker": "o", "label": f"learner, epsilon {epsilon:g}"}
+            curve(right, [one.room + 0.1 * (k - 1) for one in mine], [one.loss for one in mine], k, **look)
+        right.set_xticks(ROOMS)
+        right.set(title="grey: best to worst schedule, line: the middle", xlabel="room", ylabel="loss of a day")
         right.legend(fontsize=8)
 
 
@@ -157,7 +103,11 @@ def loss(level: float, people: int) -> float:
     return wanted - level if wanted > level else (level - wanted) / 2
 
 
-def _published(room: int, kind: str, epsilon: float, draws: int, key: tuple[int, ...]) -> PublishedCounts:
+def _published(room: int, kind: str, epsilon: float, draws: int, key: tuple[int, ...]) -> Row:
+    """The root mean squared error of published arrivals in one room, over draws: it does not depend on the arrivals.
+
+    One visit is hidden, or a person of several. `constant` is the error of the best constant.
+    """
     each: Filter = WindowSum(1) if kind == EACH_HOUR else RunningSum()
     contribution = VISITS if kind == VISITORS else 1
     arrivals = hourly()[0][room]
@@ -167,7 +117,8 @@ def _published(room: int, kind: str, epsilon: float, draws: int, key: tuple[int,
         np.sqrt(np.mean((cloak.simulate(arrivals, rng=stream(*key, draw)).values.ravel() - true) ** 2))
         for draw in range(draws)
     ]
-    return PublishedCounts(room, kind, epsilon, Mean.of(np.array(errors)), float(true.std()))
+    error = Mean.of(np.array(errors))
+    return Row(room=room, kind=kind, epsilon=epsilon, error=error, constant=float(true.std()))
 
 
 @cache
@@ -183,7 +134,11 @@ def _experts() -> tuple[Experts, FloatArray]:
     return Experts(tuple(schedules), table), table
 
 
-def _learnt(room: int, epsilon: float, draws: int, key: tuple[int, ...]) -> Learnt:
+def _learnt(room: int, epsilon: float, draws: int, key: tuple[int, ...]) -> Row:
+    """What a learner loses in a room in a day, and what the best, the middle and the worst schedule lose.
+
+    `ahead` is how much more the middle schedule loses. Standard errors are over days.
+    """
     experts, table = _experts()
     people = hourly()[1][room]
     hours = np.arange(len(people)) % 24
@@ -194,8 +149,15 @@ def _learnt(room: int, epsilon: float, draws: int, key: tuple[int, ...]) -> Lear
     days = losses.reshape(len(mine), 24, -1).sum(axis=1)
     days = days[:, days.sum(axis=0).argsort()]
     middle = np.median(days[:, [(days.shape[1] - 1) // 2, days.shape[1] // 2]], axis=1)
-    ends = (float(each.mean()) for each in (days[:, 0], middle, days[:, -1]))
-    return Learnt(room, epsilon, Mean.of(mine), Mean.of(middle - mine), *ends)
+    return Row(
+        room=room,
+        epsilon=epsilon,
+        loss=Mean.of(mine),
+        ahead=Mean.of(middle - mine),
+        best=float(days[:, 0].mean()),
+        middle=float(middle.mean()),
+        worst=float(days[:, -1].mean()),
+    )
 
 
 def _work(run: Run) -> RecordedCounts:
@@ -208,7 +170,7 @@ def _work(run: Run) -> RecordedCounts:
                 for number, kind in enumerate((EACH_HOUR, TOTAL, VISITORS))
             ]
             learnt.append(_learnt(room, epsilon, draws, (run.seed, room, k, 9)))
-    return RecordedCounts(HOURS, tuple(published), tuple(learnt))
+    return RecordedCounts(hours=HOURS, published=tuple(published), learnt=tuple(learnt))
 
 
 EXPERIMENT = Experiment(

@@ -1,9 +1,7 @@
 """Motion detectors of two offices: how many of the occupied quarters of an hour randomised response still shows."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,11 +9,11 @@ from matplotlib.figure import Figure
 from cloakwork._checks import IntArray
 from cloakwork.privacy import Flip
 from cloakwork.recovery import presence
-from papers.drawing import INK, MARKERS, SERIES, log_x
+from papers.drawing import INK, curve, finish
 from papers.experiment import Experiment, Run, stream
 from papers.recordings import read_columns
-from papers.result import Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Finding, Goal
+from papers.rows import Mean, Row, picked
 
 BITS = Path("office_pir_windesheim") / "quarter_hours.csv.gz"
 DELTA = 1e-5
@@ -24,64 +22,20 @@ WINDOWS = {1: "a quarter of an hour", 4: "an hour"}
 FEWEST = 500  # bits of an office that is used
 
 
-@dataclass(frozen=True)
-class Office:
-    """The bits of one office: how many are judged, how many of those say motion, and how often always "empty" is right.
-
-    `share` and `stay` are those of the first half of the time, from which they are known.
-    """
-
-    name: str
-    bits: int
-    occupied: int
-    empty_right: float
-    share: float
-    stay: float
-
-
-@dataclass(frozen=True)
-class Shown:
-    """How well presence is known in one office: shares, means over draws of the noise, with standard errors over days.
-
-    `found` is the share of occupied quarters that are called occupied, `false` that of empty ones, `right` of all.
-    """
-
-    office: str
-    epsilon: float
-    readings: int
-    truth: float
-    found: Mean
-    false: Mean
-    right: Mean
-
-
-@dataclass(frozen=True)
 class Motion(Finding):
     """What randomised motion bits still show."""
 
-    size: ClassVar[tuple[float, float]] = (9.0, 4.2)
-    offices: tuple[Office, ...]
-    shown: tuple[Shown, ...]
+    size = (9.0, 4.2)
 
     def goals(self) -> tuple[Goal, ...]:
-        found = [one.found.value for one in self.shown if one.readings == 1 and one.epsilon == max(EPSILONS)]
+        found = [one.found.value for one in picked(self.shown, readings=1, epsilon=max(EPSILONS))]
         low, high = (f"{100 * end:.0f}" for end in (min(found), max(found)))
         text = f"a bit at epsilon {max(EPSILONS):g} shows four of five occupied quarters in every office"
         return (Goal(text, f"{low} to {high} %", min(found) >= 0.8),)
 
-    def measures(self) -> tuple[Measure, ...]:
-        """All runs judge the same bits: runs differ by the draws of the noise alone."""
-        return tuple(
-            Measure(
-                f"{one.office}, epsilon {one.epsilon:g} for {one.readings}", one.right.value, slack=0.02, share=True
-            )
-            for one in self.shown
-        )
-
     def text(self) -> str:
         quarter, hour = (
-            [one.found.value for one in self.shown if one.readings == readings and one.epsilon == 1.0]
-            for readings in WINDOWS
+            [one.found.value for one in picked(self.shown, readings=readings, epsilon=1.0)] for readings in WINDOWS
         )
         right = [100 * one.empty_right for one in self.offices]
         return (
@@ -96,21 +50,11 @@ class Motion(Finding):
     def draw(self, figure: Figure) -> None:
         panels = figure.subplots(1, 2, sharey=True)
         for axes, (readings, name) in zip(panels, WINDOWS.items(), strict=True):
-            for office, color, marker in zip(self.offices, SERIES, MARKERS, strict=False):
-                mine = [one for one in self.shown if (one.office, one.readings) == (office.name, readings)]
-                axes.errorbar(
-                    [one.epsilon for one in mine],
-                    [100 * one.found.value for one in mine],
-                    yerr=[200 * one.found.error for one in mine],
-                    color=color,
-                    marker=marker,
-                    capsize=2,
-                    label=f"office {office.name}",
-                )
+            for number, office in enumerate(self.offices):
+                means = [one.found for one in picked(self.shown, office=office.name, readings=readings)]
+                curve(axes, EPSILONS, means, number, scale=100, label=f"office {office.name}")
             axes.axhline(0, color=INK, linestyle=":", linewidth=1, label='always "empty"')
-            log_x(axes, EPSILONS)
-            axes.set(ylim=(-3, 100), title=f"hidden: {name}", xlabel="epsilon")
-            axes.grid()
+            finish(axes, f"hidden: {name}", "epsilon", ticks=EPSILONS, ylim=(-3, 100))
         panels[0].set_ylabel("% of occupied quarters found (bars: 2 errors)")
         panels[1].legend(loc="upper left", fontsize=8)
 
@@ -126,8 +70,12 @@ def recorded_bits() -> Iterator[tuple[str, IntArray, IntArray]]:
 
 
 def _shown(
-    office: Office, bits: IntArray, day: IntArray, claim: tuple[float, int], draws: int, key: tuple[int, ...]
-) -> Shown:
+    office: Row, bits: IntArray, day: IntArray, claim: tuple[float, int], draws: int, key: tuple[int, ...]
+) -> Row:
+    """How well presence is known in one office: shares, means over draws of the noise, with standard errors over days.
+
+    `found` is the share of occupied quarters that are called occupied, `false` that of empty ones, `right` of all.
+    """
     epsilon, readings = claim
     flip = Flip(epsilon=epsilon, delta=0.0 if readings == 1 else DELTA, readings_per_window=readings)
     reports = (flip.simulate(bits, rng=stream(*key, draw)) for draw in range(draws))
@@ -135,7 +83,15 @@ def _shown(
     there, occupied = np.mean(called, axis=0), bits == 1
     found, false = (Mean.over(there[which], day[which]) for which in (occupied, ~occupied))
     right = Mean.over(np.where(occupied, there, 1 - there), day)
-    return Shown(office.name, epsilon, readings, float(flip.truth), found, false, right)
+    return Row(
+        office=office.name,
+        epsilon=epsilon,
+        readings=readings,
+        truth=float(flip.truth),
+        found=found,
+        false=false,
+        right=right,
+    )
 
 
 def _work(run: Run) -> Motion:
@@ -144,13 +100,20 @@ def _work(run: Run) -> Motion:
     for number, (name, bits, days) in enumerate(run.each(known)):
         (before, judged), day = np.array_split(bits, 2), np.array_split(days, 2)[1]
         stay = float(before[1:][before[:-1] == 1].mean())
-        office = Office(name, len(judged), int(judged.sum()), float((judged == 0).mean()), float(before.mean()), stay)
+        office = Row(
+            name=name,
+            bits=len(judged),
+            occupied=int(judged.sum()),
+            empty_right=float((judged == 0).mean()),
+            share=float(before.mean()),  # and the length of stays, from the first half of the time
+            stay=stay,
+        )
         offices.append(office)
         draws = run.choose(40, 6, 2)
         for readings in WINDOWS:
             for k, epsilon in enumerate(EPSILONS):
                 shown.append(_shown(office, judged, day, (epsilon, readings), draws, (run.seed, number, readings, k)))
-    return Motion(tuple(offices), tuple(shown))
+    return Motion(offices=tuple(offices), shown=tuple(shown))
 
 
 EXPERIMENT = Experiment(

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import Motion, PointSources, Tracker, recover
-from papers.drawing import INK, SERIES
-from papers.experiment import Experiment, Run, pick, stream
+from papers.drawing import INK, curve, draw_dots, finish
+from papers.experiment import Experiment, Run, stream
 from papers.recordings.radio import (
     AREA,
     FLAT,
@@ -28,8 +29,8 @@ from papers.recordings.radio import (
     office,
     squares,
 )
-from papers.result import Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Finding, Goal
+from papers.rows import Mean, Row, pick, picked
 
 DELTA, ALPHA = 1e-5, 0.1
 EPSILONS, QUICK_EPSILONS = (4.0, 2.0, 1.0), (2.0,)
@@ -48,59 +49,16 @@ SINGLE, USUAL, FITTED, COUNTED = (
 USUAL_MOTION = Motion(mean_present_s=1e6, mean_absent_s=100.0)
 
 
-@dataclass(frozen=True)
-class Found:
-    """How well the tag is found; standard errors are over areas of 2 m, where frames are alike.
-
-    `right` is the share in the right zone or room, `held` that of 90 % areas that hold the truth. `sized` says which
-    shift the noise hides; a row without `method` is the best constant guess.
-    """
-
-    place: str
-    method: str
-    sized: str
-    epsilon: float | None
-    sigma: float
-    median: float
-    distance: Mean
-    right: Mean
-    held: Mean
-
-
-@dataclass(frozen=True)
-class Shift:
-    """How far readings of pairs of points at a distance differ: root mean square, and the most that the map allows."""
-
-    place: str
-    near: float
-    far: float
-    pairs: int
-    real: float
-    allowed: float
-
-
-@dataclass(frozen=True)
 class RecordedRadio(Finding):
     """Bluetooth tags in an office and in a flat."""
 
-    size: ClassVar[tuple[float, float]] = (10.0, 4.6)
-    found: tuple[Found, ...]
-    shifts: tuple[Shift, ...]
-    lasting: tuple[float, ...]
+    size = (10.0, 4.6)
 
     def goals(self) -> tuple[Goal, ...]:
         before, after = (pick(self.found, method=name, epsilon=None, place="flat") for name in (SINGLE, COUNTED))
         text = "flat, no noise: following is nearer than single frames"
         reached = f"{after.distance} m, single frames {before.distance} m"
         return (Goal(text, reached, after.distance.value <= before.distance.value),)
-
-    def measures(self) -> tuple[Measure, ...]:
-        """All runs judge the same places: runs differ by the draws of the noise alone."""
-        far = [one for one in self.found if one.method == SINGLE and one.sized == MAP and one.epsilon in (None, 2.0)]
-        return (
-            *(Measure(f"{one.place}, {_claim(one)}", one.distance.value, slack=0.5 * bool(one.epsilon)) for one in far),
-            *(Measure(f"{one.place}, {one.near:g} m", one.real) for one in self.shifts),
-        )
 
     def text(self) -> str:
         room, steep = (pick(self.shifts, place=place, near=DISTANCES[place][0]) for place in DISTANCES)
@@ -116,40 +74,32 @@ class RecordedRadio(Finding):
     def draw(self, figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         rows = [one for one in self.found if one.place == "flat" and one.method]
-        y: Any = np.arange(len(rows))
-        for k, (name, color) in enumerate((("right", SERIES[0]), ("held", SERIES[1]))):
-            means: list[Mean] = [getattr(one, name) for one in rows]
-            bars = [200 * one.error for one in means]
-            label = "right room" if name == "right" else "90 % area holds the truth"
-            x = [100 * one.value for one in means]
-            left.errorbar(x, y + 0.15 * k, xerr=bars, fmt="o", color=color, capsize=2, label=label)
-        names = [f"{one.method}, {_claim(one)}" for one in rows]
-        left.set(
-            yticks=y, yticklabels=names, xlim=(0, 100), xlabel="% (bars: 2 errors)", title="flat, one reading a second"
-        )
+        series = {
+            "right room": [one.right for one in rows],
+            "90 % area holds the truth": [one.held for one in rows],
+        }
+        draw_dots(left, [f"{one.method}, {_claim(one)}" for one in rows], series, scale=100, markers="oo")
+        finish(left, "flat, one reading a second", "% (bars: 2 errors)", legend=7, where="lower left", xlim=(0, 100))
         left.tick_params(axis="y", labelsize=7)
-        left.invert_yaxis()
         left.axvline(90, color=INK, linestyle=":", linewidth=1)
-        left.grid()
-        left.legend(fontsize=7, loc="lower left")
-        for place, color in zip(DISTANCES, SERIES, strict=False):
-            mine = [one for one in self.shifts if one.place == place]
+        for number, place in enumerate(DISTANCES):
+            mine = list(picked(self.shifts, place=place))
+            look: Any = {"linestyle": "--", "marker": "", "label": f"{place}: allowed by the map"}
             x = [(one.near + one.far) / 2 for one in mine]
-            right.plot(x, [one.real for one in mine], "o-", color=color, label=f"{place}: measured (root mean square)")
-            right.plot(x, [one.allowed for one in mine], "--", color=color, label=f"{place}: allowed by the map")
-        right.set(xscale="log", yscale="log", xlabel="distance of two points, m", ylabel="shift of all readings, dB")
-        right.set_title("what a move really shifts")
-        right.grid()
-        right.legend(fontsize=7)
+            real, allowed = ([getattr(one, name) for one in mine] for name in ("real", "allowed"))
+            curve(right, x, real, number, marker="o", label=f"{place}: measured (root mean square)")
+            curve(right, x, allowed, number, **look)
+        right.set(xscale="log", yscale="log")
+        finish(right, "what a move really shifts", "distance of two points, m", "shift of all readings, dB", legend=7)
 
 
-def _claim(one: Found) -> str:
+def _claim(one: Row) -> str:
     if one.epsilon is None:
         return "no noise"
     return f"epsilon {one.epsilon:g}" + (", measured shift" if one.sized == REAL else "")
 
 
-def _sentence(one: Found, guess: Found) -> str:
+def _sentence(one: Row, guess: Row) -> str:
     where = "zone" if one.place == "office" else "room"
     return (
         f"{one.place.capitalize()}, {_claim(one)}: the right {where} in {100 * one.right.value:.0f} ± "
@@ -183,22 +133,41 @@ class Scene:
 
     def judge(
         self, method: str, sized: str, epsilon: float | None, sigma: float, cells: IntArray, held: FloatArray
-    ) -> Found:
-        """Judge cells named in some draws of the noise, (draws, frames)."""
+    ) -> Row:
+        """How well the tag is found, from cells named in some draws of the noise, (draws, frames).
+
+        `right` is the share in the right zone or room, `held` that of 90 % areas that hold the truth. `sized` says
+        which shift the noise hides. Standard errors are over areas of 2 m, where frames are alike.
+        """
         at = self.map.physics.space.places[cells]
         far = np.hypot(*np.moveaxis(at - self.points, -1, 0))
         right = np.array([self.zones(each) for each in at]) == self.zones(self.points)
-        means = (Mean.over(each.astype(np.float64).mean(axis=0), self.area) for each in (far, right, held))
-        return Found(self.place, method, sized, epsilon, sigma, float(np.median(far)), *means)
+        return self._found(method, sized, epsilon, sigma, far, right, held)
 
-    def guess(self) -> Found:
-        """The best constant: the middle of the points, and the zone where most frames are."""
+    def guess(self) -> Row:
+        """The best constant, without a method: the middle of the points, and the zone where most frames are."""
         centre = np.median(self.points, axis=0)
         zones = self.zones(self.points)
         most = np.bincount(zones).argmax()
         far = np.hypot(*(self.points - centre).T)
-        off, right, none = (Mean.over(each.astype(np.float64), self.area) for each in (far, zones == most, zones < 0))
-        return Found(self.place, "", "", None, 0.0, float(np.median(far)), off, right, none)
+        return self._found("", "", None, 0.0, far[None], (zones == most)[None], (zones < 0)[None])
+
+    def _found(
+        self, method: str, sized: str, epsilon: float | None, sigma: float, far: FloatArray, *shares: NDArray[Any]
+    ) -> Row:
+        """A row of means over draws, from distances and two shares, all (draws, frames)."""
+        distance, right, held = (Mean.over(each.mean(axis=0, dtype=float), self.area) for each in (far, *shares))
+        return Row(
+            place=self.place,
+            method=method,
+            sized=sized,
+            epsilon=epsilon,
+            sigma=sigma,
+            median=float(np.median(far)),
+            distance=distance,
+            right=right,
+            held=held,
+        )
 
     def single(self, frames: Sequence[FloatArray], noise: float) -> tuple[IntArray, FloatArray]:
         """Find the tag in single frames: cells and whether the area holds the truth, (draws, frames)."""
@@ -225,13 +194,17 @@ class Scene:
         return np.array(cells), np.array(held)
 
 
-def shifts_of(place: str, distance: FloatArray, square: FloatArray, slope: float) -> tuple[Shift, ...]:
-    """The shifts of pairs by distance; `slope` is the steepest of the map in dB per metre."""
+def shifts_of(place: str, distance: FloatArray, square: FloatArray, slope: float) -> tuple[Row, ...]:
+    """How far readings of pairs of points at a distance differ: root mean square, and the most that the map allows.
+
+    `slope` is the steepest of the map in dB per metre.
+    """
     bounds, found = DISTANCES[place], []
     for near, far in pairwise(bounds):
         among = (distance >= near) & (distance < far)
         real = float(np.sqrt(max(float(square[among].mean()), 0.0)))
-        found.append(Shift(place, near, far, int(among.sum()), real, slope * float(distance[among].mean())))
+        allowed = slope * float(distance[among].mean())
+        found.append(Row(place=place, near=near, far=far, pairs=int(among.sum()), real=real, allowed=allowed))
     return tuple(found)
 
 
@@ -241,7 +214,7 @@ def _slope(scene: Scene) -> float:
     return float((steps / space.lengths).max())
 
 
-def office_scene() -> tuple[Scene, FloatArray, tuple[Shift, ...]]:
+def office_scene() -> tuple[Scene, FloatArray, tuple[Row, ...]]:
     """The office on the later date: frames of ten minutes, (frames, minutes, m)."""
     known = office()
     count = known.readings.shape[1] // WINDOW
@@ -254,7 +227,7 @@ def office_scene() -> tuple[Scene, FloatArray, tuple[Shift, ...]]:
     return scene, readings, shifts_of("office", apart, square, _slope(scene))
 
 
-def flat_scene() -> tuple[Scene, FloatArray, FloatArray, tuple[Shift, ...], tuple[float, ...]]:
+def flat_scene() -> tuple[Scene, FloatArray, FloatArray, tuple[Row, ...], tuple[float, ...]]:
     """The later walk through the flat, a reading a second, with its times, and how long errors of the map last."""
     fitted, survey, later = flat()
     heard = np.isfinite(survey.readings).all(axis=1)
@@ -292,7 +265,7 @@ def _lasting(seconds: FloatArray, misses: FloatArray) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _flat_shifts(scene: Scene, seconds: FloatArray, at: FloatArray, seen: FloatArray) -> tuple[Shift, ...]:
+def _flat_shifts(scene: Scene, seconds: FloatArray, at: FloatArray, seen: FloatArray) -> tuple[Row, ...]:
     """Shifts between the points where the robot stood for four readings or more, less the noise of their means."""
     moved = (np.hypot(*np.diff(at, axis=0).T) > 0.015) | (np.diff(seconds) > LONGEST)
     stop = np.concatenate([[0], np.cumsum(moved)])
@@ -313,7 +286,7 @@ def _noisy(cloak: Cloak, frames: FloatArray, draws: int, *key: int) -> list[Floa
     return [cloak.simulate(flat_frames, rng=stream(*key, draw)).reshape(frames.shape) for draw in range(draws)]
 
 
-def _office(run: Run) -> tuple[list[Found], tuple[Shift, ...]]:
+def _office(run: Run) -> tuple[list[Row], tuple[Row, ...]]:
     scene, readings, shifts = office_scene()
     readings = readings[: run.choose(None, None, 6)]
     scene = replace(scene, points=scene.points[: len(readings)])
@@ -326,7 +299,7 @@ def _office(run: Run) -> tuple[list[Found], tuple[Shift, ...]]:
     return found, shifts
 
 
-def _flat(run: Run) -> tuple[list[Found], tuple[Shift, ...], tuple[float, ...]]:
+def _flat(run: Run) -> tuple[list[Row], tuple[Row, ...], tuple[float, ...]]:
     scene, readings, times, shifts, lasting = flat_scene()
     count = run.choose(None, None, 45)
     readings, times = readings[:count], times[:count]
@@ -357,7 +330,7 @@ def _flat(run: Run) -> tuple[list[Found], tuple[Shift, ...], tuple[float, ...]]:
 def _work(run: Run) -> RecordedRadio:
     in_office, shifts = _office(run)
     in_flat, more, lasting = _flat(run)
-    return RecordedRadio((*in_office, *in_flat), (*shifts, *more), lasting)
+    return RecordedRadio(found=(*in_office, *in_flat), shifts=(*shifts, *more), lasting=lasting)
 
 
 EXPERIMENT = Experiment(

@@ -1,25 +1,25 @@
 """Infrared pictures, simulated and real, cloaked: how many people are still found, and how closely."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
-from cloakwork.demo import Position
 from papers import bodies
-from papers.bodies import BLOCK, COLUMNS, NOISY, ROWS, WITHIN, Body, Method, Score, Trial
-from papers.drawing import FAINT, INK, SERIES, log_x
-from papers.experiment import Experiment, Run, Size, pick, stream
+from papers.bodies import BLOCK, COLUMNS, NOISY, ROWS, Body, Method, Trial, within
+from papers.drawing import FAINT, INK, SERIES, finish
+from papers.experiment import Experiment, Run, Size, stream
 from papers.recordings import INFRARED, Infrared, data_file, read_infrared
-from papers.result import Finding, Goal, Measure
+from papers.result import Finding, Goal
+from papers.rows import Row, pick, picked
 
 FITTED = 8  # first pictures, which the model is fitted on; the others are tried
 APART = 5  # seconds between real pictures, approximately
 EPSILONS, QUICK_EPSILONS = (2.0, 4.0, 8.0, 16.0, 32.0), (16.0,)
-REACH, WIDEST = 2.0, 6.0  # pixels
+REACH = 2.0  # pixels
 SHOWN = 16.0  # epsilon of the views, and of the comparison with many pictures
 STANDARD = Body(width=2.4, height=250.0, weakest=50.0, floor=40.0, misfit=0.0)  # of simulated pictures
 PEOPLE = 4  # in each of them
@@ -44,73 +44,23 @@ class Sizes:
 FULL, QUICK, PROBE = Sizes(24, 200, 300, 10, 30), Sizes(0, 46, 300, 10, 1), Sizes(0, 1, 8, 1, 1)
 
 
-@dataclass(frozen=True)
-class View:
-    """One picture as a method sees it, row by row, and where people are found."""
-
-    name: str
-    rows: int
-    values: tuple[float, ...]
-    found: tuple[Position, ...]
-
-
-@dataclass(frozen=True)
-class Real:
-    """The same few people in real pictures: as they are, and shifted so that people are anywhere.
-
-    `labels` counts people in all `pictures`, `stronger` those among them whom the claim does not cover.
-    """
-
-    people: int
-    pictures: int
-    labels: int
-    stronger: int
-    body: Body
-    unmoved: Score
-    scores: tuple[Score, ...]
-    views: tuple[View, ...]
-    truth: tuple[Position, ...]
-
-
-@dataclass(frozen=True)
 class Cloaked(Finding):
     """How many people are found in cloaked pictures: simulated ones, and, in all but a probe, real ones."""
 
-    size: ClassVar[tuple[float, float]] = (12.0, 7.2)
-    made_up: tuple[Score, ...]
-    real: Real | None = None
-
-    def of(self, method: Method, epsilon: float | None = None) -> Score:
-        return pick(self.made_up, method=method, epsilon=epsilon)
+    size = (12.0, 7.2)
 
     @property
-    def epsilons(self) -> tuple[float, ...]:
-        return tuple(one.epsilon for one in self.made_up if one.method is Method.OURS and one.epsilon is not None)
+    def epsilons(self) -> list[float]:
+        return [one.epsilon for one in picked(self.made_up, method=Method.OURS)]
 
     def goals(self) -> tuple[Goal, ...]:
-        pairs = [(self.of(Method.OURS, e), self.of(Method.PAPERS, e)) for e in self.epsilons]
-        ahead = min(ours.within(REACH).value - papers.within(REACH).value for ours, papers in pairs)
+        ours, papers = (
+            [within(one, REACH).value for one in picked(self.made_up, method=method)]
+            for method in (Method.OURS, Method.PAPERS)
+        )
+        ahead = min(np.subtract(ours, papers))
         text = f"simulated pictures: ours finds more within {REACH:g} pixels than the papers' method at every epsilon"
-        return (Goal(text, f"at least {100 * ahead:+.0f} %", ahead > 0),)
-
-    def measures(self) -> tuple[Measure, ...]:
-        ours, papers = (self.of(method, SHOWN).within(WIDEST) for method in (Method.OURS, Method.PAPERS))
-        ratio, off = ours.value / papers.value, np.hypot(ours.error / ours.value, papers.error / papers.value)
-        measures = [Measure(f"simulated, within {WIDEST:g}: ours/papers", ratio, float(ratio * off))]
-        measures += [
-            _measure("simulated", one, WIDEST if one.method is Method.OURS else REACH)
-            for one in self.made_up
-            if one.epsilon in (None, SHOWN)
-        ]
-        if self.real is not None:
-            measures += [
-                _measure("real, shifted", one, REACH)
-                for one in self.real.scores
-                if one.method in (Method.PURSUIT, Method.PAPERS, Method.CONSTANT)
-            ]
-            still = self.real.unmoved.within(REACH).value  # always of the same pictures
-            measures.append(Measure("real, as they are, always the mean positions", still, share=True))
-        return tuple(measures)
+        return (Goal(text, f"at least {100 * ahead:+.0f} %", bool(ahead > 0)),)
 
     def text(self) -> str:
         return (
@@ -139,40 +89,29 @@ class Cloaked(Finding):
         halves[1].legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
-def _percent(one: Score) -> str:
-    return f"{100 * one.within(REACH).value:.0f} %"
-
-
-def _measure(kind: str, one: Score, reach: float) -> Measure:
-    share = one.shares.over_pictures[WITHIN.index(reach)]
-    name = f"{kind}, {one.method}, epsilon {one.epsilon or 0:g}, within {reach:g}"
-    return Measure(name, share.value, share.error, share=True)
-
-
-def _draw_shares(axes: Any, scores: Sequence[Score], epsilons: Sequence[float], title: str) -> None:
+def _draw_shares(axes: Any, scores: Sequence[Row], epsilons: Sequence[float], title: str) -> None:
     """Draw the share found within reach over epsilon; bars are two standard errors."""
     looks = zip(NOISY, (SERIES[0], SERIES[3], SERIES[1]), "o^s", (1.0, 1.04, 0.96), strict=True)
     for method, color, marker, aside in looks:  # aside, so that bars do not hide each other
-        near = [pick(scores, method=method, epsilon=epsilon).within(REACH) for epsilon in epsilons]
+        near = [within(pick(scores, method=method, epsilon=epsilon), REACH) for epsilon in epsilons]
         values = np.array([100 * one.value for one in near])
         bars = np.array([200 * one.error for one in near])
         sides = (np.minimum(bars, values), np.minimum(bars, 100 - values))  # a share is between 0 and 100 %
         look: Any = {"marker": marker, "color": color, "elinewidth": 1, "capsize": 2, "label": str(method)}
         axes.errorbar(aside * np.array(epsilons), values, yerr=sides, **look)
-    least = 100 * pick(scores, method=Method.GUESS).within(REACH).value
-    bound = [(one.epsilon, max(100 * one.within(REACH).value, least)) for one in scores if one.method is Method.LIMIT]
+    least = 100 * within(pick(scores, method=Method.GUESS), REACH).value
+    limits = picked(scores, method=Method.LIMIT)
+    bound = [(one.epsilon, max(100 * within(one, REACH).value, least)) for one in limits]
     if bound:
         axes.plot(*zip(*bound, strict=True), "--", color=INK, linewidth=1, label=str(Method.LIMIT))
     for method, style in ((Method.CLEAR, "-."), (Method.CONSTANT, (0, (1, 4))), (Method.GUESS, ":")):
-        if any(one.method is method for one in scores):
-            height = 100 * pick(scores, method=method).within(REACH).value
-            axes.axhline(height, color=INK, linestyle=style, linewidth=1, label=str(method))
-    log_x(axes, epsilons)
-    axes.set(ylim=(0, 100), title=title, ylabel=f"% found within {REACH:g} pixels (bars: 2 errors)")
-    axes.grid()
+        for one in picked(scores, method=method):
+            axes.axhline(100 * within(one, REACH).value, color=INK, linestyle=style, linewidth=1, label=str(method))
+    up = f"% found within {REACH:g} pixels (bars: 2 errors)"
+    finish(axes, title, y=up, ticks=epsilons, ylim=(0, 100))
 
 
-def _draw_view(axes: Any, view: View, truth: Sequence[Position]) -> None:
+def _draw_view(axes: Any, view: Row, truth: Sequence[Sequence[float]]) -> None:
     picture = np.array(view.values).reshape(view.rows, -1)
     axes.imshow(picture, extent=(0, COLUMNS, ROWS, 0), cmap="Greys")
     axes.plot(*np.array(truth).T, "+", color=SERIES[2], markersize=9, markeredgewidth=1.5)
@@ -183,7 +122,7 @@ def _draw_view(axes: Any, view: View, truth: Sequence[Position]) -> None:
     axes.spines[["top", "right"]].set(visible=True, color=FAINT)
 
 
-def simulated_pictures(size: Sizes, epsilons: Iterable[float], seed: int) -> tuple[Score, ...]:
+def simulated_pictures(size: Sizes, epsilons: Iterable[float], seed: int) -> tuple[Row, ...]:
     """Try methods on pictures of people anywhere that contain bumps on a level floor and nothing else."""
     rng = stream(seed, 100)
     people = tuple(rng.uniform((1.0, 1.0), (COLUMNS - 1.0, ROWS - 1.0), (PEOPLE, 2)) for _ in range(size.pursuit))
@@ -199,8 +138,11 @@ def simulated_pictures(size: Sizes, epsilons: Iterable[float], seed: int) -> tup
     return tuple(scores)
 
 
-def real_pictures(pictures: Infrared, size: Sizes, epsilons: Iterable[float], seed: int) -> Real:
-    """Fit the model on the first pictures, and try the others at each epsilon, mirrored and shifted."""
+def real_pictures(pictures: Infrared, size: Sizes, epsilons: Iterable[float], seed: int) -> Row:
+    """Fit the model on the first pictures, and try the others at each epsilon: as they are, and mirrored and shifted.
+
+    `labels` counts people in all `pictures`, `stronger` those among them whom the claim does not cover.
+    """
     body = bodies.fit(bodies.blocks(pictures.frames[:FITTED]), pictures.people[:FITTED])
     homes = bodies.mean_positions(pictures.people[:FITTED])
     tried = Infrared(pictures.frames[FITTED:], pictures.people[FITTED:])
@@ -219,12 +161,12 @@ def real_pictures(pictures: Infrared, size: Sizes, epsilons: Iterable[float], se
             bodies.score(few if method is Method.OURS else many, method, epsilon, key, known) for method in NOISY
         ]
     still = _trial(body, [tried])
-    return Real(
+    return Row(
         people=len(homes),
         pictures=len(tried),
         labels=sum(len(at) for at in tried.people),
         stronger=_stronger(still),
-        body=body,
+        body=Row(**asdict(body)),
         unmoved=bodies.always(tried.people, bodies.positions(homes), names),
         scores=tuple(scores),
         views=_views(tried.frames[0], still.first(1), (seed, 204)),
@@ -243,29 +185,31 @@ def _stronger(trial: Trial) -> int:
     return sum(int((bodies.heights(y, at, trial.body.width)[:-1] > trial.body.height).sum()) for y, at in pairs)
 
 
-def _views(frame: FloatArray, trial: Trial, key: tuple[int, ...]) -> tuple[View, ...]:
-    """One picture as it is, in blocks, and as two methods see it."""
-    views = [View("a real picture as the camera sees it", ROWS, _rounded(frame.ravel()), ())]
+def _views(frame: FloatArray, trial: Trial, key: tuple[int, ...]) -> tuple[Row, ...]:
+    """One picture as it is, in blocks, and as two methods see it, row by row; and where they find people."""
+
+    def view(name: str, rows: int, values: FloatArray, found: Sequence[Sequence[float]]) -> Row:
+        return Row(name=name, rows=rows, values=tuple(values.round(1).tolist()), found=tuple(found))
+
+    views = [view("a real picture as the camera sees it", ROWS, frame.ravel(), ())]
     for method, epsilon in ((Method.CLEAR, None), (Method.OURS, SHOWN), (Method.PAPERS, SHOWN)):
         readings, found = trial.look(method, epsilon, key)
         name = f"{method}" if epsilon is None else f"{method}, epsilon {epsilon:g}"
-        views.append(View(name, ROWS // BLOCK, _rounded(readings[0]), found[0]))
+        views.append(view(name, ROWS // BLOCK, readings[0], found[0]))
     return tuple(views)
-
-
-def _rounded(values: FloatArray) -> tuple[float, ...]:
-    return tuple(values.round(1).tolist())
 
 
 def _work(run: Run) -> Cloaked:
     size = run.choose(FULL, QUICK, PROBE)
     epsilons = run.choose(EPSILONS, QUICK_EPSILONS, QUICK_EPSILONS)
     if run.size is Size.PROBE:
-        return Cloaked(simulated_pictures(size, run.each(epsilons), run.seed))
+        return Cloaked(made_up=simulated_pictures(size, run.each(epsilons), run.seed), real=None)
     steps = len(epsilons)
-    scores = simulated_pictures(size, run.each(epsilons, after=steps), run.seed)
-    real = read_infrared(data_file(INFRARED))
-    return Cloaked(scores, real_pictures(real, size, run.each(epsilons, before=steps), run.seed))
+    made_up, pictures = (
+        simulated_pictures(size, run.each(epsilons, after=steps), run.seed),
+        read_infrared(data_file(INFRARED)),
+    )
+    return Cloaked(made_up=made_up, real=real_pictures(pictures, size, run.each(epsilons, before=steps), run.seed))
 
 
 EXPERIMENT = Experiment(

@@ -1,18 +1,17 @@
 """A radio map of a library over two years: how far its answers are off by month, and whether `fit` notices."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import PointSources, recover
-from papers.drawing import INK, SERIES
-from papers.experiment import Experiment, Run, pick, stream
+from papers.drawing import INK, SERIES, curve, draw_bars
+from papers.experiment import Experiment, Run, stream
 from papers.recordings.radio import AREA, LIBRARY, library, squares
-from papers.result import Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Finding, Goal
+from papers.rows import Mean, Row, pick, picked
 
 DELTA, ALPHA = 1e-5, 0.1
 MONTHS = (1, 2, 13, 25)
@@ -23,46 +22,16 @@ FULL, QUICK, PROBE = 480, 120, 12  # readings of each month
 MAX_DOUBT, MIN_ALARM = 0.1, 0.9
 
 
-@dataclass(frozen=True)
-class Month:
-    """What recovery finds in one month; standard errors are over areas of 2 m.
-
-    `assumed` is what recovery takes for noise, `constant` the distance of the best constant guess, in metres.
-    """
-
-    month: int
-    epsilon: float | None
-    assumed: str
-    readings: int
-    constant: Mean
-    median: float
-    distance: Mean
-    held: Mean
-    doubted: Mean
-
-
-@dataclass(frozen=True)
 class StaleMaps(Finding):
     """A map of month 1, used for two years."""
 
-    size: ClassVar[tuple[float, float]] = (9.0, 4.2)
-    months: tuple[Month, ...]
+    size = (9.0, 4.2)
 
     def goals(self) -> tuple[Goal, ...]:
         early, late = (pick(self.months, month=k, epsilon=None, assumed=MAP).doubted for k in (1, 13))
         return (
             Goal(f"at most {MAX_DOUBT:g} of the readings of month 1 are doubted", str(early), early.value <= MAX_DOUBT),
             Goal(f"at least {MIN_ALARM:g} of those of month 13 are doubted", str(late), late.value >= MIN_ALARM),
-        )
-
-    def measures(self) -> tuple[Measure, ...]:
-        """All runs judge readings of the same months: runs differ by the choice of readings alone."""
-        clear = [one for one in self.months if one.epsilon is None and one.month in QUICK_MONTHS]
-        far = [Measure(f"month {one.month}, {one.assumed}", one.distance.value, slack=0.8) for one in clear]
-        doubted = [one for one in clear if one.month > 1]
-        return (
-            *far,
-            *(Measure(f"{one.assumed}, doubted", one.doubted.value, slack=0.08, share=True) for one in doubted),
         )
 
     def text(self) -> str:
@@ -82,28 +51,32 @@ class StaleMaps(Finding):
 
     def draw(self, figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
-        x: Any = np.arange(len(MONTHS))
-        for k, (assumed, color) in enumerate(((OWN, SERIES[1]), (MAP, SERIES[0]))):
-            mine = [pick(self.months, month=m, epsilon=None, assumed=assumed).doubted for m in MONTHS]
-            bars = [200 * one.error for one in mine]
-            left.bar(x + 0.4 * k - 0.2, [100 * one.value for one in mine], 0.36, yerr=bars, color=color, label=assumed)
+        names, x = [str(month) for month in MONTHS], range(len(MONTHS))
+        doubted = {one: [m.doubted for m in picked(self.months, epsilon=None, assumed=one)] for one in (OWN, MAP)}
+        draw_bars(left, names, doubted, scale=100, colors=(SERIES[1], SERIES[0]))
         left.axhline(100 * MAX_DOUBT, color=INK, linestyle=":", linewidth=1)
-        left.set(xticks=x, xticklabels=MONTHS, xlabel="month", ylabel="% of readings doubted (bars: 2 errors)")
-        left.legend(fontsize=8, loc="upper left")
-        for k, (epsilon, color) in enumerate(zip(EPSILONS, SERIES, strict=False)):
-            far = [pick(self.months, month=m, epsilon=epsilon, assumed=MAP).distance for m in MONTHS]
-            name = "no noise" if epsilon is None else f"epsilon {epsilon:g}"
-            bars = [2 * one.error for one in far]
-            right.errorbar(
-                x + 0.06 * (k - 1.5), [one.value for one in far], yerr=bars, fmt="o", color=color, label=name
-            )
-        guess = [pick(self.months, month=m, epsilon=None, assumed=MAP).constant.value for m in MONTHS]
+        left.set(xlabel="month", ylabel="% of readings doubted (bars: 2 errors)")
+        for k, epsilon in enumerate(EPSILONS):
+            far = [one.distance for one in picked(self.months, epsilon=epsilon, assumed=MAP)]
+            look: Any = {
+                "linestyle": "",
+                "marker": "o",
+                "label": "no noise" if epsilon is None else f"epsilon {epsilon:g}",
+            }
+            curve(right, [place + 0.06 * (k - 1.5) for place in x], far, k, **look)
+        guess = [one.constant.value for one in picked(self.months, epsilon=None, assumed=MAP)]
         right.plot(x, guess, "k_", markersize=18, label="best constant")
-        right.set(xticks=x, xticklabels=MONTHS, xlabel="month", ylabel="mean distance, m", ylim=(0, None))
+        right.set_xticks(x, names)
+        right.set(xlabel="month", ylabel="mean distance, m", ylim=(0, None))
+        left.legend(fontsize=8, loc="upper left")
         right.legend(fontsize=8)
 
 
-def _month(month: int, epsilon: float | None, assumed: str, count: int, seed: int) -> Month:
+def _month(month: int, epsilon: float | None, assumed: str, count: int, seed: int) -> Row:
+    """What recovery finds in one month; standard errors are over areas of 2 m.
+
+    `assumed` is what recovery takes for noise, `constant` the distance of the best constant guess, in metres.
+    """
     known = library()
     points, readings = known.months[month]
     chosen = stream(seed, month).permutation(len(points))[:count]
@@ -120,17 +93,22 @@ def _month(month: int, epsilon: float | None, assumed: str, count: int, seed: in
     cells = np.array([sources[0].place for sources in found.sources])
     far = np.hypot(*(places[cells] - points).T)
     true = known.map.cells_of(points)
-    held = np.array([k in sources[0].vicinity for k, sources in zip(true.tolist(), found.sources, strict=True)])
-    doubted = np.array([fit.doubtful for fit in found.fit])
+    holds = np.array([k in sources[0].vicinity for k, sources in zip(true.tolist(), found.sources, strict=True)])
+    doubts = np.array([fit.doubtful for fit in found.fit])
     centre, area = np.median(known.surveyed, axis=0), squares(points, AREA)
-    return Month(
-        month,
-        epsilon,
-        assumed,
-        len(points),
-        Mean.over(np.hypot(*(points - centre).T), area),
-        float(np.median(far)),
-        *(Mean.over(each.astype(np.float64), area) for each in (far, held, doubted)),
+    constant, distance, held, doubted = (
+        Mean.over(each.astype(np.float64), area) for each in (np.hypot(*(points - centre).T), far, holds, doubts)
+    )
+    return Row(
+        month=month,
+        epsilon=epsilon,
+        assumed=assumed,
+        frames=len(points),
+        constant=constant,
+        median=float(np.median(far)),
+        distance=distance,
+        held=held,
+        doubted=doubted,
     )
 
 
@@ -140,7 +118,7 @@ def _work(run: Run) -> StaleMaps:
     kinds = [(None, OWN), *((epsilon, MAP) for epsilon in epsilons)]
     months = run.choose(MONTHS, QUICK_MONTHS, MONTHS)
     each = [(month, *kind) for month in months for kind in kinds]
-    return StaleMaps(tuple(_month(*one, count, run.seed) for one in run.each(each)))
+    return StaleMaps(months=tuple(_month(*one, count, run.seed) for one in run.each(each)))
 
 
 EXPERIMENT = Experiment(

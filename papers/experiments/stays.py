@@ -1,8 +1,7 @@
 """Someone who does not move all night, seen by an observer who keeps every reading, with slow offsets and without."""
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,10 +10,10 @@ from scipy.linalg import solveh_banded
 from cloakwork._checks import FloatArray
 from cloakwork.privacy import Cloak, Profile, Stay
 from papers import followed_people
-from papers.drawing import INK, MARKERS, SERIES, log_axes
+from papers.drawing import INK, SERIES, curve, draw_bars, finish, log_axes
 from papers.experiment import Experiment, Run, stream
-from papers.result import Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Finding, Goal
+from papers.rows import Mean, Row
 
 DELTA, ALPHA, MINUTE = 1e-5, 0.1, followed_people.WINDOW  # of the demo, whose claim covers the readings of a minute
 HOUR = 3600 / followed_people.SECONDS  # readings
@@ -26,49 +25,14 @@ SEATS = (2000, 300, 10)
 KNOWN = 4.7  # mu that a night may have at the first claim
 
 
-@dataclass(frozen=True)
-class Watched:
-    """What a night tells with one claim for it, or without any.
-
-    `share` is the variance of the offsets over that of the fresh noise, `mu` the separation of two seats alpha apart
-    that the plan computes, `exact` that of the worst two in this night, and `measured` the same from simulated nights.
-    `minute` and `night` are mean distances in metres between the true and the most likely seat, and `right` is how
-    often a night names the right cell.
-    """
-
-    epsilon: float | None
-    share: float
-    mu: float
-    exact: float
-    measured: Mean
-    minute: Mean
-    night: Mean
-    right: float
-    spans: tuple[float, ...]
-
-    @property
-    def name(self) -> str:
-        return "no claim for a night" if self.epsilon is None else f"({self.epsilon:g}, {DELTA:g}) for a night"
-
-
-@dataclass(frozen=True)
 class Stays(Finding):
     """Long stays: what averaging finds, and what offsets keep."""
 
-    size: ClassVar[tuple[float, float]] = (11.0, 4.4)
-    watched: tuple[Watched, ...]
-    nights: int
-    seats: int
-
-    @property
-    def plain(self) -> Watched:
-        return self.watched[0]
+    size = (11.0, 4.4)
 
     def goals(self) -> tuple[Goal, ...]:
-        first, over = (
-            self.watched[1],
-            [one for one in self.watched if one.measured.value > one.mu + 3 * one.measured.error],
-        )
+        first = self.watched[1]
+        over = [one for one in self.watched if one.measured.value > one.mu + 3 * one.measured.error]
         return (
             Goal(f"mu of a night at most {KNOWN:g} with a claim of epsilon 30", f"{first.mu:.2f}", first.mu <= KNOWN),
             Goal(
@@ -78,23 +42,15 @@ class Stays(Finding):
             ),
         )
 
-    def measures(self) -> tuple[Measure, ...]:
-        measures = []
-        for one in self.watched:
-            measures.append(Measure(f"mu, {one.name}", one.mu, slack=1e-3 * one.mu))
-            measures.append(Measure(f"measured mu, {one.name}", one.measured.value, one.measured.error))
-            measures.append(Measure(f"distance from a minute, {one.name}", one.minute.value, one.minute.error))
-        return tuple(measures)
-
     def text(self) -> str:
-        first = self.watched[1]
+        plain, first = self.watched[:2]
         claim = f"({followed_people.cloak().epsilon:g}, {DELTA:g})"
         return (
             f"The demo's flat has the claim {claim} for moves of {ALPHA:g} m within a minute. Someone "
             "sleeps in one place for eight hours, and an observer who keeps all readings knows the law of the noise "
             f"exactly, and everything that happened an hour before and after. Without a claim for the night, "
-            f"averaging separates two places {ALPHA:g} m apart by mu {self.plain.mu:.1f} standard deviations, which "
-            f"is epsilon {Profile(self.plain.mu).epsilon(DELTA):.0f}: nothing is hidden. [Slow offsets](stays.md) with "
+            f"averaging separates two places {ALPHA:g} m apart by mu {plain.mu:.1f} standard deviations, which "
+            f"is epsilon {Profile(plain.mu).epsilon(DELTA):.0f}: nothing is hidden. [Slow offsets](stays.md) with "
             f"{100 * first.share:.1f} % of the variance of the fresh noise bring this down to {first.mu:.2f}."
         )
 
@@ -102,25 +58,17 @@ class Stays(Finding):
         left, right = figure.subplots(1, 2)
         hours = [readings / HOUR for readings in SPANS.values()]
         for number, one in enumerate(self.watched):
-            color = INK if one.epsilon is None else SERIES[number - 1]
-            left.plot(hours, one.spans, marker=MARKERS[number], color=color, label=one.name)
+            claim = "no claim for a night" if one.epsilon is None else f"({one.epsilon:g}, {DELTA:g}) for a night"
+            look: Any = {"color": INK if one.epsilon is None else SERIES[number - 1], "label": claim}
+            curve(left, hours, one.spans, number, **look)
         left.axvline(NIGHT / HOUR, color=INK, linestyle=":", linewidth=1)
         log_axes(left)
-        left.set(title=f"Two seats {ALPHA:g} m apart", xlabel="hours of the stay", ylabel="mu, standard deviations")
-        left.legend(fontsize=8)
-        self._draw_distances(right)
-
-    def _draw_distances(self, axes: Any) -> None:
+        finish(left, f"Two seats {ALPHA:g} m apart", "hours of the stay", "mu, standard deviations", legend=8)
         names = ["none" if one.epsilon is None else f"epsilon {one.epsilon:g}" for one in self.watched]
-        for number, (label, means) in enumerate(
-            (("a minute", [one.minute for one in self.watched]), ("a night", [one.night for one in self.watched]))
-        ):
-            places = np.arange(len(names)) + (number - 0.5) * 0.36
-            bars = [2 * one.error for one in means]
-            axes.bar(places, [one.value for one in means], 0.34, yerr=bars, color=SERIES[number], label=f"from {label}")
-        axes.set_xticks(range(len(names)), names)
-        axes.set(title="The most likely seat", xlabel="claim for a night", ylabel="mean distance to the true one, m")
-        axes.legend(loc="upper left")
+        from_minute, from_night = ([getattr(one, name) for one in self.watched] for name in ("minute", "night"))
+        draw_bars(right, names, {"from a minute": from_minute, "from a night": from_night})
+        right.set(title="The most likely seat", xlabel="claim for a night", ylabel="mean distance to the true one, m")
+        right.legend(loc="upper left")
 
 
 def separation(cloak: Cloak) -> float:
@@ -200,29 +148,36 @@ def _distances(cloak: Cloak, worth: float, seats: int, rng: np.random.Generator)
     return np.array([0.0 if i == j else float(space.distances(i)[j]) for i, j in pairs])
 
 
-def _watched(epsilon: float | None, run: Run, number: int, length: tuple[int, int]) -> Watched:
+def _watched(epsilon: float | None, run: Run, number: int, length: tuple[int, int]) -> Row:
+    """What a night tells with one claim for it, or without any.
+
+    `share` is the variance of the offsets over that of the fresh noise, `mu` the separation of two seats alpha apart
+    that the plan computes, `exact` that of the worst two in this night, and `measured` the same from simulated nights.
+    `minute` and `night` are mean distances in metres between the true and the most likely seat, and `right` is how
+    often a night names the right cell.
+    """
     cloak = cloak_of(epsilon, length[0])
     worths = [float(weights_of(cloak, *span)[span[1] :][: span[0]].sum()) for span in ((MINUTE, 0), length)]
     seats = run.choose(*SEATS)
     minute, night = (_distances(cloak, worth, seats, stream(run.seed, number, k)) for k, worth in enumerate(worths))
-    return Watched(
-        epsilon,
-        share_of(cloak),
-        cloak.stay_mu(length[0]),
-        separation(cloak) * math.sqrt(worths[1]),
-        _simulated_mu(cloak, *length, run.choose(*NIGHTS), stream(run.seed, number, 2)),
-        Mean.of(minute),
-        Mean.of(night),
-        float((night == 0).mean()),
-        tuple(cloak.stay_mu(readings) for readings in SPANS.values()),
+    return Row(
+        epsilon=epsilon,
+        share=share_of(cloak),
+        mu=cloak.stay_mu(length[0]),
+        exact=separation(cloak) * math.sqrt(worths[1]),
+        measured=_simulated_mu(cloak, *length, run.choose(*NIGHTS), stream(run.seed, number, 2)),
+        minute=Mean.of(minute),
+        night=Mean.of(night),
+        right=float((night == 0).mean()),
+        spans=tuple(cloak.stay_mu(readings) for readings in SPANS.values()),
     )
 
 
 def _work(run: Run) -> Stays:
     length = run.choose((NIGHT, AROUND), (NIGHT, AROUND), (600, 60))
     claims = (None, *run.choose(*NIGHT_CLAIMS))
-    watched = [_watched(epsilon, run, number, length) for number, epsilon in enumerate(run.each(claims))]
-    return Stays(tuple(watched), run.choose(*NIGHTS), run.choose(*SEATS))
+    watched = tuple(_watched(epsilon, run, number, length) for number, epsilon in enumerate(run.each(claims)))
+    return Stays(watched=watched, nights=run.choose(*NIGHTS), seats=run.choose(*SEATS))
 
 
 EXPERIMENT = Experiment(

@@ -2,21 +2,21 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
 from papers import complexity
-from papers.complexity import Along, Cell, Rare, Setting, Sweep
-from papers.drawing import FAINT, INK, SERIES, log_x
-from papers.experiment import Experiment, Run, pick, stream
+from papers.complexity import Along, Cell, Setting, claimed, proved, slope
+from papers.drawing import FAINT, INK, SERIES, curve, log_x
+from papers.experiment import Experiment, Run, stream
 from papers.queries import spread
 from papers.query_limits import BLINDNESS
-from papers.result import Agreement, Claim, Finding, Measure
-from papers.statistics import Slope, fit_slope, judge_lower, judge_upper
+from papers.result import Agreement, Claim, Finding
+from papers.rows import Mean, Row, pick
+from papers.statistics import fit_slope, judge_lower, judge_upper, near
 
 GAP, PURE_GAP = 0.1, 0.5  # alpha where it is fixed
 FIXED_N, PURE_N = 64, 16
@@ -34,21 +34,17 @@ FULL_GRID = ((16, 64, 256, 1024, 4096), (0.05, 0.1, 0.2, 0.4), 3, (4, 6, 8, 10, 
 QUICK_GRID, PROBE_GRID = (QUICK_COUNTS, (0.1, 0.4), 2, (4, 6)), ((16, 64), (0.2, 0.4), 2, (4, 6))
 
 
-@dataclass(frozen=True)
 class Complexities(Finding):
     """What tests need, and where the printed ones fail."""
 
-    size: ClassVar[tuple[float, float]] = (12.5, 6.5)
-    sweeps: tuple[Sweep, ...]
-    rares: tuple[Rare, ...]
-    shares: tuple[complexity.Share, ...]
-    mistakes: complexity.Mistakes
+    size = (12.5, 6.5)
 
-    def of(self, tester: Cell, along: Along) -> Sweep:
-        return pick(self.sweeps, tester=tester, along=along)
+    def of(self, tester: Cell, along: Along) -> Row:
+        sweep: Row = pick(self.sweeps, tester=tester, along=along)
+        return sweep
 
     @property
-    def hidden(self) -> Slope:
+    def hidden(self) -> Mean:
         """How the queries for pure privacy without information grow with e^A."""
         return fit_slope([math.exp(one.depth) for one in self.rares], [float(one.needed) for one in self.rares])
 
@@ -58,8 +54,8 @@ class Complexities(Finding):
             "pure, no information: no finite number of queries",
             "McMillan, Table 9.1 and Theorem 10.5",
             f"two pairs that differ in an outcome of probability e^-A take {first.needed:,} queries at "
-            f"A = {first.depth:g} and {last.needed:,} at A = {last.depth:g}, exponent {self.hidden} in e^A",
-            Agreement.AGREES if self.hidden.near(1.0) else Agreement.UNDECIDED,
+            f"A = {first.depth:g} and {last.needed:,} at A = {last.depth:g}, exponent {self.hidden:+.2f} in e^A",
+            Agreement.AGREES if near(self.hidden, 1.0) else Agreement.UNDECIDED,
         )
         return (unverifiable, *self._upper_bounds(), *self._lower_bounds(), *self._failures())
 
@@ -71,23 +67,23 @@ class Complexities(Finding):
                 yield Claim(
                     f"{tester}: {rate} queries, in {along}",
                     f"McMillan, Table 9.1 and {tester.source}",
-                    f"exponent {one.slope}, printed {one.claimed:+.1f}; {_overestimate(one)}",
-                    judge_upper(one.slope, one.claimed, growing=one.along is Along.OUTCOMES),
+                    f"exponent {slope(one):+.2f}, printed {claimed(one):+.1f}; {_overestimate(one)}",
+                    judge_upper(slope(one), claimed(one), growing=along is Along.OUTCOMES),
                 )
 
     def _lower_bounds(self) -> Iterable[Claim]:
-        for tester, along, text, claimed, theorem in (
+        for tester, along, text, rate, theorem in (
             (Cell.PURE, Along.LEAST, "1 / (beta alpha^2) queries, in beta", -1.0, "10.12"),
             (Cell.UNKNOWN, Along.GAP, "1 / alpha^2 queries, in alpha", -2.0, "10.7"),
             (Cell.UNKNOWN, Along.OUTCOMES, "n^(1-o(1)) queries, in n", 1.0, "10.7"),
         ):
             one = self.of(tester, along)
-            verdict = lower_verdict(one, claimed, elsewhere=along is Along.OUTCOMES)
+            verdict = lower_verdict(one, rate, elsewhere=along is Along.OUTCOMES)
             cited = f"; {BLINDNESS}" if along is Along.OUTCOMES else ""
             yield Claim(
                 f"{tester}: at least {text}",
                 f"McMillan, Table 9.1 and Theorem {theorem}",
-                f"the number needed has exponent {one.slope}, our lower bound {one.proved.value:+.2f}{cited}",
+                f"the number needed has exponent {slope(one):+.2f}, our lower bound {proved(one).value:+.2f}{cited}",
                 verdict,
             )
 
@@ -113,23 +109,9 @@ class Complexities(Finding):
                 "McMillan, Theorem 10.3",
                 f"{worst.printed_votes} votes leave {100 * worst.left:.1f} %, {worst.needed_votes} are needed for "
                 f"{100 * worst.allowed:.2g} %",
-                Agreement.WRONG if worst.left > worst.allowed else Agreement.AGREES,
+                Agreement.of(worst.left <= worst.allowed),
             ),
         )
-
-    def measures(self) -> tuple[Measure, ...]:
-        measures = []
-        for sweep in self.sweeps:
-            for one in sweep.points:
-                name = f"{sweep.tester}, needed at {sweep.along} = {one.x:g}"
-                measures.append(Measure(name, one.needed, one.error, slack=0.02 * one.needed))
-        measures += [Measure(f"pure, no information, needed at A = {one.depth:g}", one.needed) for one in self.rares]
-        measures += [Measure(f"random privacy, pairs at slack {one.slack:g}", float(one.pairs)) for one in self.shares]
-        points = [one for one in self.of(Cell.UNKNOWN, Along.OUTCOMES).points if one.x <= QUICK_COUNTS[-1]]
-        ratios = [(one.printed or 0.0) / one.needed for one in points]
-        errors = [ratio * one.error / one.needed for ratio, one in zip(ratios, points, strict=True)]
-        mean, error = float(np.mean(ratios)), float(np.sqrt(np.square(errors).sum()) / len(points))
-        return (*measures, Measure(f"{Cell.UNKNOWN}, printed over needed", mean, error, slack=0.02 * mean))
 
     def text(self) -> str:
         unknown = self.of(Cell.UNKNOWN, Along.OUTCOMES)
@@ -139,7 +121,7 @@ class Complexities(Finding):
             "over simulated tests. The line above the dots is what our tester plans, from inequalities that hold for "
             "every pair. The dashed line is printed; where no constant is printed, the rate goes through the first "
             "dot. An unknown harder pair would raise the dots, but not above the plan. No test goes below the dotted "
-            f"line. Without information it grows with exponent {unknown.proved.value:+.2f} in n; the number needed "
+            f"line. Without information it grows with exponent {proved(unknown).value:+.2f} in n; the number needed "
             f"grows faster; {BLINDNESS}."
         )
 
@@ -161,26 +143,27 @@ class Complexities(Finding):
             row[0].set_ylabel("queries on each input")
 
 
-def _draw_sweep(axes: Any, sweep: Sweep) -> None:
+def _draw_sweep(axes: Any, sweep: Row) -> None:
     x, points = [one.x for one in sweep.points], sweep.points
     printed = [one.printed for one in points if one.printed is not None]
     if printed:
         axes.plot(x, printed, "--", color=SERIES[1], label="printed")
     else:
         label = "printed rate, through the\nfirst dot (no constant)"
-        axes.plot(x, sweep.rate_through_first, "-.", color=SERIES[1], label=label)
+        first = points[0]
+        scaled = [first.needed.value * one.rate / first.rate for one in points]
+        axes.plot(x, scaled, "-.", color=SERIES[1], label=label)
     axes.plot(x, [one.planned for one in points], "-", color=SERIES[0], label="planned here")
-    needed, bars = [one.needed for one in points], [2 * one.error for one in points]
-    axes.errorbar(x, needed, yerr=bars, fmt="o", color=SERIES[0], markersize=5, label="needed")
+    curve(axes, x, [one.needed for one in points], linestyle="", capsize=0, label="needed")
     seen = [one for one in points if one.found > 0.5]
     axes.plot([one.x for one in seen], [one.audited for one in seen], label="audit", **_DIAMOND)
     axes.plot(x, [one.limit for one in points], ":", color=INK, label="lower bound")
     log_x(axes, x)
     axes.set_xticks(x, [f"1/{1 / value:.0f}" if value < 0.03 else f"{value:g}" for value in x])
-    _finish(axes, f"{sweep.along}\nexponent {sweep.slope}, printed {sweep.claimed:+.1f}")
+    _finish(axes, f"{sweep.along}\nexponent {slope(sweep):+.2f}, printed {claimed(sweep):+.1f}")
 
 
-def _draw_rares(axes: Any, rares: Sequence[Rare], growth: Slope) -> None:
+def _draw_rares(axes: Any, rares: Sequence[Row], growth: Mean) -> None:
     depths = [one.depth for one in rares]
     seen = [one for one in rares if one.found > 0.5]
     axes.plot(depths, [one.needed for one in rares], "o", color=SERIES[0], markersize=5)
@@ -188,7 +171,7 @@ def _draw_rares(axes: Any, rares: Sequence[Rare], growth: Slope) -> None:
     axes.plot([one.depth for one in seen], [one.audited for one in seen], **_DIAMOND)
     axes.set_xticks(depths)
     axes.set_title("Pure, no information", fontsize=10)
-    _finish(axes, f"A (an outcome has probability $e^{{-A}}$)\nexponent {growth} of $e^A$")
+    _finish(axes, f"A (an outcome has probability $e^{{-A}}$)\nexponent {growth:+.2f} of $e^A$")
 
 
 def _finish(axes: Any, label: str) -> None:
@@ -197,22 +180,22 @@ def _finish(axes: Any, label: str) -> None:
     axes.grid(color=FAINT, alpha=0.3)
 
 
-def lower_verdict(sweep: Sweep, claimed: float, *, elsewhere: bool = False) -> Agreement:
+def lower_verdict(sweep: Row, rate: float, *, elsewhere: bool = False) -> Agreement:
     """Judge a lower bound: the number needed must not grow more slowly, and a proof of the rate has to exist.
 
     The proof is our own bound, or one `elsewhere`.
     """
-    seen = judge_lower(sweep.slope, claimed, growing=sweep.along is Along.OUTCOMES)
-    return seen if seen is Agreement.WRONG or elsewhere or sweep.proved.near(claimed) else Agreement.UNDECIDED
+    seen = judge_lower(slope(sweep), rate, growing=sweep.along == Along.OUTCOMES)
+    return seen if seen is Agreement.WRONG or elsewhere or near(proved(sweep), rate) else Agreement.UNDECIDED
 
 
 def _judge_promise(right: float, runs: int) -> Agreement:
     """Judge a promise of two times in three by how often a test was right."""
-    return Agreement.WRONG if 2 / 3 - right > 5 * math.sqrt(2 / 9 / runs) else Agreement.AGREES
+    return Agreement.of(2 / 3 - right <= 5 * math.sqrt(2 / 9 / runs))
 
 
-def _overestimate(sweep: Sweep) -> str:
-    ratios = [one.printed / one.needed for one in sweep.points if one.printed is not None]
+def _overestimate(sweep: Row) -> str:
+    ratios = [one.printed / one.needed.value for one in sweep.points if one.printed is not None]
     if not ratios:
         return "no constant is printed"
     return f"printed is {min(ratios):,.0f} to {max(ratios):,.0f} times what is needed"
@@ -246,13 +229,15 @@ def _work(run: Run) -> Complexities:
         points = []
         for setting in settings:
             size = float(np.exp(np.log(searched[done]).mean()))
-            points.append(setting.point(along, size, size * relative[setting.tester], audits, (run.seed, done)))
+            needed = Mean(size, size * relative[setting.tester])
+            points.append(setting.point(along, needed, audits, (run.seed, done)))
             done += 1
-        sweeps.append(Sweep(settings[0].tester, along, tuple(points)))
+        sweeps.append(Row(tester=settings[0].tester, along=along, points=tuple(points)))
     rares = tuple(complexity.rare(depth, audits, (run.seed, total + 1 + k)) for k, depth in enumerate(depths))
     wrong = complexity.mistakes(printed, stream(run.seed, total))
     run.progress(1, 1)
-    return Complexities(tuple(sweeps), rares, tuple(complexity.share(slack) for slack in SLACKS), wrong)
+    shares = tuple(complexity.share(slack) for slack in SLACKS)
+    return Complexities(sweeps=tuple(sweeps), rares=rares, shares=shares, mistakes=wrong)
 
 
 EXPERIMENT = Experiment(

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,12 +13,12 @@ from cloakwork._checks import FloatArray
 from cloakwork.privacy import Budget, Chooser, Flip, Profile, largest_mu
 from cloakwork.privacy.laplace import largest_shift
 from cloakwork.privacy.private_choice import chosen
-from papers.drawing import INK, MARKERS, SERIES, log_x
-from papers.errata import Erratum
-from papers.experiment import Experiment, Run, pick, stream
+from papers.drawing import INK, curve, draw_bars, finish
+from papers.errata.erratum import claim
+from papers.experiment import Experiment, Run, stream
 from papers.lemmas import lemmas
-from papers.result import Agreement, Claim, Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Agreement, Claim, Finding, Goal
+from papers.rows import Mean, Row, pick, picked
 
 ASKED, YES = 1000, 0.2  # people in a survey, and the share of them for whom yes is true
 EPSILONS = (0.5, 1.0, math.log(3), 2.0)
@@ -36,109 +34,26 @@ PAIRS, FRAMES = (2000, 2000, 20), (100, 20, 2)
 GENEROUS = 1.05
 
 
-@dataclass(frozen=True)
-class Survey:
-    """Randomised response at one epsilon: the estimated share, and how far estimates scatter, exact and measured."""
-
-    epsilon: float
-    truth: float
-    exact: float
-    share: Mean
-    measured: float
+def shortfall(choice: Row) -> float:
+    """By how much the chosen score is below the best, on average."""
+    return float(sum(share * (max(SCORES) - score) for share, score in zip(choice.exact, SCORES, strict=True)))
 
 
-@dataclass(frozen=True)
-class Window:
-    """The epsilon that each of some readings may have, by three ways of adding up, and the error of their mean."""
-
-    readings: int
-    epsilon: float
-    delta: float
-    added: float
-    theorem: float
-    exact: float
-
-    @property
-    def error(self) -> float:
-        """The standard error of the window's share with the exact epsilon."""
-        p = float(special.expit(self.exact))
-        return math.sqrt(p * (1 - p) / self.readings) / (2 * p - 1)
-
-    @property
-    def gaussian(self) -> float:
-        """That of Gaussian noise on the share itself."""
-        return 1 / largest_mu(self.epsilon, self.delta)
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Standard deviations of Gaussian and of Laplace noise that hide a change by 1 in some readings at a claim."""
-
-    epsilon: float
-    delta: float
-    readings: int
-    gaussian: float
-    laplace: float
-
-    @property
-    def ratio(self) -> float:
-        return (self.gaussian / self.laplace) ** 2
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Probabilities of the candidates, exact and counted, the mean shortfall, and the worst loss between neighbours."""
-
-    mechanism: Chooser
-    exact: tuple[float, ...]
-    counted: tuple[float, ...]
-    loss: float
-
-    @property
-    def shortfall(self) -> float:
-        return sum(share * (max(SCORES) - score) for share, score in zip(self.exact, SCORES, strict=True))
-
-
-@dataclass(frozen=True)
-class Sum:
-    """The epsilon of several releases together: added, by Theorem 2.6, by concentrated privacy, and exactly."""
-
-    name: str
-    added: float
-    theorem: float
-    concentrated: float
-    exact: float | None
-
-
-@dataclass(frozen=True)
 class Toolbox(Finding):
     """Part I of the thesis, and lemmas that the papers use."""
 
-    size: ClassVar[tuple[float, float]] = (13.0, 4.2)
-    surveys: tuple[Survey, ...]
-    windows: tuple[Window, ...]
-    lengths: tuple[Window, ...]
-    noises: tuple[Noise, ...]
-    choices: tuple[Choice, ...]
-    sums: tuple[Sum, ...]
-    found: tuple[Erratum, ...]
-
-    def choice(self, mechanism: Chooser) -> Choice:
-        return pick(self.choices, mechanism=mechanism)
+    size = (13.0, 4.2)
 
     @property
     def beyond(self) -> float:
         """Probability of a score that is as far from the best as Lemma 2.10 says at t = 1."""
         far = max(SCORES) - 2 / CHOICE * (math.log(len(SCORES)) + 1)
-        shares = self.choice(Chooser.EXPONENTIAL).exact
-        return sum(share for share, score in zip(shares, SCORES, strict=True) if score <= far)
-
-    @property
-    def _counts(self) -> tuple[int, ...]:
-        return tuple(sorted({one.readings for one in self.noises}))
+        shares = pick(self.choices, mechanism=Chooser.EXPONENTIAL).exact
+        return float(sum(share for share, score in zip(shares, SCORES, strict=True) if score <= far))
 
     def claims(self) -> tuple[Claim, ...]:
-        bits, windows, exponential = self.windows[0], self.sums[0], self.choice(Chooser.EXPONENTIAL)
+        bits, windows = self.windows[0], self.sums[0]
+        flip, exponential = (pick(self.choices, mechanism=one) for one in Chooser)
         loss = max(abs(math.log(one.truth / (1 - one.truth)) / one.epsilon - 1) for one in self.surveys)
         name = f"{bits.readings} bits at ({bits.epsilon:g}, {bits.delta:g})"
         rows = (
@@ -160,14 +75,14 @@ class Toolbox(Finding):
                 "Lemma 2.7",
                 "randomised response with p = e^eps/(1 + e^eps) is eps-private",
                 f"the largest loss of our whole-number table differs from epsilon by {loss:.0e} of it",
-                Agreement.AGREES if loss < 1e-9 else Agreement.WRONG,
+                Agreement.of(loss < 1e-9),
             ),
             (
                 "Lemma 2.9",
                 "the exponential mechanism is eps-private",
                 f"all {3 ** len(SCORES)} neighbours of six scores: a loss of {exponential.loss:.3f} where {CHOICE:g} "
-                f"is allowed; permute-and-flip has {self.choice(Chooser.PERMUTE_AND_FLIP).loss:.3f}",
-                Agreement.AGREES if exponential.loss <= CHOICE else Agreement.WRONG,
+                f"is allowed; permute-and-flip has {flip.loss:.3f}",
+                Agreement.of(exponential.loss <= CHOICE),
             ),
             (
                 "Lemma 2.10",
@@ -177,10 +92,10 @@ class Toolbox(Finding):
             ),
         )
         stated = tuple(Claim(text, f"McMillan, {where}", found, verdict) for where, text, found, verdict in rows)
-        return (*stated, *(one.claim() for one in self.found))
+        return (*stated, *map(claim, self.found))
 
     def goals(self) -> tuple[Goal, ...]:
-        bits, flip, other = self.windows[0], *(self.choice(one).shortfall for one in Chooser)
+        bits, flip, other = self.windows[0], *(shortfall(pick(self.choices, mechanism=one)) for one in Chooser)
         return (
             Goal(
                 f"each of {bits.readings} bits at ({bits.epsilon:g}, {bits.delta:g}) may have epsilon {EACH:g}",
@@ -193,19 +108,6 @@ class Toolbox(Finding):
                 flip < other,
             ),
         )
-
-    def measures(self) -> tuple[Measure, ...]:
-        measures = [
-            Measure(f"share at epsilon {one.epsilon:.3g}", one.share.value, one.share.error) for one in self.surveys
-        ]
-        measures += [Measure(f"epsilon of one of {one.readings} bits", one.exact) for one in self.windows]
-        measures += [
-            Measure(f"Gaussian over Laplace, ({one.epsilon:g}, {one.delta:g}), {one.readings}", one.ratio)
-            for one in self.noises
-        ]
-        measures += [Measure(f"shortfall, {one.mechanism}", one.shortfall) for one in self.choices]
-        measures += [Measure(one.name, one.exact or one.concentrated) for one in self.sums]
-        return tuple(measures)
 
     def text(self) -> str:
         bits, last = self.windows[0], self.lengths[-1]
@@ -221,42 +123,40 @@ class Toolbox(Finding):
         first, second, third = figure.subplots(1, 3)
         x = [one.readings for one in self.lengths]
         for number, (name, label) in enumerate((("exact", "exact"), ("theorem", "Theorem 2.6"), ("added", "added up"))):
-            up = [getattr(one, name) for one in self.lengths]
-            first.plot(x, up, marker=MARKERS[number], color=SERIES[number], label=label)
-        log_x(first, x)
+            curve(first, x, [getattr(one, name) for one in self.lengths], number, label=label)
         first.set_yscale("log")
-        first.set(title=f"Bits at ({CLAIM[0]:g}, {CLAIM[1]:g})", xlabel="readings", ylabel="epsilon of one reading")
-        first.grid()
-        first.legend()
+        title = f"Bits at ({CLAIM[0]:g}, {CLAIM[1]:g})"
+        finish(first, title, "readings", "epsilon of one reading", ticks=x, legend=10)
         for number, (epsilon, delta) in enumerate(dict.fromkeys((one.epsilon, one.delta) for one in self.noises)):
-            own = [one for one in self.noises if (one.epsilon, one.delta) == (epsilon, delta)]
-            look: Any = {"marker": MARKERS[number], "color": SERIES[number], "label": f"({epsilon:g}, {delta:g})"}
-            second.plot([one.readings for one in own], [one.ratio for one in own], **look)
+            own = list(picked(self.noises, epsilon=epsilon, delta=delta))
+            ratios = [(one.gaussian / one.laplace) ** 2 for one in own]
+            curve(second, [one.readings for one in own], ratios, number, label=f"({epsilon:g}, {delta:g})")
         second.axhline(1.0, color=INK, linestyle=":", linewidth=1)
-        log_x(second, self._counts)
-        second.set(title="Laplace noise for one sensor", xlabel="readings", ylabel="variance, Gaussian over Laplace")
-        second.grid()
-        second.legend()
-        self._draw_choices(third)
-
-    def _draw_choices(self, axes: Any) -> None:
+        title, ticks = "Laplace noise for one sensor", sorted({one.readings for one in self.noises})
+        finish(second, title, "readings", "variance, Gaussian over Laplace", ticks=ticks, legend=10)
+        draw_bars(third, [str(score) for score in SCORES], {one.mechanism: one.exact for one in self.choices})
         for number, one in enumerate(self.choices):
-            places = np.arange(len(SCORES)) + (number - 0.5) * 0.36
-            axes.bar(places, one.exact, 0.34, color=SERIES[number], label=f"{one.mechanism}")
-            axes.plot(places, one.counted, "_", color=INK, markersize=14, label=None if number else "counted")
-        axes.set_xticks(range(len(SCORES)), [str(score) for score in SCORES])
-        axes.set(title=f"A choice at epsilon {CHOICE:g}", xlabel="score of the candidate", ylabel="probability")
-        axes.legend()
+            places = np.arange(len(SCORES)) + (number - 0.5) * 0.4
+            third.plot(places, one.counted, "_", color=INK, markersize=14, label=None if number else "counted")
+        finish(third, f"A choice at epsilon {CHOICE:g}", "score of the candidate", "probability", legend=10)
+        third.grid(visible=False)
 
 
-def _survey(epsilon: float, surveys: int, rng: np.random.Generator) -> Survey:
+def _survey(epsilon: float, surveys: int, rng: np.random.Generator) -> Row:
+    """Randomised response at one epsilon: the estimated share, and how far estimates scatter, exact and measured."""
     flip = Flip(epsilon=epsilon, readings_per_window=1)
     reports = flip.simulate((rng.random((surveys, ASKED)) < YES).astype(np.int64), rng=rng)
     gap = flip.truth - flip.other
     shares = (reports.mean(axis=1) - flip.other) / gap
     seen = flip.other + YES * gap
     exact = math.sqrt(seen * (1 - seen) / ASKED) / gap
-    return Survey(epsilon, flip.truth, exact, Mean.of(shares), float(shares.std(ddof=1)))
+    return Row(
+        epsilon=epsilon,
+        truth=flip.truth,
+        exact=exact,
+        share=Mean.of(shares),
+        measured=float(shares.std(ddof=1)),
+    )
 
 
 def advanced(each: float, times: int, delta: float) -> float:
@@ -264,17 +164,19 @@ def advanced(each: float, times: int, delta: float) -> float:
     return math.sqrt(2 * times * math.log(1 / delta)) * each + times * each * math.expm1(each)
 
 
-def window(readings: int, epsilon: float, delta: float) -> Window:
-    """The epsilon of each reading by all three ways."""
+def window(readings: int, epsilon: float, delta: float) -> Row:
+    """The epsilon that each of some readings may have, by three ways of adding up."""
     added = epsilon / readings
     theorem = float(optimize.brentq(lambda each: advanced(each, readings, delta) - epsilon, 0.0, epsilon, xtol=1e-12))
     exact = Flip(epsilon=epsilon, delta=delta, readings_per_window=readings).epsilon_per_reading
-    return Window(readings, epsilon, delta, added, theorem, exact)
+    return Row(readings=readings, epsilon=epsilon, delta=delta, added=added, theorem=theorem, exact=exact)
 
 
-def _noise(epsilon: float, delta: float, readings: int) -> Noise:
+def _noise(epsilon: float, delta: float, readings: int) -> Row:
+    """Standard deviations of Gaussian and of Laplace noise that hide a change by 1 in some readings at a claim."""
     laplace = math.sqrt(2) / largest_shift(epsilon, delta, readings=readings)
-    return Noise(epsilon, delta, readings, math.sqrt(readings) / largest_mu(epsilon, delta), laplace)
+    gaussian = math.sqrt(readings) / largest_mu(epsilon, delta)
+    return Row(epsilon=epsilon, delta=delta, readings=readings, gaussian=gaussian, laplace=laplace)
 
 
 def exponential(scores: FloatArray) -> FloatArray:
@@ -301,7 +203,8 @@ EXACT: dict[Chooser, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def _choice(mechanism: Chooser, draws: int, rng: np.random.Generator) -> Choice:
+def _choice(mechanism: Chooser, draws: int, rng: np.random.Generator) -> Row:
+    """Probabilities of the candidates, exact and counted, and the worst loss between neighbours."""
     scores = np.array(SCORES, dtype=np.float64)
     exact = EXACT[mechanism](scores)
     moved = EXACT[mechanism](scores + np.array(list(product((-1.0, 0.0, 1.0), repeat=len(SCORES)))))
@@ -309,58 +212,44 @@ def _choice(mechanism: Chooser, draws: int, rng: np.random.Generator) -> Choice:
     named = [chosen(whole, factor, mechanism, lambda below: int(rng.integers(below))) for _ in range(draws)]
     counted = np.bincount(named, minlength=len(SCORES)) / draws
     loss = float(np.abs(np.log(moved / exact)).max())
-    return Choice(mechanism, tuple(exact.tolist()), tuple(counted.tolist()), loss)
+    return Row(mechanism=mechanism, exact=tuple(exact.tolist()), counted=tuple(counted.tolist()), loss=loss)
 
 
-def _sums() -> tuple[Sum, ...]:
+def _sums() -> tuple[Row, ...]:
+    """The epsilon of several releases together: added, by Theorem 2.6, by concentrated privacy, and exactly."""
     mu2 = REPEATED * largest_mu(1.0, SMALL) ** 2
-    budget = Budget().choice(CHOICE, times=REPEATED)
 
-    def concentrated(rho: float) -> float:
-        return rho + 2 * math.sqrt(rho * math.log(1 / SMALL))
+    def total(name: str, each: float, rho: float, exact: float | None) -> Row:
+        theorem, concentrated = advanced(each, REPEATED, SMALL), rho + 2 * math.sqrt(rho * math.log(1 / SMALL))
+        name = f"{REPEATED} {name}"
+        return Row(name=name, added=REPEATED * each, theorem=theorem, concentrated=concentrated, exact=exact)
 
     return (
-        Sum(
-            f"{REPEATED} windows of Gaussian noise, (1, {SMALL:g}) each",
-            float(REPEATED),
-            advanced(1.0, REPEATED, SMALL),
-            concentrated(mu2 / 2),
-            Profile(math.sqrt(mu2)).epsilon(SMALL),
+        total(f"windows of Gaussian noise, (1, {SMALL:g}) each", 1.0, mu2 / 2, Profile(math.sqrt(mu2)).epsilon(SMALL)),
+        total(
+            f"releases of any kind with epsilon {CHOICE:g} and no delta",
+            CHOICE,
+            REPEATED * CHOICE**2 / 2,
+            Budget().choice(CHOICE, times=REPEATED).epsilon(SMALL),
         ),
-        Sum(
-            f"{REPEATED} releases of any kind with epsilon {CHOICE:g} and no delta",
-            REPEATED * CHOICE,
-            advanced(CHOICE, REPEATED, SMALL),
-            concentrated(REPEATED * CHOICE**2 / 2),
-            budget.epsilon(SMALL),
-        ),
-        Sum(
-            f"{REPEATED} choices at epsilon {CHOICE:g} by the exponential mechanism",
-            REPEATED * CHOICE,
-            advanced(CHOICE, REPEATED, SMALL),
-            concentrated(REPEATED * CHOICE**2 / 8),
-            None,
-        ),
+        total(f"choices at epsilon {CHOICE:g} by the exponential mechanism", CHOICE, REPEATED * CHOICE**2 / 8, None),
     )
 
 
 def _work(run: Run) -> Toolbox:
     seed, surveys, draws = run.seed, run.choose(*SURVEYS), run.choose(*DRAWS)
-    parts = list(run.each(range(len(EPSILONS)), after=3))
-    asked = tuple(_survey(EPSILONS[k], surveys, stream(seed, 0, k)) for k in parts)
-    noises = tuple(_noise(*claim, k) for claim, k in NOISES)
-    choices = tuple(_choice(one, draws, stream(seed, 1, k)) for k, one in enumerate(Chooser))
-    tried = tuple(lemmas(run.choose(*PAIRS), run.choose(*FRAMES), stream(seed, 3)))
-    run.progress(1, 1)
-    return Toolbox(
-        asked,
-        tuple(window(*one) for one in WINDOWS),
-        tuple(window(k, *CLAIM) for k in LENGTHS),
-        noises,
-        choices,
-        _sums(),
-        tried,
+    parts = run.each(range(len(EPSILONS)), after=3)
+    found = Toolbox(
+        surveys=tuple(_survey(EPSILONS[k], surveys, stream(seed, 0, k)) for k in parts),
+        windows=tuple(window(*one) for one in WINDOWS),
+        lengths=tuple(window(k, *CLAIM) for k in LENGTHS),
+        noises=tuple(_noise(*claimed, k) for claimed, k in NOISES),
+        choices=tuple(_choice(one, draws, stream(seed, 1, k)) for k, one in enumerate(Chooser)),
+        sums=_sums(),
+        found=tuple(lemmas(run.choose(*PAIRS), run.choose(*FRAMES), stream(seed, 3))),
     )
+    run.progress(1, 1)
+    return found
 
 
 EXPERIMENT = Experiment(

@@ -1,17 +1,15 @@
 """People followed over time: single frames, the mean of a minute, the filter and the smoother on the same readings."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from cloakwork._checks import FloatArray
-from papers.drawing import FAINT, SERIES
-from papers.experiment import Experiment, Run, Size, pick
+from papers.drawing import FAINT, SERIES, draw_bars
+from papers.experiment import Experiment, Run, Size
 from papers.followed_people import (
     LEAD,
     SECONDS,
@@ -31,8 +29,8 @@ from papers.followed_people import (
     switches,
 )
 from papers.recordings import POSITIONS, data_file
-from papers.result import Finding, Goal, Measure
-from papers.statistics import Mean
+from papers.result import Finding, Goal
+from papers.rows import Mean, Row, pick
 
 # numbers of people, runs and frames of people who sit, runs and frames of walkers
 FULL, QUICK, PROBE = ((1, 2, 3), 12, 100, 9, 40), ((1, 2), 2, 23, 2, 23), ((1,), 2, 5, 2, 5)
@@ -52,45 +50,24 @@ class Method(StrEnum):
     SMOOTHED = "smoothed"
 
 
-@dataclass(frozen=True)
-class Followed:
-    """The mean distance of people to their marks in metres by one method, over runs with a standard error each."""
-
-    method: Method
-    mean: Mean
-    blocks: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class SceneErrors:
-    """One scene: how well each method locates people, how often the filter counts them right, and label changes."""
-
-    kind: str
-    people: int
-    frames: int
-    methods: tuple[Followed, ...]
-    counted: float
-    changes: int
-
-    @property
-    def name(self) -> str:
-        """The name of the scene: how many people, and what they do."""
-        return self.kind if not self.people else f"{self.people} who {self.kind}"
-
-    def of(self, method: Method) -> Mean:
-        """The error of a method."""
-        return pick(self.methods, method=method).mean
-
-
 SIT, WALK, RECORDED = "sit and change seats", "walk at 0.8 m/s", "recorded movement"
 
 
-@dataclass(frozen=True)
+def of(scene: Row, method: Method) -> Mean:
+    """The error of a method in a scene."""
+    mean: Mean = pick(scene.methods, method=method).mean
+    return mean
+
+
+def title(scene: Row) -> str:
+    """How many people, and what they do."""
+    return f"{scene.people} who {scene.kind}" if scene.people else str(scene.kind)
+
+
 class FollowedScenes(Finding):
     """How well people are followed; the last scene of all but a probe is the recorded movement."""
 
-    size: ClassVar[tuple[float, float]] = (9.0, 4.6)
-    scenes: tuple[SceneErrors, ...]
+    size = (9.0, 4.6)
 
     def goals(self) -> tuple[Goal, ...]:
         goals = []
@@ -98,22 +75,12 @@ class FollowedScenes(Finding):
             if scene.kind == SIT:
                 goals.append(_near(scene, Method.FILTERED, NEAR[scene.people]))
             elif scene.kind == WALK:
-                live, alone = scene.of(Method.FILTERED), scene.of(Method.COUNTED)
-                text = f"{scene.name}: filtered not worse than single frames whose count is known"
-                goals.append(Goal(text, _metres(live), live.value <= alone.value))
+                live, alone = of(scene, Method.FILTERED), of(scene, Method.COUNTED)
+                text = f"{title(scene)}: filtered not worse than single frames whose count is known"
+                goals.append(Goal(text, f"{live:.2f}", live.value <= alone.value))
             else:
                 goals += [_near(scene, Method(name), most) for name, most in NEAR_RECORDED.items()]
         return tuple(goals)
-
-    def measures(self) -> tuple[Measure, ...]:
-        """Those of two walkers: the error of one varies more, and people who sit change seats too seldom."""
-        measures = []
-        for scene in self.scenes:
-            if scene.kind == WALK and scene.people == 2:
-                for method in (Method.SINGLE, Method.FILTERED):
-                    mean = Mean.of(np.array(pick(scene.methods, method=method).blocks))
-                    measures.append(Measure(f"{scene.name}, {method}", mean.value, mean.error))
-        return tuple(measures)
 
     def text(self) -> str:
         return (
@@ -124,33 +91,24 @@ class FollowedScenes(Finding):
 
     def draw(self, figure: Figure) -> None:
         axes = figure.add_subplot()
-        width = 0.8 / len(Method)
-        colours = dict(zip(Method, (FAINT, SERIES[3], SERIES[1], SERIES[0], SERIES[2]), strict=True))
-        for k, method in enumerate(Method):
-            means = [scene.of(method) for scene in self.scenes]
-            x = np.arange(len(means)) + (k - (len(Method) - 1) / 2) * width
-            look: Any = {"width": 0.9 * width, "color": colours[method], "label": str(method), "capsize": 2}
-            axes.bar(x, [mean.value for mean in means], yerr=[2 * mean.error for mean in means], **look)
-        axes.set_xticks(
-            range(len(self.scenes)),
-            [scene.name.replace(" and ", "\nand ").replace(" at ", "\nat ") for scene in self.scenes],
-        )
+        names = [title(scene).replace(" and ", "\nand ").replace(" at ", "\nat ") for scene in self.scenes]
+        series = {str(method): [of(scene, method) for scene in self.scenes] for method in Method}
+        draw_bars(axes, names, series, colors=(FAINT, SERIES[3], SERIES[1], SERIES[0], SERIES[2]))
         axes.tick_params(axis="x", labelsize=7)
         axes.set_ylabel("distance of a person to the mark, m")
         axes.legend(ncols=5, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 1.12), frameon=False)
 
 
-def _metres(mean: Mean) -> str:
-    return f"{mean.value:.2f} ± {mean.error:.2f}"
+def _near(scene: Row, method: Method, most: float) -> Goal:
+    found = of(scene, method)
+    return Goal(f"{title(scene)}: {method} at most {most:.2f} m", f"{found:.2f}", found.value <= most)
 
 
-def _near(scene: SceneErrors, method: Method, most: float) -> Goal:
-    found = scene.of(method)
-    return Goal(f"{scene.name}: {method} at most {most:.2f} m", _metres(found), found.value <= most)
+def scene_errors(kind: str, people: int, scenes: Sequence[Scene], seed: int) -> Row:
+    """Follow people through scenes with all methods: mean distances to their marks in metres, over runs.
 
-
-def scene_errors(kind: str, people: int, scenes: Sequence[Scene], seed: int) -> SceneErrors:
-    """Follow people through scenes with all methods."""
+    `counted` is how often the filter counts people right, `changes` how often the label of a person's mark changes.
+    """
     errors: dict[Method, list[FloatArray]] = {method: [] for method in Method}
     right, changes = [], 0
     for number, scene in enumerate(scenes):
@@ -168,11 +126,17 @@ def scene_errors(kind: str, people: int, scenes: Sequence[Scene], seed: int) -> 
         right.append(np.mean(counts[LEAD:] == np.array([len(each) for each in scene])[LEAD:]))
         changes += switches(live, labels, scene)
     methods = tuple(
-        Followed(method, Mean.of(np.array([run.mean() for run in runs])), _blocks(runs))
+        Row(method=method, mean=Mean.of(np.array([run.mean() for run in runs])), blocks=_blocks(runs))
         for method, runs in errors.items()
     )
-    frames = sum(len(scene) for scene in scenes)
-    return SceneErrors(kind, people, frames, methods, round(float(np.mean(right)), 6), changes)
+    return Row(
+        kind=kind,
+        people=people,
+        frames=sum(len(scene) for scene in scenes),
+        methods=methods,
+        counted=round(float(np.mean(right)), 6),
+        changes=changes,
+    )
 
 
 def _blocks(runs: Sequence[FloatArray]) -> tuple[float, ...]:
@@ -195,7 +159,7 @@ def _work(run: Run) -> FollowedScenes:
         often = {SIT: sittings, WALK: runs, RECORDED: min(runs, RECORDED_RUNS)}[kind]
         scenes = [make(1000 * run.seed + number) for number in range(often)]
         found.append(scene_errors(kind, people, scenes, run.seed))
-    return FollowedScenes(tuple(found))
+    return FollowedScenes(scenes=tuple(found))
 
 
 def _recorded(frames: int | None, _: int) -> Scene:

@@ -1,16 +1,16 @@
 """What recovered maps look like: close in earth mover distance, far in other norms."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from papers.drawing import INK, greek, legend_below
-from papers.experiment import Experiment, Run, pick, stream
-from papers.result import Agreement, Claim, Finding, Measure
-from papers.statistics import Mean
-from papers.sweeps import COLORS, LEGEND, LIMIT, limit_of
+from papers.drawing import INK, finish, greek, legend_below
+from papers.experiment import Experiment, Run, stream
+from papers.result import Agreement, Claim, Finding
+from papers.rows import Mean, Row, pick
+from papers.sweeps import LEGEND, LOOKS, limit_of
 from papers.trials import PLACES, Method, Setting, Trial, scaled, try_method, uniform_errors
 
 LATEST, FIRST = "Gilbert and McMillan", "Gilbert and McMillan, first version"
@@ -51,112 +51,40 @@ SCENES = (
 TWO, LATE, NEIGHBOURS, _ = (scene.name for scene in SCENES)
 
 
-@dataclass(frozen=True)
-class Weight:
-    """The weight of a map at one place."""
-
-    at: float
-    weight: float
-
-
-@dataclass(frozen=True)
-class Look:
-    """How one method does: mean distances over all frames, those of the frame shown, and its map there.
-
-    `central` is the mean share of the weight in the middle half of the way between the outer sources.
-    """
-
-    method: Method
-    emd: Mean
-    l1: Mean
-    l2: Mean
-    central: Mean
-    shown_emd: float
-    shown_l1: float
-    shown_l2: float
-    map: tuple[Weight, ...]
-
-
-@dataclass(frozen=True)
-class Seen:
-    """One scene; the frame shown is the one where the papers' method has its median error.
-
-    `guess` is the error of the uniform map, `limit` the Cramer-Rao bound. `near` is the share of many more frames where
-    the papers' method has less than half of the error of the uniform map, `anywhere` the same with as many sources at
-    random places. `gain` is the error of the papers' method over that of the posterior.
-    """
-
-    name: str
-    trials: int
-    guess: float
-    limit: float
-    near: Mean
-    anywhere: Mean
-    gain: Mean
-    looks: tuple[Look, ...]
-
-    @property
-    def scene(self) -> Scene:
-        return pick(SCENES, name=self.name)
-
-    def of(self, method: Method) -> Look:
-        return pick(self.looks, method=method)
-
-
-@dataclass(frozen=True)
 class Typical(Finding):
     """The papers' pictures of single maps, with the maps of other methods and means over many frames."""
 
-    size: ClassVar[tuple[float, float]] = (11.0, 6.8)
-    scenes: tuple[Seen, ...]
-
-    def of(self, name: str) -> Seen:
-        return pick(self.scenes, name=name)
+    size = (11.0, 6.8)
 
     def claims(self) -> tuple[Claim, ...]:
-        close = self.of(NEIGHBOURS)
-        papers, ours = close.of(Method.PAPERS), close.of(Method.POSTERIOR)
+        looks = pick(self.scenes, name=NEIGHBOURS).looks
+        papers, ours = (pick(looks, method=one) for one in (Method.PAPERS, Method.POSTERIOR))
         central = Claim(
             "R places two sources that are close together between them",
             f"{FIRST}, Figure 2",
             f"{100 * papers.central.value:.0f} % of the weight of R is in the middle half between sources 0.1 apart; "
             f"the posterior, which knows their strengths, has {ours.emd.value / papers.emd.value:.2f} times its EMD",
-            Agreement.AGREES if papers.central.value - 2 * papers.central.error > MIDDLE else Agreement.WRONG,
+            Agreement.of(papers.central.value - 2 * papers.central.error > MIDDLE),
         )
-        return (_norm_claim(self.of(TWO)), _norm_claim(self.of(LATE)), central)
-
-    def measures(self) -> tuple[Measure, ...]:
-        means = [
-            Measure(f"{seen.name}, {look.method}, {name}", mean.value, mean.error, slack)
-            for seen in self.scenes
-            for look in seen.looks
-            # l1 is often almost constant, so that few frames show no spread
-            for name, mean, slack in (("EMD", look.emd, 0.0), ("l1", look.l1, 0.05), ("l2", look.l2, 0.02))
-        ]
-        close = self.of(NEIGHBOURS)
-        gain = Measure(f"{close.name}, papers/ours", close.gain.value, close.gain.error)
-        limits = [Measure(f"{seen.name}, {LIMIT}", seen.limit) for seen in self.scenes]
-        near = [Measure(f"{one.name}, papers near", one.near.value, one.near.error, share=True) for one in self.scenes]
-        return (*means, gain, *limits, *near)
+        return (*(_norm_claim(pick(self.scenes, name=name)) for name in (TWO, LATE)), central)
 
     def text(self) -> str:
-        two = self.of(TWO)
-        chosen = "; ".join(f"{seen.name}: {seen.scene.places}" for seen in self.scenes if not seen.scene.given)
+        chosen = "; ".join(f"{scene.name}: {scene.places}" for scene in SCENES if not scene.given)
         return (
             f"Black: the true map. All maps are scaled to a total of 1; n = 100, m = 50. Each panel shows, of "
-            f"{two.trials} frames, the one where the papers' method (basis pursuit, which the papers call R) has its "
-            "median error, and what the other methods make of the same readings. The calibrated basis pursuit uses a "
-            "radius that fits the noise. The posterior knows that sources have strength 1, and spreads weight where "
-            "it is uncertain. An empty map counts as the uniform one. Where a paper gives no positions we chose them "
-            f"({chosen})."
+            f"{self.scenes[0].trials} frames, the one where the papers' method (basis pursuit, which the papers call "
+            "R) has its median error, and what the other methods make of the same readings. The calibrated basis "
+            "pursuit uses a radius that fits the noise. The posterior knows that sources have strength 1, and spreads "
+            "weight where it is uncertain. An empty map counts as the uniform one. Where a paper gives no positions we "
+            f"chose them ({chosen})."
         )
 
     def draw(self, figure: Figure) -> None:
         panels = figure.subplots(2, 2)
-        for letter, axes, seen in zip("abcd", panels.ravel(), self.scenes, strict=True):
-            _draw_scene(axes, seen)
-            source = seen.scene.source.replace(FIRST, "first version").replace(SHORT, "abstract")
-            axes.set_title(f"{letter})  {seen.name}: {greek(seen.scene.parameters)}\n{source}", fontsize=9)
+        for letter, axes, scene, seen in zip("abcd", panels.ravel(), SCENES, self.scenes, strict=True):
+            _draw_scene(axes, scene.setting, seen)
+            source = scene.source.replace(FIRST, "first version").replace(SHORT, "abstract")
+            axes.set_title(f"{letter})  {scene.name}: {greek(scene.parameters)}\n{source}", fontsize=9)
         for axes in panels[:, 0]:
             axes.set_ylabel("weight (total 1)")
         for axes in panels[-1]:
@@ -164,23 +92,21 @@ class Typical(Finding):
         legend_below(figure, panels.ravel(), first=LEGEND)
 
 
-def _draw_scene(axes: Any, seen: Seen) -> None:
-    setting = seen.scene.setting
+def _draw_scene(axes: Any, setting: Setting, seen: Row) -> None:
     axes.vlines(setting.at, 0, 1 / len(setting.at), color=INK, linewidth=2.5, label="truth")
     along = np.arange(1, setting.n + 1) / setting.n
     for method in Method:
         heights = np.zeros(setting.n)
-        for one in seen.of(method).map:
+        for one in pick(seen.looks, method=method).map:
             heights[round(one.at * setting.n) - 1] = one.weight
         width = 2.0 if method is Method.POSTERIOR else 1.4
-        style = {"color": COLORS[method], "linestyle": STYLES[method], "linewidth": width}
+        style = {"color": LOOKS[method]["color"], "linestyle": STYLES[method], "linewidth": width}
         axes.plot(along, heights, label=str(method), **style)
-    axes.set(xlim=(0, 1.02), ylim=(0, None))
-    axes.grid(visible=True)
+    finish(axes, xlim=(0, 1.02), ylim=(0, None))
 
 
-def _norm_claim(seen: Seen) -> Claim:
-    look, scene = seen.of(Method.PAPERS), seen.scene
+def _norm_claim(seen: Row) -> Claim:
+    look, scene = pick(seen.looks, method=Method.PAPERS), next(one for one in SCENES if one.name == seen.name)
     found = (
         f"EMD is less than half of that of the uniform map in {100 * seen.near.value:.0f} % of frames, "
         f"{look.emd.value:.3f} on average against {seen.guess:.3f}; l1 is {look.l1.value:.2f} of at most 2"
@@ -199,14 +125,19 @@ def _judge_norms(near: Mean, l1: Mean) -> Agreement:
     return Agreement.AGREES if near.value > 0.5 and l1.value > FAR else Agreement.WRONG
 
 
-def try_scene(scene: Scene, trials: int, many: int, key: tuple[int, ...]) -> Seen:
-    """Try every method on the same frames of one scene, and the papers' method on `many` more."""
+def try_scene(scene: Scene, trials: int, many: int, key: tuple[int, ...]) -> Row:
+    """Try every method on the same frames of one scene, and the papers' method on `many` more.
+
+    `guess` is the error of the uniform map, `limit` the Cramer-Rao bound. `near` is the share of many more frames where
+    the papers' method has less than half of the error of the uniform map, `anywhere` the same with as many sources at
+    random places. `gain` is the error of the papers' method over that of the posterior.
+    """
     setting = scene.setting
     truth = setting.truth(trials, stream(*key, PLACES))
     tried = {method: try_method(setting, method, truth, key) for method in Method}
     errors = {method: trial.distances.emd for method, trial in tried.items()}
     middle = int(np.argsort(errors[Method.PAPERS], kind="stable")[trials // 2])
-    return Seen(
+    return Row(
         name=scene.name,
         trials=trials,
         guess=float(uniform_errors(truth[:1])[0]),
@@ -225,13 +156,17 @@ def _near(setting: Setting, frames: int, key: tuple[int, ...]) -> Mean:
     return Mean.of((errors < CLOSE * uniform_errors(truth)).astype(float))
 
 
-def _look(setting: Setting, method: Method, trial: Trial, frame: int) -> Look:
+def _look(setting: Setting, method: Method, trial: Trial, frame: int) -> Row:
+    """Mean distances over all frames, those of the frame shown, and its map there.
+
+    `central` is the mean share of the weight in the middle half of the way between the outer sources.
+    """
     distances, along = trial.distances, setting.line.space.places[:, 0]
     first, last = setting.at[0], setting.at[-1]
     inside = np.abs(along - (first + last) / 2) < (last - first) / 4
     shares = scaled(trial.recovery.map)
-    weights = [Weight(round(float(x), 6), round(float(w), 6)) for x, w in zip(along, shares[frame], strict=True)]
-    return Look(
+    weights = [Row(at=round(float(x), 6), weight=round(float(w), 6)) for x, w in zip(along, shares[frame], strict=True)]
+    return Row(
         method=method,
         emd=Mean.of(distances.emd),
         l1=Mean.of(distances.l1),
@@ -247,7 +182,7 @@ def _look(setting: Setting, method: Method, trial: Trial, frame: int) -> Look:
 def _work(run: Run) -> Typical:
     trials, many = run.choose(FULL, QUICK, PROBE)
     scenes = enumerate(run.each(SCENES))
-    return Typical(tuple(try_scene(scene, trials, many, (run.seed, number)) for number, scene in scenes))
+    return Typical(scenes=tuple(try_scene(scene, trials, many, (run.seed, number)) for number, scene in scenes))
 
 
 EXPERIMENT = Experiment(

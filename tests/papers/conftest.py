@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from papers import Experiment, Run, experiments, recordings, report
-from papers.experiment import Size
+from papers import experiments, recordings, report
+from papers.experiment import Experiment, Run, Size
 from tests.papers.kit import RECORDING, Dice
 
 
@@ -21,9 +21,9 @@ class Cup:
 
     def work(self, run: Run) -> Dice:
         if run.size is Size.PROBE:
-            return Dice((run.seed + self.loaded,))
+            return Dice(thrown=(run.seed + self.loaded,))
         self.thrown.append(run.seed)
-        return Dice((run.seed, 6) if run.size is Size.QUICK else (run.seed, 6, 6))
+        return Dice(thrown=(run.seed, 6) if run.size is Size.QUICK else (run.seed, 6, 6))
 
 
 @pytest.fixture

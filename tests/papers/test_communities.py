@@ -15,7 +15,7 @@ from papers.networks import (
     best_rules,
     cloak_of,
 )
-from papers.statistics import share_error
+from papers.rows import Mean
 
 
 def two_cliques() -> Network:
@@ -51,7 +51,7 @@ class TestBestRule:
         by_hand = float(((left < 0.5) == network.communities[sources]).mean())
         person = float((logs.argmax(axis=1) == sources).mean())
         for rule, share in ((found.right, by_hand), (found.person, person)):
-            assert abs(rule.value - share) < 4 * np.hypot(rule.error, share_error(share, 20_000))
+            assert abs(rule.value - share) < 4 * np.hypot(rule.error, Mean.share(share, 20_000).error)
 
 
 class TestScore:
@@ -61,8 +61,8 @@ class TestScore:
         maps[0, 2], maps[1, 7], maps[2, [1, 8]] = 1.0, 1.0, 0.5
         member = np.eye(2)[network.communities]
         found = Tried(network, np.zeros(4, dtype=np.int64), maps, maps, maps @ member).score(TAU)
-        assert found.right == pytest.approx((1 + 0 + 0.5 + 0.5) / 4)
+        assert found.right.value == pytest.approx((1 + 0 + 0.5 + 0.5) / 4)
         assert found.person == pytest.approx(0.1 / 4)
         assert found.empty == 1
         to_all = (4 * 1 + 2 + 4 * 3) / 10
-        assert found.hops == pytest.approx((1 + 3 + (1 + 3) / 2 + to_all) / 4)
+        assert found.hops.value == pytest.approx((1 + 3 + (1 + 3) / 2 + to_all) / 4)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from cloakwork.series import Coefficients
-from papers import Result
-from papers.experiments.convolution import Convolutions
 from papers.filters import (
     DELTA,
     EPSILON,
@@ -15,21 +13,16 @@ from papers.filters import (
     magnitudes,
     spectral_shape,
 )
+from papers.result import Finding
 from tests.papers.kit import probed
 
 
 @pytest.fixture(scope="module")
-def result() -> Result:
-    return probed("convolution")
+def found() -> Finding:
+    return probed("convolution").finding
 
 
-@pytest.fixture(scope="module")
-def found(result: Result) -> Convolutions:
-    assert isinstance(result.finding, Convolutions)
-    return result.finding
-
-
-def test_the_papers_error_of_running_sums_is_that_of_a_step(found: Convolutions) -> None:
+def test_the_papers_error_of_running_sums_is_that_of_a_step(found: Finding) -> None:
     """The step of N ones on a circle of 2N has the spectrum N, then 1/sin(pi k / 2N) at odd k and 0 at even k."""
     for one in found.sums:
         n = one.n

@@ -1,5 +1,6 @@
 """Every experiment, and the committed results."""
 
+import math
 from importlib import import_module
 from inspect import getsource
 from pathlib import Path
@@ -7,16 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers import EXPERIMENTS, Agreement, Experiment, Measure, find
-from papers.experiments import MODULES
-from papers.experiments.communities import Communities
+from papers.experiment import Experiment
+from papers.experiments import EXPERIMENTS, MODULES, find
 from papers.report import FOLDER, results_page
-from papers.result import numbers_in
-from papers.store import read
-from tests.papers.kit import SMALLER, check_forms, probed, quick
+from papers.result import Agreement
+from papers.rows import numbers_in
+from papers.store import difference, read
+from tests.papers.kit import check_forms, means_in, probed, quick
 
 DOCS = Path(__file__).parents[2] / "docs" / "science"
-VAGUE = 0.1  # share of the comparisons that may be vague
 UNDECIDED = 5  # claims that our experiments cannot decide
 MISSED = [  # goals that the full run does not reach, as the page says; all others are met
     "tracking: 1 who sit and change seats: filtered at most 0.10 m",
@@ -26,28 +26,27 @@ MISSED = [  # goals that the full run does not reach, as the page says; all othe
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_quick_run_with_another_seed_gives_the_committed_numbers(name: str) -> None:
-    committed = read(name, DOCS / FOLDER).result
-    known = {one.name: one for one in committed.finding.measures()}
-    found = quick(name, committed.seed + 1).finding.measures()
-    assert found
-    missing = Measure("", float("nan"))
-    assert [one for one in found if not one.agrees(known.get(one.name, missing))] == []
-    # a run that is smaller than a quick one still has to notice a number that is twice or half of the committed one
-    vague = [one.name for one in found if not known[one.name].telling(one, wider=2.0 if name in SMALLER else 1.0)]
-    assert len(vague) <= VAGUE * len(found), f"comparisons that could hardly fail: {vague}"
-    blurred = [one.name for one in found if not known[one.name].telling(known[one.name])]
-    assert len(blurred) <= VAGUE * len(found), f"full results that could hardly contradict each other: {blurred}"
+    """All means that both have, within five standard errors of their difference."""
+    committed = read(name, DOCS / FOLDER)
+    known = dict(means_in(committed.finding))
+    found = {one: mean for one, mean in means_in(quick(name, committed.seed + 1).finding) if one in known}
+    assert bool(found) is bool(known)
+    room = {one: 5 * math.hypot(mean.error, known[one].error) for one, mean in found.items()}
+    off = {one: (mean, known[one]) for one, mean in found.items() if abs(mean.value - known[one].value) > room[one]}
+    assert off == {}
+    telling = sum(room[one] <= abs(known[one].value) / 2 for one in found)
+    assert telling >= len(found) / 3, "many comparisons have to notice a number that is half of the committed one"
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_committed_results_are_not_stale(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Experiment, "probe", lambda self, seed: dict(numbers_in(probed(self.name, seed).finding)))
-    assert read(name, DOCS / FOLDER).difference() == ""
+    assert difference(read(name, DOCS / FOLDER)) == ""
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_finding_has_all_its_forms(name: str, tmp_path: Path) -> None:
-    check_forms(read(name, DOCS / FOLDER).result, tmp_path)
+    check_forms(read(name, DOCS / FOLDER), tmp_path)
 
 
 def test_the_page_of_results_is_short() -> None:
@@ -55,17 +54,16 @@ def test_the_page_of_results_is_short() -> None:
 
 
 def test_almost_all_claims_are_decided_and_all_goals_met_but_those_known_to_be_missed() -> None:
-    records = [read(name, DOCS / FOLDER) for name in EXPERIMENTS]
-    results = [record.result for record in records]
+    results = [read(name, DOCS / FOLDER) for name in EXPERIMENTS]
     assert [f"{one.name}: {goal.text}" for one in results for goal in one.finding.goals() if not goal.met] == MISSED
-    assert results_page(records).count("**Missed:**") == len({name.partition(":")[0] for name in MISSED})
+    assert results_page(results).count("**Missed:**") == len({name.partition(":")[0] for name in MISSED})
     claims = [claim for one in results for claim in one.finding.claims()]
     assert len(claims) == 159
     assert sum(claim.verdict is Agreement.UNDECIDED for claim in claims) <= UNDECIDED
 
 
 def test_the_committed_results_are_of_one_full_run() -> None:
-    results = [read(name, DOCS / FOLDER).result for name in EXPERIMENTS]
+    results = [read(name, DOCS / FOLDER) for name in EXPERIMENTS]
     assert {(one.seed, one.quick) for one in results} == {(1, False)}
 
 
@@ -87,8 +85,7 @@ def test_names_are_unique_short_and_lead_to_their_experiment() -> None:
 
 def test_figure_3_is_judged_on_24_other_graphs_and_the_claim_says_their_spread() -> None:
     """Another implementation found 66.1 +- 3.1 % of the papers' weight at home, and 85.9 +- 5.6 % of our frames."""
-    finding = read("communities", DOCS / FOLDER).result.finding
-    assert isinstance(finding, Communities)
+    finding = read("communities", DOCS / FOLDER).finding
     papers, ours = finding.spreads
     assert papers.graphs == ours.graphs == 24
     for mean, deviation, other, spread in (
@@ -108,6 +105,6 @@ def test_figure_3_is_judged_on_24_other_graphs_and_the_claim_says_their_spread()
     ],
 )
 def test_a_verdict_that_rests_on_other_work_names_it(name: str, source: str, work: str, number: str) -> None:
-    claims = [one for one in read(name, DOCS / FOLDER).result.finding.claims() if one.source == source]
+    claims = [one for one in read(name, DOCS / FOLDER).finding.claims() if one.source == source]
     assert any(work in one.found for one in claims)
     assert number in (DOCS / "references.md").read_text(encoding="utf-8")

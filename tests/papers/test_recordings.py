@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from papers import EXPERIMENTS
+from papers.experiments import EXPERIMENTS
 from papers.recordings import FOLDER, LICENCES, data_file, read_infrared, titles
 from papers.recordings.radio import MapError
-from papers.statistics import Mean
+from papers.rows import Mean
 
 
 def stored(folder: Path, frames: ArrayLike, people: ArrayLike | None = None) -> Path:

@@ -7,11 +7,9 @@ from cloakwork.accuracy import cramer_rao
 from cloakwork.physics import HeatLine
 from papers.le_cam import le_cam
 from papers.result import Agreement
-from papers.statistics import Slope, judge_lower, judge_upper
-from papers.sweeps import (
-    floor_of,
-    limit_of,
-)
+from papers.rows import Mean
+from papers.statistics import judge_lower, judge_upper
+from papers.sweeps import floor_of, limit_of
 from papers.trials import Setting
 
 
@@ -29,22 +27,22 @@ def test_limits_are_those_of_the_measures() -> None:
 @pytest.mark.parametrize(
     ("slope", "claimed", "growing", "verdict"),
     [
-        (Slope(0.03, 0.02), 0.0, True, Agreement.AGREES),
-        (Slope(0.03, 0.11), 0.0, True, Agreement.UNDECIDED),
-        (Slope(0.0, 0.2), 0.5, True, Agreement.UNDECIDED),
-        (Slope(0.13, 0.02), 0.0, True, Agreement.UNDECIDED),
-        (Slope(0.15, 0.02), 0.0, True, Agreement.WRONG),
-        (Slope(-0.4, 0.02), 0.0, True, Agreement.LOOSER),
-        (Slope(0.4, 0.02), 0.0, True, Agreement.WRONG),
-        (Slope(0.5, 0.02), 1.0, False, Agreement.WRONG),
-        (Slope(1.5, 0.02), 1.0, False, Agreement.LOOSER),
-        (Slope(0.5, 0.15), 1.0, False, Agreement.WRONG),
-        (Slope(0.5, 0.3), 1.0, False, Agreement.UNDECIDED),
-        (Slope(0.5, float("nan")), 1.0, False, Agreement.UNDECIDED),
+        (Mean(0.03, 0.02), 0.0, True, Agreement.AGREES),
+        (Mean(0.03, 0.11), 0.0, True, Agreement.UNDECIDED),
+        (Mean(0.0, 0.2), 0.5, True, Agreement.UNDECIDED),
+        (Mean(0.13, 0.02), 0.0, True, Agreement.UNDECIDED),
+        (Mean(0.15, 0.02), 0.0, True, Agreement.WRONG),
+        (Mean(-0.4, 0.02), 0.0, True, Agreement.LOOSER),
+        (Mean(0.4, 0.02), 0.0, True, Agreement.WRONG),
+        (Mean(0.5, 0.02), 1.0, False, Agreement.WRONG),
+        (Mean(1.5, 0.02), 1.0, False, Agreement.LOOSER),
+        (Mean(0.5, 0.15), 1.0, False, Agreement.WRONG),
+        (Mean(0.5, 0.3), 1.0, False, Agreement.UNDECIDED),
+        (Mean(0.5, float("nan")), 1.0, False, Agreement.UNDECIDED),
     ],
 )
 def test_an_upper_bound_is_judged_by_the_side_on_which_the_slope_is(
-    slope: Slope, claimed: float, growing: bool, verdict: Agreement
+    slope: Mean, claimed: float, growing: bool, verdict: Agreement
 ) -> None:
     assert judge_upper(slope, claimed, growing=growing) is verdict
 
@@ -56,5 +54,5 @@ def test_a_lower_bound_is_judged_the_other_way_round(value: float) -> None:
         Agreement.WRONG: Agreement.LOOSER,
         Agreement.AGREES: Agreement.CONSISTENT,
     }
-    upper = judge_upper(Slope(value, 0.02), 0.0, growing=True)
-    assert judge_lower(Slope(value, 0.02), 0.0, growing=True) is swapped.get(upper, upper)
+    upper = judge_upper(Mean(value, 0.02), 0.0, growing=True)
+    assert judge_lower(Mean(value, 0.02), 0.0, growing=True) is swapped.get(upper, upper)

@@ -4,34 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from papers import Agreement, Result
-from papers.complexity import EPSILON, Along, Cell, Point, Sweep, hidden_pairs, rare
+from papers.complexity import EPSILON, Along, hidden_pairs, rare
 from papers.experiments.testers import lower_verdict
-from tests.papers.kit import probed
+from papers.result import Agreement
+from papers.rows import Mean, Row
 
 
-@pytest.fixture(scope="module")
-def result() -> Result:
-    return probed("testers")
-
-
-def made_up(tester: Cell, along: Along, power: float, *, rate: float, limit: float = 0.5) -> Sweep:
-    x = (1 / 64, 1 / 16, 1 / 8) if along is not Along.OUTCOMES else (256.0, 1024.0, 4096.0)
-    points = [
-        Point(
-            v,
-            needed=1e4 * v**power,
-            error=100 * v**power,
-            planned=10**6,
-            printed=None if tester is Cell.KNOWN else 1e7 * v**rate,
-            rate=v**rate,
-            limit=round(100 * v**limit),
-            audited=2e3 * v**-0.5,
-            found=1.0,
-        )
-        for v in x
-    ]
-    return Sweep(tester, along, tuple(points))
+def made_up(power: float, limit: float) -> Row:
+    points = [Row(x=x, needed=Mean(1e4 * x**power, 100 * x**power), limit=100 * x**limit) for x in (256, 1024, 4096)]
+    return Row(along=Along.OUTCOMES, points=points)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +25,7 @@ def made_up(tester: Cell, along: Along, power: float, *, rate: float, limit: flo
     ],
 )
 def test_a_lower_bound_has_to_be_proved_and_not_contradicted(needed: float, proved: float, verdict: Agreement) -> None:
-    sweep = made_up(Cell.UNKNOWN, Along.OUTCOMES, needed, rate=1.0, limit=proved)
+    sweep = made_up(needed, proved)
     assert lower_verdict(sweep, 1.0) is verdict
     known = Agreement.CONSISTENT if verdict is Agreement.UNDECIDED else verdict
     assert lower_verdict(sweep, 1.0, elsewhere=True) is known

@@ -1,13 +1,11 @@
 """The toolbox: choices by brute force, composition by an independent library, and its verdicts."""
 
 import math
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from papers import Agreement
 from papers.experiments.toolbox import (
     CHOICE,
     SCORES,
@@ -15,6 +13,8 @@ from papers.experiments.toolbox import (
     exponential,
     permute_and_flip,
 )
+from papers.result import Agreement
+from papers.rows import Row
 from tests.papers.kit import probed
 
 
@@ -39,5 +39,5 @@ def test_verdicts_follow_the_numbers() -> None:
     assert verdicts["McMillan, Lemma 2.7"] is verdicts["McMillan, Theorem 8.4"] is Agreement.AGREES
     assert verdicts["McMillan, Theorem 2.6"] is verdicts["Gilbert and McMillan, Lemma 10"] is Agreement.LOOSER
     assert finding.beyond == pytest.approx(float(exponential(np.array(SCORES, float))[-1]))
-    leaking = replace(finding, choices=tuple(replace(one, loss=0.6) for one in finding.choices))
+    leaking = Toolbox(**vars(finding) | {"choices": [Row(**vars(one) | {"loss": 0.6}) for one in finding.choices]})
     assert {one.source: one.verdict for one in leaking.claims()}["McMillan, Lemma 2.9"] is Agreement.WRONG

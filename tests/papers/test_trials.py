@@ -5,7 +5,7 @@ import pytest
 
 from cloakwork.accuracy import emd, l1, l2
 from cloakwork.physics import Space
-from papers.statistics import Mean
+from papers.rows import Mean
 from papers.trials import Distances
 
 
