@@ -59,7 +59,6 @@ from .privacy import Scope as Scope
 from .privacy import Shares as Shares
 from .privacy import Stay as Stay
 from .privacy import choose as choose
-from .privacy import mean_variance as mean_variance
 from .privacy import place_variances as place_variances
 from .privacy import sensitivity as sensitivity
 from .readings import ReadingsFile as ReadingsFile

@@ -151,9 +151,6 @@ def test_equal_and_designed_noise_stand_side_by_side(run: Run, tmp_path: Path) -
     assert row(out, "standard deviation in a typical cell") == pytest.approx(
         [report.equal_vicinity, report.vicinity], rel=1e-2
     )
-    below = re.search(r"has a mean variance below ([0-9.]+)\.", " ".join(out.split()))
-    assert below is not None
-    assert 0.97 * report.variance < float(below.group(1)) <= report.variance
     _, out, _ = run("plan", "--no-simulation", written(tmp_path, ROOMS + 'design = "equal"\n'), "--details")
     assert len(row(out, "mean variance over all cells")) == 1
 
@@ -164,11 +161,9 @@ def test_the_design_is_in_the_json(run: Run, tmp_path: Path) -> None:
     assert len(values["sigma"]) == 12
     design = values["design"]
     assert design["kind"] == "least-error"
-    assert design["bound"] <= design["variance"] < design["equal_variance"]
-    assert 0 <= design["gap"] < 0.022  # of which 0.02 for rounding to steps
+    assert design["variance"] < design["equal_variance"]
     _, out, _ = run("plan", "--no-simulation", written(tmp_path, ROOMS + 'design = "equal"\n'), "--json")
     assert json.loads(out)["design"]["kind"] == "equal"
-    assert json.loads(out)["design"]["gap"] is None
 
 
 @pytest.mark.parametrize("text", [ROOMS, LINE, PLANE, GRAPH], ids=["rooms", "line", "plane", "graph"])

@@ -4,17 +4,14 @@ import copy
 import math
 import os
 import pickle
-import re
 import threading
-from statistics import NormalDist
 from unittest import mock
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from cloakwork._checks import rounded_up
-from cloakwork.accuracy import bayes_risk, emd
+from cloakwork.accuracy import emd
 from cloakwork.errors import BudgetError, CalibrationError, ReadingError
 from cloakwork.physics import (
     FloorPlan,
@@ -27,7 +24,6 @@ from cloakwork.physics import (
     Rooms,
     Space,
     Steady,
-    Tolerance,
 )
 from cloakwork.privacy import (
     Assumptions,
@@ -36,7 +32,6 @@ from cloakwork.privacy import (
     Profile,
     Scope,
     largest_mu,
-    noise_table,
     sensitivity,
 )
 from cloakwork.privacy.noise_table import DEVICE_TABLES
@@ -91,13 +86,6 @@ def test_sigma_includes_one_percent_for_resolution(line: HeatLine) -> None:
     assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
 
 
-def test_sensor_scope_needs_less_noise_than_network_scope(line: HeatLine) -> None:
-    whole = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
-    single = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, scope="sensor")
-    assert single.sigma < whole.sigma / 3
-    assert single.sigma == pytest.approx(1.01 * 4.224679 * single.sensitivity, rel=1e-5)
-
-
 @pytest.mark.parametrize("k", [1, 2, 60, 5000])
 def test_a_window_of_k_frames_meets_the_claim_exactly(line: HeatLine, k: int) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, readings_per_window=k)
@@ -145,21 +133,6 @@ def test_the_error_of_the_map_widens_what_recovery_assumes_and_leaves_noise_and_
     for bad in (-0.1, [0.1, 0.2], np.inf):
         with pytest.raises(CalibrationError, match="map_error"):
             Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, assumptions=Assumptions(map_error=bad))
-
-
-def test_a_declared_tolerance_adds_noise_and_is_explained(line: HeatLine) -> None:
-    plain = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
-    wide = Cloak(
-        line,
-        epsilon=1,
-        delta=1e-6,
-        alpha=0.01,
-        assumptions=Assumptions(tolerance=Tolerance(diffusion=0.2, gain=0.05, position=0.01)),
-    )
-    smallest = Cloak(HeatLine(n=100, m=50, T=0.04), epsilon=1, delta=1e-6, alpha=0.01)
-    assert wide.sensitivity >= 1.05 * smallest.sensitivity > plain.sensitivity
-    for number in ("0.8", "1.2", "5 %"):
-        assert number in str(wide.explain())
 
 
 def test_frames_are_counted_and_more_are_refused_with_nothing_spent(line: HeatLine) -> None:
@@ -263,6 +236,7 @@ def test_a_forked_process_cannot_spend_the_budget_again_when_its_number_is_the_s
         ),
         ({"resolution": -1}, {"resolution": -1}),
         ({"step": 0}, {"step": 0}),
+        ({"step": 1e-9}, {"step": 1e-9}),
         ({"resolution": [1, 2]}, {"resolution": [1, 2], "sensors": 50}),
         ({"sigma": math.inf}, {"sigma": math.inf}),
     ],
@@ -280,29 +254,6 @@ def test_readings_that_no_move_changes_need_no_cloak() -> None:
         Cloak(same, epsilon=1, delta=1e-6, alpha=0.1)
 
 
-def test_explain_names_the_pair_and_sensors_that_drive_the_noise() -> None:
-    spiky = np.full((6, 10), 0.1)
-    spiky[2, 4] = 5.0
-    cloak = Cloak(Matrix(spiky, Space.line(10)), epsilon=1, delta=1e-6, alpha=0.1)
-    text = str(cloak.explain())
-    assert "(0.4) and (0.5)" in text or "(0.5) and (0.6)" in text
-    for fact in ("Sensors 2,", "100 % less noise", "their number", "outside the model", "24 windows", "weight 2 only"):
-        assert fact in text
-
-
-def test_explain_says_how_fast_a_source_that_stays_is_found_and_for_whom_a_bound_holds(line: HeatLine) -> None:
-    cloak = Cloak(line, epsilon=4, delta=1e-5, alpha=0.01, readings_per_window=5)
-    explained = cloak.explain()
-    for windows in (1, 24):
-        right = bayes_risk(line, cloak.sigma, readings=5 * windows).right_place
-        assert f"{rounded_up(100 * right, 3)} %" in " ".join(explained.not_hidden)
-    assert "unbiased" in explained.cost[-1]
-    advantage = 2 * NormalDist().cdf(cloak.profile.mu / 2) - 1  # of the best test between two neighbours
-    stated = re.search(r"right in at most ([0-9.]+) %", " ".join(explained.hidden))
-    assert stated is not None
-    assert 50 + 50 * advantage <= float(stated.group(1)) < 50 + 50 * advantage + 0.2
-
-
 def test_a_cloak_is_immutable(line: HeatLine) -> None:
     cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
     for name in ("epsilon", "delta", "alpha", "scope", "sigma", "physics", "_sigma"):
@@ -310,12 +261,6 @@ def test_a_cloak_is_immutable(line: HeatLine) -> None:
             setattr(cloak, name, 0.001)
     with pytest.raises(ValueError, match="read-only"):
         cloak.sigmas[0] = 0.0
-
-
-def test_too_fine_a_step_is_refused_before_anything_is_spent(line: HeatLine) -> None:
-    with pytest.raises(CalibrationError, match="coarser") as refused:
-        Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, hardware=Hardware(step=1e-9))
-    assert refused.value.values == {"step": 1e-9}
 
 
 def test_an_unreadable_reading_is_not_kept_in_the_error(line: HeatLine) -> None:
@@ -328,15 +273,6 @@ def test_an_unreadable_reading_is_not_kept_in_the_error(line: HeatLine) -> None:
             assert "21.7" not in repr(chain)
             chain = chain.__context__
     assert cloak.spent == 0
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "k"), [(10.0, 0.1, 1), (1e-3, 1e-9, 1), (1.0, 1e-6, 10_000), (0.1, 1e-12, 100)]
-)
-def test_the_default_step_costs_one_percent(line: HeatLine, epsilon: float, delta: float, k: int) -> None:
-    cloak = Cloak(line, epsilon=epsilon, delta=delta, alpha=0.01, readings_per_window=k)
-    assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
-    assert len(noise_table(float(cloak.ratios[0])).cuts) <= 56 * 1024
 
 
 def test_the_default_step_costs_more_only_where_the_tables_end(line: HeatLine) -> None:

@@ -28,10 +28,8 @@ from cloakwork.physics import (
 from cloakwork.privacy import (
     Assumptions,
     Cloak,
-    Design,
     Scope,
     largest_mu,
-    mean_variance,
     place_variances,
     tiled_design,
 )
@@ -106,12 +104,10 @@ def test_the_guarantee_is_used_to_the_full_and_less_noise_is_refused(name: str) 
 def test_the_error_is_never_above_that_of_equal_noise(name: str, scope: Scope) -> None:
     own, same = designed(MODELS[name], scope=scope), Cloak(MODELS[name], **CLAIM, scope=scope)
     report = own.design_report
-    assert report.variance == pytest.approx(mean_variance(MODELS[name], own.sigmas))
-    assert report.equal_variance == pytest.approx(mean_variance(MODELS[name], same.sigma))
+    assert report.variance == pytest.approx(place_variances(MODELS[name], own.sigmas).mean())
+    assert report.equal_variance == pytest.approx(place_variances(MODELS[name], same.sigma).mean())
     assert report.variance <= report.equal_variance * (1 + 1e-9)
     assert report.vicinity == pytest.approx(math.sqrt(np.median(place_variances(MODELS[name], own.sigmas))))
-    assert report.bound is not None
-    assert report.bound <= report.variance
     assert 1 <= report.carrying <= MODELS[name].sensors
 
 
@@ -119,12 +115,10 @@ def test_the_error_is_never_above_that_of_equal_noise(name: str, scope: Scope) -
 def test_noise_that_knows_the_drift_locates_better_at_the_same_guarantee(name: str, rng: np.random.Generator) -> None:
     model, drift = MODELS[name], Drift(sensor=0.1, all=2.0)
     knowing, plain = designed(model, drift=drift), designed(model)
-    aware, blind = (mean_variance(model, cloak.sigmas, drift=drift) for cloak in (knowing, plain))
+    aware, blind = (place_variances(model, cloak.sigmas, drift=drift).mean() for cloak in (knowing, plain))
     report = knowing.design_report
     assert aware <= blind * (1 + 1e-3)
     assert report.variance == pytest.approx(aware)
-    assert report.bound is not None
-    assert report.bound <= aware
     assert (knowing.sensitivity, knowing.allowance.mu) == (plain.sensitivity, plain.allowance.mu)
     rounding = float(np.linalg.norm(knowing.steps / knowing.sigmas))
     assert worst_shift(knowing, rng, trials=30) + rounding <= knowing.frame_mu <= MU
@@ -141,11 +135,9 @@ def test_the_walled_flat_is_located_with_a_third_of_the_variance(
     cloak, same = designed(flat), Cloak(flat, **CLAIM)
     report = cloak.design_report
     assert report.gain > 3
-    plain = [mean_variance(flat, noise, known_within=math.inf) for noise in (same.sigma, cloak.sigmas)]
+    plain = [place_variances(flat, noise, known_within=math.inf).mean() for noise in (same.sigma, cloak.sigmas)]
     assert plain[0] > 3 * plain[1]
     assert plain == pytest.approx({"pulse": [4.440, 1.073], "steady": [5.848, 1.528]}[regime], rel=0.01)
-    assert report.gap is not None
-    assert report.gap < 0.022  # of which 0.02 for rounding to steps
     assert worst_shift(cloak, rng, trials=10) + float(np.linalg.norm(cloak.steps / cloak.sigmas)) <= MU
     with pytest.raises(CalibrationError):
         Cloak(flat, **CLAIM, sigma=0.99 * cloak.sigmas)
@@ -156,7 +148,6 @@ def test_in_sensor_scope_each_sensor_has_the_noise_it_needs_alone() -> None:
     model = MODELS["steady"]
     cloak = designed(model, scope="sensor")
     assert cloak.sigmas == pytest.approx(1.01 * 0.3 * model.moves().each / MU, rel=1e-4)
-    assert 0 < (cloak.design_report.gap or 0) < 0.021  # for rounding to steps
     coarse = designed(model, scope="sensor", step=0.02)
     assert coarse.sigmas == pytest.approx((0.3 * model.moves().each + 0.02) / MU, rel=1e-5)
 
@@ -195,9 +186,6 @@ def test_noise_for_rooms_that_remember_meets_the_sum_over_ages_and_none_nearby_i
     plain = designed(flat, **changed)
     assert best.variance < cloak.allowance.variance(cloak.allowance.scaled(plain.sigmas).sigma)
     assert best.variance < best.equal_variance
-    assert best.bound is not None
-    assert best.bound < best.variance
-    assert best.bound <= plain.design_report.variance
     for size in (0.05, 0.5):
         for _ in range(10):
             other = cloak.allowance.scaled(cloak.sigmas * np.exp(size * rng.standard_normal(6)))
@@ -224,7 +212,6 @@ def test_the_guarantee_covers_the_declared_set(tolerance: Tolerance) -> None:
     assert certified + rounding <= MU
     report = cloak.design_report
     assert report.variance < report.equal_variance
-    assert report.gap == pytest.approx(0.02, abs=0.02)
 
 
 def test_moves_left_out_at_first_are_added_when_they_bind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,8 +223,6 @@ def test_moves_left_out_at_first_are_added_when_they_bind(monkeypatch: pytest.Mo
     part = designed(MODELS["steady"])
     assert part.frame_mu <= MU
     assert part.design_report.variance == pytest.approx(whole.design_report.variance, rel=0.1)
-    assert part.design_report.bound is not None
-    assert part.design_report.bound <= whole.design_report.variance
 
 
 def test_a_sensor_that_sees_nothing_gets_finite_noise(rng: np.random.Generator) -> None:
@@ -249,19 +234,6 @@ def test_a_sensor_that_sees_nothing_gets_finite_noise(rng: np.random.Generator) 
         assert np.isfinite(cloak.sigmas).all()
         assert cloak.sigmas[1] < 0.01 * cloak.sigmas[0]
         assert cloak.frame_mu <= MU
-
-
-def test_the_design_is_an_immutable_attribute() -> None:
-    model = MODELS["line"]
-    assert Cloak(model, **CLAIM).design is Design.EQUAL
-    assert isinstance(Cloak(model, **CLAIM).sigma, float)
-    assert Cloak(model, **CLAIM).design_report.gap is None
-    assert Cloak(model, **CLAIM, sigma=50.0).design is None
-    cloak = designed(model)
-    assert cloak.design is Design.LEAST_ERROR
-    for name in ("design", "design_report", "allowance"):
-        with pytest.raises(AttributeError, match="immutable"):
-            setattr(cloak, name, None)
 
 
 @pytest.mark.parametrize("change", [{"sigma": 1.0, "design": "least-error"}, {"design": "best"}])
@@ -278,19 +250,8 @@ def test_too_many_sensors_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused.value.values == {"sensors": 5, "most": 3}
 
 
-def test_explain_states_the_gain_of_the_design() -> None:
-    cloak = designed(MODELS["steady"])
-    text = str(cloak.explain())
-    report = cloak.design_report
-    for fact in (f"{report.carrying} of 6", f"{report.variance:.3g}", f"{report.equal_variance:.3g}"):
-        assert fact in text
-    assert ("the others" in text) == (report.carrying < 6)
-    assert "Rule of thumb" not in text  # the bound of this very noise is there
-    assert "99 %" not in str(Cloak(MODELS["steady"], **CLAIM).explain())
-
-
 @pytest.mark.parametrize("timing", [Timing(), Timing(spread=0.2, speed=1.0)], ids=["at once", "one after another"])
-def test_tiles_of_a_large_floor_come_near_the_search_for_the_whole_and_prove_it(
+def test_tiles_of_a_large_floor_come_near_the_search_for_the_whole(
     timing: Timing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walls = [((8.0, 0.0), (8.0, 10.0)), ((0.0, 5.0), (16.0, 5.0))]
@@ -306,10 +267,6 @@ def test_tiles_of_a_large_floor_come_near_the_search_for_the_whole_and_prove_it(
     report = tiled.design_report
     assert report.variance <= 1.04 * whole.design_report.variance
     assert report.variance < 0.9 * report.equal_variance
-    if timing.travel == 0:
-        assert report.bound is not None
-        assert report.bound <= whole.design_report.variance
-        assert report.bound >= 0.97 * (whole.design_report.bound or math.inf)
     at_any_speed = designed(tiled.physics, timing=Timing(1.0, "any"))
     assert at_any_speed.frame_mu <= at_any_speed.allowance.mu
     with pytest.raises(CalibrationError):

@@ -15,7 +15,6 @@ from cloakwork.privacy.sampler import (
     private_words,
     simulated_words,
 )
-from cloakwork.sensor import look_up
 
 DRAWS = 100_000
 SUMS = [300.0, 3017.0, 9000.0, 200_000.0, 2.0**24]  # noise of two to five levels
@@ -56,14 +55,6 @@ def test_simulated_draws_have_the_exact_law(ratio: float, rng: np.random.Generat
 @pytest.mark.parametrize("factor", [0.8, 1.2])
 def test_a_scale_20_percent_off_is_noticed(ratio: float, factor: float, rng: np.random.Generator) -> None:
     assert p_value(drawn(ratio * factor, simulated_words(rng)), ratio) < 1e-12
-
-
-@pytest.mark.parametrize("ratio", SUMS)
-def test_the_last_steps_of_a_sum_are_even(ratio: float, rng: np.random.Generator) -> None:
-    """Modulo the finest factor all remainders are as likely: the coarse steps do not show."""
-    factor = noise_table(ratio).levels[-2].factor
-    left = np.mod(drawn(ratio, simulated_words(rng)), factor)
-    assert stats.chisquare(np.bincount(left, minlength=factor)).pvalue > 1e-6
 
 
 def test_no_two_calls_share_noise() -> None:
@@ -124,29 +115,7 @@ def test_frames_together_have_the_noise_of_frames_one_by_one() -> None:
     assert noise_of_frames(tables, 0, private_words).shape == (0, 5)
 
 
-def test_a_stream_of_one_level_is_one_word_a_draw() -> None:
-    cloak = Cloak(Matrix(np.eye(2), Space.line(2)), epsilon=1, delta=1e-6, alpha=1.0, hardware=Hardware(step=0.1))
-    noisy = cloak.to_steps(cloak.simulate(np.zeros((3, 2)), rng=np.random.default_rng(1)))
-    words = np.random.default_rng(1).integers(0, 2**64, size=(6, 2), dtype=np.uint64)
-    single = [look_up(noise_table(float(cloak.ratios[0])).cuts, int(high) << 64 | int(low)) for high, low in words]
-    assert noisy.ravel().tolist() == single
-
-
 @pytest.mark.parametrize("shape", [(10, 2), (10, 1, 2), (10, 3, 2), (10, 2, 3)])
 def test_words_for_another_table_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="words"):
         noise_from_words(noise_table(300.0), np.zeros(shape, dtype=np.uint64))
-
-
-def test_rounded_noise_meets_delta_exactly_at_coarse_steps() -> None:
-    """Sum over all outputs of max(0, p - e^eps q) for neighbours, from the table itself, in both directions."""
-    for step in (0.05, 0.5, 2.0):
-        model = Matrix(np.array([[1.0, 0.0]]), Space.path([[0, 1]]))
-        cloak = Cloak(model, epsilon=1, delta=0.1, alpha=1.0, hardware=Hardware(step=step))
-        ratio = cloak.sigma / cloak.step
-        reach = int(14 * ratio) + 10
-        edges = np.arange(-reach, reach + 1) + 0.5
-        for shift in (math.floor(1 / step), math.ceil(1 / step)):
-            p = np.diff(special.ndtr(edges / ratio))
-            q = np.diff(special.ndtr((edges - shift) / ratio))
-            assert max(np.maximum(p - math.e * q, 0).sum(), np.maximum(q - math.e * p, 0).sum()) <= 0.1

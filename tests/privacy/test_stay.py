@@ -43,23 +43,6 @@ def test_no_stay_at_any_frames_tells_more_than_stated(readings: int, renew: int,
     assert most >= 0.999 * stated, "and some stay reaches it"
 
 
-def test_shifts_that_arrive_at_different_times_add_up_to_no_more_than_their_sum() -> None:
-    """Heat of each age shifts the readings by its own amount for as long as the stay, at any time after it."""
-    rng, frames = np.random.default_rng(3), 160
-    for readings, renew, fade, share in ((12, 4, 0.7, 0.3), (40, 8, 0.9, 5.0), (9, 16, 0.8, 0.5)):
-        blocks = np.arange(frames) // renew
-        precision = np.linalg.inv(np.eye(frames) + share * fade ** np.abs(np.subtract.outer(blocks, blocks)))
-        most = math.sqrt(Information(share, fade, renew).of(readings))
-        for _ in range(200):
-            ages = int(rng.integers(1, 6))
-            slopes = rng.normal(size=(ages, 3)) * rng.choice([0.1, 1.0, 5.0], size=(ages, 1))  # of three sensors
-            shift = np.zeros((3, frames))
-            for slope, begin in zip(slopes, rng.integers(0, frames - readings, ages), strict=True):
-                shift[:, begin : begin + rng.integers(1, readings + 1)] += slope[:, None]
-            reached = math.sqrt(float(np.einsum("kt,tu,ku->", shift, precision, shift)))
-            assert reached <= np.linalg.norm(slopes, axis=1).sum() * most
-
-
 def test_offsets_that_are_known_outside_cost_no_more_than_stated() -> None:
     information = Information(0.3, 0.8, 4)
     stated, frames = information.known_outside(20)

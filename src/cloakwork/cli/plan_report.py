@@ -37,10 +37,7 @@ from cloakwork.site import (
 SHOWN_SPANS = 4  # a window, an hour, eight hours, a day; --details shows all
 IN_READINGS = {"sigma", "sensitivity"}  # figures of a guarantee in the unit of the readings
 CLAIMED = ("sensitivity", "sigma", "epsilon", "delta", "alpha")
-HARDWARE = (
-    *("step", "resolution", "noise_floor", "rests_on_noise_floor"),
-    *("resolution_cost", "resolution_cost_without_noise_floor"),
-)
+HARDWARE = ("step", "resolution", "noise_floor", "rests_on_noise_floor", "resolution_cost")
 KEEPS = "Someone keeps readings for"
 CAVEAT = (
     "An epsilon above 10 hides little. The right cell and the error are what the best method reaches with all sensors "
@@ -135,13 +132,12 @@ class PlanReport:
             **{name: getattr(cloak, name) for name in HARDWARE},
             "timing": cloak.family.timing,
             "timing_cost": cloak.timing_cost,
-            "memory_cost": cloak.memory_cost,
             "window_seconds": site.spec.privacy.window,
             "readings_per_window": cloak.readings_per_window,
             "schedule": self.frozen.schedule,
             "noise_tables": self.frozen.tables,
             "mu": cloak.profile.mu,
-            "design": {"kind": str(cloak.design), **asdict(report), "gap": report.gap},
+            "design": {"kind": str(cloak.design), **asdict(report)},
             "stay": _stay_values(cloak),
             "noticed": self.detected,
             "drift": self.drift,
@@ -232,10 +228,6 @@ class PlanReport:
                 least = length(self.drift.average_emd, self.site.length_unit, lower=True)
                 yield Labelled("  Mean error of one window with the drift, at least", least)
         yield self._design()
-        report, memory = self.cloak.design_report, self.cloak.family.tolerance.memory
-        if self.cloak.design is not Design.EQUAL and report.bound is not None:
-            no_noise = "Even in rooms without memory, no noise" if memory else "No noise"
-            yield f"({no_noise} at this guarantee has a mean variance below {rounded_down(report.bound, 3)}.)"
         yield from _listed((f"Recovery will use {self._estimator}.",))
 
     def _design(self) -> Table:
@@ -392,17 +384,15 @@ def _sizes(plan: Plan) -> str:
 
 
 def _stay_rows(cloak: Cloak, unit: str) -> list[tuple[str, str]]:
-    """The claim for stays, the slow offsets, and their cost for a frame and for the mean of a window."""
+    """The claim for stays, and the slow offsets."""
     if (stay := _stay_values(cloak)) is None:
         return []
     deviations = np.array(stay["deviations"])
-    share = float((deviations / cloak.sigmas).max()) ** 2
     guarantee = f"epsilon {stay['epsilon']:g}, delta {stay['delta']:g}"
     return [
         (f"Guarantee for a stay of {stay['readings']:,} readings", guarantee),
         ("Slow offset of a sensor", spread_of(deviations) + unit),
         ("Time constant of the offsets", duration(stay["time_constant"])),
-        ("Variance of a window's mean with its slow offset", f"{1 + cloak.readings_per_window * share:.3g} times"),
     ]
 
 

@@ -81,8 +81,8 @@ def _sections(site: Site | BitSite, plan: Plan | BitPlan, file: Path, texts: dic
         assert isinstance(plan, Plan)  # noqa: S101 - it fits a site of readings
         cloak, kind = plan.cloak(site, file=file), ""
         guarantee = Guarantee.of(cloak, spans=spans, sensor_names=site.sensor_ids)
-        alpha, unit, of_scope = guarantee["alpha"], guarantee["alpha"].unit, HIDDEN[cloak.scope]
-        values |= {"unit": f" ({site.unit})" if site.unit else "", "alpha": _decimal(_length(alpha.value, unit), texts)}
+        unit, of_scope = cloak.physics.length_unit, HIDDEN[cloak.scope]
+        values |= {"unit": f" ({site.unit})" if site.unit else "", "alpha": _decimal(_length(cloak.alpha, unit), texts)}
         hidden, shown, assumed = [f"hidden{of_scope}"], ["shown_stay"], ["assumed"]
         if site.spec.privacy.stay is not None:
             values["stay"] = _duration(site.spec.privacy.stay.length, texts)

@@ -22,7 +22,7 @@ from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.exposure import Exposure, exposures, flip_exposures
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Profile, check_claim, largest_mu
-from cloakwork.privacy.guarantee import LARGE_COST, Explanation, Figure, Guarantee, rule_of_thumb
+from cloakwork.privacy.guarantee import LARGE_COST, Explanation, Figure, Guarantee
 from cloakwork.privacy.hardware import Hardware
 from cloakwork.privacy.laplace import LaplaceProfile, laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
@@ -38,7 +38,7 @@ from cloakwork.privacy.noise_table import (
 )
 from cloakwork.privacy.private_choice import Chooser, choose
 from cloakwork.privacy.sampler import WordSource, noise_from_words, noise_of_frames, private_words, simulated_words
-from cloakwork.privacy.variance import mean_variance, place_variances
+from cloakwork.privacy.variance import place_variances
 
 __all__ = [
     "CUT_BITS",
@@ -83,14 +83,12 @@ __all__ = [
     "flip_table",
     "laplace_table",
     "largest_mu",
-    "mean_variance",
     "noise_from_words",
     "noise_of_frames",
     "noise_table",
     "place_variances",
     "private_words",
     "reading_mu",
-    "rule_of_thumb",
     "sensitivity",
     "share_limits",
     "simulated_words",

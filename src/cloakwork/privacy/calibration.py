@@ -1,7 +1,7 @@
 """Calibration: how far a hidden move shifts the readings, and the noise that each sensor therefore adds."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,14 +9,14 @@ from scipy import optimize
 
 from cloakwork._checks import FloatArray, member_of, per_sensor, positive
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import AT_ONCE, Drift, Family, Nuisance, Physics, Tolerance
+from cloakwork.physics import Drift, Family, Nuisance, Physics
 from cloakwork.privacy.claim import Claim, Scope
 from cloakwork.privacy.design import BLIND, Search, few_ratios
 from cloakwork.privacy.hardware import SensorSteps
 from cloakwork.privacy.noise_floor import Charge, NoiseFloor
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.tiled_design import searched
-from cloakwork.privacy.variance import mean_variance
+from cloakwork.privacy.variance import place_variances
 from cloakwork.sensor import OFFSET_PARTS
 
 RESOLUTION_COST = 0.01
@@ -69,14 +69,10 @@ def reading_mu(
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevels:
-    """Standard deviation of each sensor's noise, and how much rounding it covers.
-
-    For designed noise, `bound` is a lower bound on the mean variance of a window.
-    """
+    """Standard deviation of each sensor's noise, and how much rounding it covers."""
 
     sigma: FloatArray
     rounding: FloatArray
-    bound: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,22 +166,6 @@ class Allowance:
         slope = family.steepest(1 / sigma).value
         return (self.claim.alpha * slope + math.sqrt(float(((added / sigma) ** 2).sum()))) * (1 + 1e-12)
 
-    def memory_cost(self, sigma: FloatArray) -> float:
-        """How much further a frame can shift in rooms that remember than in rooms that do not, as a fraction.
-
-        0 where the model has no steady sources on a floor plan, and NaN on a floor that is too large to compute it.
-        """
-        physics = self.family.physics
-        if not physics.ages:
-            return 0.0
-        if not physics.explicit and not self.family.tolerance.memory:
-            return math.nan
-        plain, remembering = (Family(physics, Tolerance(memory=memory)) for memory in (False, True))
-        if self.claim.scope is Scope.SENSOR:
-            slopes = [family.each / sigma for family in (remembering, plain)]
-            return float(slopes[0].max() / slopes[1].max()) - 1
-        return remembering.steepest(1 / sigma).value / plain.steepest(1 / sigma).value - 1
-
     def chosen(self, sigma: ArrayLike) -> NoiseLevels:
         """Noise that the caller chose. This does not check whether it is enough."""
         sigmas = per_sensor("sigma", sigma, self.sensors, error=CalibrationError)
@@ -204,40 +184,20 @@ class Allowance:
         """The noise per sensor that locates a lone source best; never worse than equal noise."""
         if self.claim.scope is Scope.SENSOR:
             return self._least_each()
-        best = searched(self.search())
-        sigma = best.sigma * math.sqrt(self.claim.readings)
+        sigma = searched(self.search()) * math.sqrt(self.claim.readings)
         own = self.scaled(sigma if self.hardware.sent is None else few_ratios(sigma, self.hardware.sent))
         same = self.equal()
-        better = own if self.variance(own.sigma) < self.variance(same.sigma) else same
-        if self.family.timing.travel and not self.family.tolerance.memory:
-            return better  # the search then meets a condition that comes close to the exact one, and proves nothing
-        return replace(better, bound=self._without_rounding(best.optimum.bound))
-
-    def _without_rounding(self, bound: float) -> float:
-        """A lower bound for noise with any steps: that of noise which spends all of mu on moves.
-
-        Scaling the noise down by a factor lowers the mean variance by at most the square of that factor. In rooms that
-        remember, it is the bound for the same claim without memory and for sensors that measure at once. This is valid,
-        since the noise covers people who never moved before as well, but it is loose: the true least is often twice as
-        large.
-        """
-        remembers = self.family.tolerance.memory
-        if self.rounding is None and not remembers:
-            return bound * ((self.mu - self._rounded) / self.mu) ** 2 * (1 - 1e-12)
-        tolerance = replace(self.family.tolerance, memory=False)
-        family = replace(self.family, tolerance=tolerance, timing=AT_ONCE) if remembers else self.family
-        exact = replace(self, family=family, hardware=SensorSteps(None, None, None))
-        return searched(exact.search(rounded=0.0)).optimum.bound
+        return own if self.variance(own.sigma) < self.variance(same.sigma) else same
 
     def variance(self, sigma: FloatArray) -> float:
         """The mean variance of a lone source located from a whole window."""
-        return mean_variance(self.family.physics, sigma / math.sqrt(self.claim.readings), drift=self.drift)
+        one_frame = sigma / math.sqrt(self.claim.readings)
+        return float(place_variances(self.family.physics, one_frame, drift=self.drift).mean())
 
-    def search(self, rounded: float | None = None) -> Search:
-        """The search over the noise of a whole window taken as one frame; rounding takes `rounded` of its mu."""
+    def search(self) -> Search:
+        """The search over the noise of a whole window taken as one frame."""
         gain = 1 + self.family.tolerance.gain
-        usual = self._rounded if self.rounding is None else 0.0
-        left = self.mu - (usual if rounded is None else rounded)
+        left = self.mu - (self._rounded if self.rounding is None else 0.0)
         reach = left * math.sqrt(self.claim.readings) / (self.claim.alpha * gain)
         rounding = np.zeros(self.sensors) if self.rounding is None else (self._worth / (self.claim.alpha * gain)) ** 2
         return Search(self.family, reach, rounding, self.drift)
@@ -294,8 +254,7 @@ class Allowance:
             sigma = (moved + self.covered(moved) * _DIVISION) / self.mu * (1 + 1e-11)
         if self.own is not None:
             sigma = min(sigma, self._least_each_with_own(moved, sigma, self.own), key=lambda each: np.log(each).sum())
-        bound = mean_variance(self.family.physics, moved / self.mu / math.sqrt(self.claim.readings), drift=self.drift)
-        return NoiseLevels(sigma, self.covered(sigma), bound * (1 - 1e-12))
+        return NoiseLevels(sigma, self.covered(sigma))
 
     def _least_each_with_own(self, moved: FloatArray, enough: FloatArray, own: NoiseFloor) -> FloatArray:
         """The noise that each sensor needs alone, to nine digits; `enough` is what it needs without a noise floor."""

@@ -128,7 +128,7 @@ class Cloak(Immutable):
             finer = math.sqrt(max(1.0, stay.readings / claim.readings))
         self.allowance = Allowance(self.family, claim, mu, self.sensitivity, steps, finer, assumed.drift)
         levels = self._levels(sigma)
-        self.sigmas, self.roundings, self._bound = read_only(levels.sigma), read_only(levels.rounding), levels.bound
+        self.sigmas, self.roundings = read_only(levels.sigma), read_only(levels.rounding)
         self.steps = self.roundings if steps.sent is None else steps.sent
         self.frame_mu = self.allowance.frame_mu(self.sigmas)
         self.allowance.refuse_too_little(self.sigmas)
@@ -220,30 +220,18 @@ class Cloak(Immutable):
         return self.frame_mu / self.allowance.cost(self.sigmas, 0 * self.roundings) - 1
 
     @property
-    def resolution_cost_without_noise_floor(self) -> float:
-        """The `resolution_cost` of sensors without a noise floor."""
-        rounded, exact = (self.allowance.cost(self.sigmas, part * self.roundings) for part in (1, 0))
-        return rounded / exact - 1
-
-    @property
     def timing_cost(self) -> float:
         """How much more noise sources take that move between the readings of a frame, as a fraction, at equal noise."""
         if self.scope is Scope.SENSOR:
             return 0.0
         return self.family.steepest().value / self.family.at_once.steepest().value - 1
 
-    @property
-    def memory_cost(self) -> float:
-        """How much further a frame can shift in rooms that remember, as a fraction; NaN on floors too large for it."""
-        return self.allowance.memory_cost(self.sigmas)
-
     @cached_property
     def design_report(self) -> DesignReport:
         """How well one window of readings locates a lone source, against equal noise."""
         root = math.sqrt(self.readings_per_window) * self.distribution.efficiency
         sigma, equal = (noise / root for noise in (self.sigmas, self.allowance.equal().sigma))
-        bound = self._bound if self.noise is NoiseLaw.GAUSSIAN else None
-        return report(self.physics, sigma=sigma, equal=equal, bound=bound, drift=self.allowance.drift)
+        return report(self.physics, sigma=sigma, equal=equal, drift=self.allowance.drift)
 
     @property
     def spent(self) -> int:

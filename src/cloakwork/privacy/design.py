@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cloakwork._checks import FloatArray, IntArray, member_of
 from cloakwork.errors import CalibrationError
 from cloakwork.physics import Drift, Family, Nuisance, Physics, largest_of_each, pieces_of
-from cloakwork.privacy.interior_point import Bounds, Optimum, least, lower_bound
+from cloakwork.privacy.interior_point import Bounds, Optimum, least
 from cloakwork.privacy.noise_table import DEVICE_TABLES
 from cloakwork.privacy.variance import LocationError
 
@@ -46,59 +46,29 @@ class DesignReport:
     Attributes
     ----------
     equal_variance, variance
-        `mean_variance` with equal noise and with the noise of the cloak, in squared length.
+        Mean of `place_variances` with equal noise and with the noise of the cloak, in squared length.
     equal_vicinity, vicinity
         Standard deviation of the place along one axis at a typical place (the median), likewise.
-    bound
-        Lower bound on `mean_variance` for any noise at this guarantee, whatever its steps; None if the noise was not
-        designed. In rooms that remember it is that of rooms which do not, and loose.
     carrying
         Number of sensors that carry 99 % of the information.
 
     >>> from cloakwork.physics import HeatLine
     >>> from cloakwork.privacy import Cloak
     >>> cloak = Cloak(HeatLine(n=40, m=20, T=0.01), epsilon=2, delta=1e-5, alpha=0.02, design="least-error")
-    >>> report = cloak.design_report
-    >>> report.bound <= report.variance <= report.equal_variance, round(report.gain, 1)
-    (True, 1.3)
+    >>> round(cloak.design_report.gain, 1)
+    1.3
     """
 
     equal_variance: float
     variance: float
     equal_vicinity: float
     vicinity: float
-    bound: float | None
     carrying: int
-
-    @property
-    def gap(self) -> float | None:
-        """Upper bound on how far the variance is above the best possible one, as a fraction."""
-        return None if self.bound is None else max(0.0, self.variance - self.bound) / self.variance
 
     @property
     def gain(self) -> float:
         """The variance with equal noise, divided by this variance."""
         return self.equal_variance / self.variance
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """The best weights, and the condition that they meet."""
-
-    optimum: Optimum
-    bounds: Bounds
-
-    @property
-    def sigma(self) -> FloatArray:
-        """Noise of each sensor, before scaling; a sensor that is not needed has much noise, but a finite amount."""
-        weights = self.optimum.weights
-        largest = largest_of_each(self.bounds.rows)
-        seeing = sensors_that_see(largest)
-        floor = min(FAINTEST, FLOOR_COST / len(weights)) / largest[seeing]
-        kept = np.maximum(weights[seeing], floor)
-        full = np.full(len(weights), kept.min())
-        full[seeing] = kept
-        return np.asarray(1 / np.sqrt(full))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +97,7 @@ class Search:
     heat in rooms that remember, and rounding is one more, with a single row. With one group this is convex. Otherwise,
     for shares t_g > 0 of sum 1, the convex condition sum_g max_e w . D_ge / t_g <= reach^2 implies it, by Cauchy and
     Schwarz, and is the same at t_g in proportion to the roots. So w and t improve in turn, and the mean variance never
-    grows. The lower bound of the result is one for these shares.
+    grows.
     """
 
     family: Family
@@ -135,28 +105,23 @@ class Search:
     rounding: FloatArray
     drift: Drift | Nuisance | None = None
 
-    def run(self) -> SearchResult:
-        """Find the best weights, before any rounding."""
+    def run(self) -> FloatArray:
+        """Find the noise of each sensor, before scaling and any rounding, shape (m,)."""
         equal = np.ones(self.family.physics.sensors)
         _refuse_too_many(len(equal))
-        moves = LocationError.of(self.family.physics, drift=self.drift)
-        few = moves.thinned(MAX_SLOPES)
+        moves = LocationError.of(self.family.physics, drift=self.drift).thinned(MAX_SLOPES)
         groups, complete = steepest(self.family, equal)
         shares = self.shares(groups, equal)
         seeing = sensors_that_see(largest_of_each(np.concatenate(groups)))
         for _ in range(_ROUNDS):
             bounds = self.bounds(groups, shares)
-            optimum = best_weights(few, bounds, seeing, enough=ENOUGH if complete else ROUGHLY)
-            more = [] if complete else self._exceeding(groups, optimum.weights)
-            before, shares = shares, self.shares(groups, optimum.weights)
+            weights = best_weights(moves, bounds, seeing, enough=ENOUGH if complete else ROUGHLY).weights
+            more = [] if complete else self._exceeding(groups, weights)
+            before, shares = shares, self.shares(groups, weights)
             if not any(map(len, more)) and np.abs(shares - before).max() < _SLACK:
                 break
             groups = [np.concatenate(pair) for pair in zip(groups, more, strict=True)] if more else groups
-        if few is not moves and len(groups) == 1:
-            rows = bounds.rows[:, seeing]
-            bound = lower_bound(moves.of_sensors(seeing), rows, optimum.weights[seeing], optimum.prices)
-            optimum = replace(optimum, bound=bound)
-        return SearchResult(optimum, bounds)
+        return finite_noise(weights, bounds.rows)
 
     def bounds(self, groups: list[FloatArray], shares: FloatArray) -> Bounds:
         """The convex condition, with these shares of the reach for the groups of moves and for rounding."""
@@ -191,6 +156,17 @@ def best_weights(moves: LocationError, bounds: Bounds, sensors: IntArray, *, eno
     return replace(inner, weights=weights)
 
 
+def finite_noise(weights: FloatArray, rows: Any) -> FloatArray:
+    """The noise of each sensor; one that these squared slopes do not need has much noise, but a finite amount."""
+    largest = largest_of_each(rows)
+    seeing = sensors_that_see(largest)
+    floor = min(FAINTEST, FLOOR_COST / len(weights)) / largest[seeing]
+    kept = np.maximum(weights[seeing], floor)
+    full = np.full(len(weights), kept.min())
+    full[seeing] = kept
+    return np.asarray(1 / np.sqrt(full))
+
+
 def sensors_that_see(largest: FloatArray) -> IntArray:
     """The sensors whose reading changes with some move, from the largest squared slope of each."""
     return np.flatnonzero(largest > BLIND**2 * largest.max())
@@ -202,9 +178,7 @@ def few_ratios(sigma: FloatArray, step: FloatArray) -> FloatArray:
     return np.asarray(step * np.minimum(ratios, max(MAX_STEPS, float(ratios.min()))))
 
 
-def report(
-    physics: Physics, *, sigma: FloatArray, equal: FloatArray, bound: float | None, drift: Drift | Nuisance | None
-) -> DesignReport:
+def report(physics: Physics, *, sigma: FloatArray, equal: FloatArray, drift: Drift | Nuisance | None) -> DesignReport:
     """Compare this noise with equal noise, both for one whole window."""
     moves = LocationError.of(physics, drift=drift)
     weights = 1 / sigma**2
@@ -216,7 +190,6 @@ def report(
         variance=float(places.mean()),
         equal_vicinity=math.sqrt(float(np.median(before))),
         vicinity=math.sqrt(float(np.median(places))),
-        bound=bound,
         carrying=min(carrying, physics.sensors),
     )
 

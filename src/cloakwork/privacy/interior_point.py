@@ -5,13 +5,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import linalg, optimize
+from scipy import linalg
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.privacy.variance import Curve, LocationError
 
 _MAX_STEPS = 200
-_PRICED = 1e-6  # fraction of the largest price below which a bound does not bind
 _INSIDE = 0.9  # fraction of the bounds that the first weights use
 _SHORT = 0.95  # fraction of the way to the boundary that a step may go
 
@@ -84,15 +83,11 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """Weights that meet the bounds, the mean variance there, and a lower bound for all weights that meet them.
-
-    `prices` are the multipliers of the rows that prove the lower bound, up to a factor.
-    """
+    """Weights that meet the bounds, the mean variance there, and a lower bound for all weights that meet them."""
 
     weights: FloatArray
     value: float
     bound: float
-    prices: FloatArray
 
     @property
     def gap(self) -> float:
@@ -197,20 +192,6 @@ def _certified(moves: LocationError, bounds: Bounds, now: _State, before: Optimu
     value = moves.mean(full)
     bound = bounds.certified(now.curve.value, now.curve.gradient, w, now.y)
     if before is None:
-        return Optimum(full, value, bound, now.y)
+        return Optimum(full, value, bound)
     weights, value = (full, value) if value < before.value else (before.weights, before.value)
-    prices, bound = (now.y, bound) if bound > before.bound else (before.prices, before.bound)
-    return Optimum(weights, value, bound, prices)
-
-
-def lower_bound(moves: LocationError, rows: FloatArray, weights: FloatArray, prices: FloatArray) -> float:
-    """Return a lower bound over all weights with rows @ w <= 1, given weights that were found for fewer moves.
-
-    The prices solve the linear program that the slope gives, over the rows that had a price before.
-    """
-    gradient = moves.gradient(weights)
-    binding = rows[prices > _PRICED * prices.max()]
-    program = optimize.linprog(np.ones(len(binding)), A_ub=binding.T / gradient[:, None], b_ub=-np.ones(len(weights)))
-    if program.x is None:
-        return 0.0
-    return Bounds.of(binding).certified(moves.mean(weights), gradient, weights, np.maximum(program.x, 0.0))
+    return Optimum(weights, value, max(bound, before.bound))

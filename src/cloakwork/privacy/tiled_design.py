@@ -1,4 +1,4 @@
-"""Noise design on floors with thousands of sensors: tile by tile, with one certificate for the whole."""
+"""Noise design on floors with thousands of sensors: tile by tile."""
 
 import math
 from collections.abc import Iterator
@@ -10,29 +10,26 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import CalibrationError
-from cloakwork.privacy.design import MAX_SLOPES, Search, SearchResult, best_weights
-from cloakwork.privacy.interior_point import Bounds, Optimum
+from cloakwork.privacy.design import MAX_SLOPES, Search, best_weights, finite_noise
+from cloakwork.privacy.interior_point import Bounds
 from cloakwork.privacy.variance import LocationError
 
 MAX_TOGETHER = 1_000  # sensors whose noise is searched for in one piece
 IN_A_TILE = 150  # sensors of a tile, without its margin
 ENOUGH = 3e-3  # relative gap at which the search of a tile stops
 REDUCTIONS = 20  # rounds in which weights that exceed a condition are reduced
-PRICINGS = 400  # rounds in which the prices of all conditions improve
 _ROUNDS, _SLACK = 8, 1e-3  # of adding conditions, and how far one may be exceeded before it is added
 Places = NDArray[np.bool_]
 
 
-def searched(search: Search) -> SearchResult:
-    """The best weights: of all sensors together, or of a large floor tile by tile.
+def searched(search: Search) -> FloatArray:
+    """The noise of each sensor, before scaling, from all sensors together or on a large floor tile by tile.
 
     Notes
     -----
     A steady field fades over its reach. So a tile of the floor with a margin of some reaches has nearly the best
     weights of the whole floor in its middle. Those of all tiles are put together, and reduced at the seams until they
-    meet every condition of the whole. The lower bound is that of the whole as well, from prices of its conditions that
-    begin as those of the tiles (see `interior_point`): any prices prove a bound, and a price grows as long as its
-    sensors are charged too little.
+    meet every condition of the whole.
     """
     physics = search.family.physics
     if physics.sensors <= MAX_TOGETHER or physics.near is None or physics.sensor_positions is None:
@@ -45,7 +42,7 @@ def searched(search: Search) -> SearchResult:
             'position or memory. Leave it out, or use design="equal".',
             sensors=physics.sensors,
         )
-    return _Tiles.of(search, physics.sensor_positions).result()
+    return _Tiles.of(search, physics.sensor_positions).noise()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,20 +71,17 @@ class _Tiles:
             physics.fade,
         )
 
-    def result(self) -> SearchResult:
-        """The weights of all tiles, with their bound."""
-        weights, prices = np.zeros(len(self.sensors_at)), np.zeros(self.rows.shape[0])
+    def noise(self) -> FloatArray:
+        """The noise of each sensor, before scaling, from the weights of all tiles."""
+        weights = np.zeros(len(self.sensors_at))
         for low, high in _boxes(self.sensors_at, np.full(2, -np.inf), np.full(2, np.inf)):
             sensors = np.flatnonzero(_within(self.sensors_at, low - self.margin, high + self.margin))
             places = np.flatnonzero(_within(self.places_at, low - self.margin, high + self.margin))
             conditions = np.flatnonzero(np.isin(self.owners, sensors))
             best = _best(self.moves.of_blocks(places).of_sensors(sensors), self.rows[conditions][:, sensors].toarray())
             core = _within(self.sensors_at[sensors], low, high)
-            weights[sensors[core]] = best.weights[core]
-            owned = np.isin(self.owners[conditions], sensors[core])
-            prices[conditions[owned]] = best.prices[owned]
-        weights = self._reduced(weights)
-        return SearchResult(self._certified(weights, prices), Bounds.of(self.rows))
+            weights[sensors[core]] = best[core]
+        return finite_noise(self._reduced(weights), self.rows)
 
     def _reduced(self, weights: FloatArray) -> FloatArray:
         """The weights, reduced until they meet all conditions, most for sensors that count most in one exceeded."""
@@ -99,34 +93,21 @@ class _Tiles:
             weights = weights / (1 + factors)
         return np.asarray(weights / float((self.rows @ weights).max()))
 
-    def _certified(self, weights: FloatArray, prices: FloatArray) -> Optimum:
-        """The weights, with a bound from the prices of the tiles, improved for the whole."""
-        gradient, value = self.moves.gradient(weights), self.moves.mean(weights)
-        priced = np.flatnonzero(prices)
-        rows, y = self.rows[priced], prices[priced]
-        used = rows @ weights
-        for _ in range(PRICINGS):
-            missing = -gradient / (rows.T @ y)  # above 1 for a sensor that is charged too little
-            y = y * ((rows @ (weights * missing**4)) / used) ** 0.25
-        return Optimum(weights, value, Bounds.of(rows).certified(value, gradient, weights, y), prices)
 
-
-def _best(moves: LocationError, rows: FloatArray) -> Optimum:
-    """The best weights of one tile, from few conditions at first; prices are for all of them."""
+def _best(moves: LocationError, rows: FloatArray) -> FloatArray:
+    """The best weights of one tile, from few conditions at first."""
     few = moves.thinned(MAX_SLOPES)
     each = np.arange(rows.shape[1])
     steepest = np.argsort(rows.sum(axis=1))[-3 * len(each) :]
     chosen = np.union1d(steepest, rows.argmax(axis=0))
     for _ in range(_ROUNDS):
-        optimum = best_weights(few, Bounds.of(rows[chosen]), each, enough=ENOUGH)
-        shifts = rows @ optimum.weights
+        weights = best_weights(few, Bounds.of(rows[chosen]), each, enough=ENOUGH).weights
+        shifts = rows @ weights
         more = np.setdiff1d(np.flatnonzero(shifts > 1 + _SLACK), chosen)
         if not len(more):
             break
         chosen = np.concatenate([chosen, more[np.argsort(shifts[more])[-len(each) :]]])
-    prices = np.zeros(len(rows))
-    prices[chosen] = optimum.prices
-    return Optimum(optimum.weights, optimum.value, optimum.bound, prices)
+    return weights
 
 
 def _boxes(points: FloatArray, low: FloatArray, high: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:

@@ -21,10 +21,10 @@ _FLAT = 1e-9  # directions that the offsets of the neighbours span by less than 
 _PINNED = 1e-6  # fraction of a step to which the place is known in a direction that allows no move
 
 
-def mean_variance(
+def place_variances(
     physics: Physics, sigma: ArrayLike, *, known_within: float | None = None, drift: Drift | Nuisance | None = None
-) -> float:
-    """Variance of the place of a lone unit source from one frame: a mean over places and axes, in squared length.
+) -> FloatArray:
+    """Variance of a lone unit source located from one frame, for each place: a mean over axes, (n,), squared length.
 
     Parameters
     ----------
@@ -40,26 +40,13 @@ def mean_variance(
 
     Notes
     -----
-    The mean of tr (J' diag(1/sigma^2) J + I/known_within^2)^-1 / axes, with J the slopes of the columns of M along the
+    tr (J' diag(1/sigma^2) J + I/known_within^2)^-1 / axes, with J the slopes of the columns of M along the
     axes at a place: derivatives on a line or plane, else central differences, one-sided next to a wall. In a space
     without coordinates the moves are those to each neighbour, and J has one column. The covariance of offsets that
     drift is added to diag(sigma^2).
 
     Examples
     --------
-    >>> from cloakwork.physics import HeatLine
-    >>> line = HeatLine(n=100, m=50, T=0.05)
-    >>> round(mean_variance(line, 0.58) ** 0.5, 3), round(mean_variance(line, 5.8), 3)
-    (0.049, 0.194)
-    """
-    return float(place_variances(physics, sigma, known_within=known_within, drift=drift).mean())
-
-
-def place_variances(
-    physics: Physics, sigma: ArrayLike, *, known_within: float | None = None, drift: Drift | Nuisance | None = None
-) -> FloatArray:
-    """Like `mean_variance`, but for each place, shape (n,).
-
     >>> from cloakwork.physics import HeatLine
     >>> place_variances(HeatLine(n=5, m=5, T=0.05), 0.5).round(3).tolist()
     [0.022, 0.016, 0.013, 0.016, 0.022]
