@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import cloakwork as cw
-from cloakwork.cli.draw import cross, floor, outline
+from cloakwork.cli.draw import floor, outline
 
 # %% [markdown]
 # ## The flat
@@ -107,7 +107,7 @@ for axes, (name, readings) in zip(panels, located.items(), strict=True):
     floor(axes, rooms, inside.astype(float), limit=3)
     for source in readings[0]:
         outline(axes, rooms, source)
-        cross(axes, source.at)
+        axes.plot(*source.at, "x", color="#b3261e", markersize=9, markeredgewidth=2)
     axes.plot(*PERSON, "o", color="#1f5fa8")
     axes.set_title(f"hidden: {name}", fontsize=10)
 

@@ -10,8 +10,8 @@ from rich.progress import TaskID
 
 from cloakwork.cli.app import run_app
 from cloakwork.cli.arguments import Scheduler
-from cloakwork.cli.output import note, progress_bars, say
-from cloakwork.cli.report import table
+from cloakwork.cli.output import note, progress_bars
+from cloakwork.cli.report import Table, show
 from papers.experiments import EXPERIMENTS, find
 from papers.recordings import LICENCES, titles
 from papers.report import FOLDER, write_report
@@ -36,12 +36,12 @@ def list_command() -> None:
     """List the experiments, how long they take on one core and what they repeat, and the recordings."""
     width = max(len(name) for name in EXPERIMENTS)
     for one in EXPERIMENTS.values():
-        say(f"{one.name:<{width}}  {one.minutes:>4g} min  {one.title}")
+        show(f"{one.name:<{width}}  {one.minutes:>4g} min  {one.title}")
         for shown in filter(None, one.shows.split("; ")):
-            say(f"{'':<{width}}            {shown}")
-    say("\nrecordings in papers/recordings:")
+            show(f"{'':<{width}}            {shown}")
+    show("\nrecordings in papers/recordings:")
     for name, title in titles().items():
-        say(f"{name:<{max(map(len, LICENCES))}}  {LICENCES[name]:<9}  {title}")
+        show(f"{name:<{max(map(len, LICENCES))}}  {LICENCES[name]:<9}  {title}")
 
 
 @app.command("run")
@@ -85,12 +85,12 @@ def _note_done(done: Done, count: str) -> None:
 
 
 def _print(result: Result) -> None:
-    say(f"{result.name}: {result.title}\n")
-    say(f"{result.finding.text()}\n")
+    show(f"{result.name}: {result.title}", "")
+    show(result.finding.text(), "")
     for one in result.tables():
-        table(one.title, one.columns, one.rows)
+        show(one.title, Table.of(one.columns, one.rows), "")
     if result.quick:
-        say("(A quick run shows that the experiment works; its numbers are rough.)\n")
+        show("(A quick run shows that the experiment works; its numbers are rough.)", "")
 
 
 @app.command("show")

@@ -43,22 +43,6 @@ def test_a_mistyped_command_is_recognised(run: Run) -> None:
         assert (done.code, f"Did you mean '{meant}'?" in done.err) == (2, True)
 
 
-def test_init_says_what_to_do_next(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "new.toml"
-    first = run("init", path)
-    assert (first.code, first.out) == (0, "")
-    assert f"cloakwork plan {path}" in first.err.replace("\n", "")
-
-
-def test_init_does_not_overwrite(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text("precious")
-    again = run("init", path)
-    assert again.code == 2
-    assert "already exists" in again.err
-    assert path.read_text() == "precious"
-
-
 def test_the_installed_script_keeps_its_streams_apart(site: Path) -> None:
     """Nothing but JSON on standard output, no colour codes in pipes and files, notes on standard error."""
     out = site.with_name("found.csv")
@@ -68,32 +52,12 @@ def test_the_installed_script_keeps_its_streams_apart(site: Path) -> None:
     assert "\x1b" not in done.stdout + done.stderr + out.read_text()
 
 
-@pytest.mark.parametrize("extra", [[], ["--json"]], ids=["words", "json"])
-def test_a_reader_that_has_seen_enough_is_no_failure(extra: list[str], site: Path) -> None:
-    """`cloakwork plan ... | true` ends quietly and well, however late the output is written."""
-    read, write = os.pipe()
-    os.close(read)
-    with subprocess.Popen(
-        [str(SCRIPT), "plan", "--no-simulation", str(site), *extra], stdout=write, stderr=subprocess.PIPE, text=True
-    ) as process:
-        os.close(write)
-        said = process.communicate()[1]
-    assert notes(said) == ""
-    assert process.returncode == 0
-
-
 def test_a_terminal_that_lacks_a_letter_is_no_failure(site: Path) -> None:
     site.write_text('unit = "°C"\n' + SITE)
     done = script("plan", "--no-simulation", site, "--details", environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, notes(done.stderr)) == (0, "")
-    assert re.search(r"Standard deviation of the noise.* \?C", done.stdout)
+    assert re.search(r"changes a reading by up to .* \?C", done.stdout)
     assert "\x1b" not in done.stdout, "colour codes in a pipe"
-
-
-def test_the_version_is_printed(run: Run) -> None:
-    done = run("--version")
-    assert done.code == 0
-    assert re.fullmatch(r"cloakwork \d+\.\d+\.\d+\S*\n", done.out)
 
 
 def refused(done: Outcome, says: str) -> None:
@@ -233,16 +197,3 @@ def test_an_output_that_cannot_be_written_is_a_failure(target: str, code: int, s
         assert done.code == code
         assert re.match(f"cloakwork: .*{said}", done.err)
         assert done.err.count("\n") == 1
-
-
-def test_a_file_that_is_written_over_is_said_to_be(run: Run, site: Path) -> None:
-    out = site.with_name("again.csv")
-    said = f"overwrote {out}\n"
-    for there in (False, True):
-        assert (said in run("simulate", site, "--out", out, "--frames", "2").err) is there
-
-
-def test_a_picture_needs_a_known_format(run: Run, site: Path) -> None:
-    done = run("recover", site, site.with_name("readings.csv"), "--plot", site.with_name("map.docx"))
-    assert done.code == 2
-    assert "a picture is a .png, .svg or .pdf file" in done.err

@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -19,13 +18,11 @@ from typing import Any
 
 import pytest
 
-from cloakwork.cli.collect import session_name
-from cloakwork.collect.storage import Role, open_store
+from cloakwork.collect.storage import open_store
 from cloakwork.device import Agent, ConstantReading
 from cloakwork.mqtt import BrokerAddress
 from tests.cli.conftest import Run
 from tests.collect.collector_process import SITE
-from tests.collect.deployment import deployment
 from tests.collect.small_sites import site_file
 from tests.forking import COMMAND, python
 from tests.ports import free_port
@@ -175,29 +172,11 @@ def test_on_a_terminal_with_a_new_store_it_shows_a_link_that_signs_in_and_only_o
             os.close(ours)
 
 
-def test_behind_a_proxy_cookies_are_for_https_only(site: Path, tmp_path: Path) -> None:
-    store = str(tmp_path / "new.db")
-    with open_store(store) as opened:
-        secret = opened.tokens.create(Role.ANALYST).secret
-    words = ("--listen", "127.0.0.1:0", "--store", store, "--proxied")
-    with started("collect", site, "--broker", "none", *words) as one:
-        found = one.wait_for(PAGE.pattern)
-        status, cookie, _ = ask(int(found[3]), "POST", "/v1/session", {"token": secret})
-        assert status == 200
-        assert cookie.startswith("__Host-cloakwork=")
-        assert "Secure" in cookie.split("; ")
-        assert one.end() == 0
-
-
 def test_on_a_private_network_it_listens_and_warns(site: Path, tmp_path: Path) -> None:
     words = ("collect", site, "--broker", "none", "--listen", "0.0.0.0:0", "--store", tmp_path / "new.db")
     with started(*words, "--private-network") as one:
         one.wait_for("warning: tokens and results cross this network unencrypted")
         assert one.wait_for(PAGE.pattern)[2] == "localhost"
-
-
-def test_two_collectors_on_one_machine_have_names_of_their_own() -> None:
-    assert session_name(8080) == session_name(8080) != session_name(8081)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +190,7 @@ def test_two_collectors_on_one_machine_have_names_of_their_own() -> None:
         (("--listen", "[::]:0", "--proxied"), 2, "--listen :::0 --private-network"),
         (("--listen", "8080"), 2, "--listen 8080: give an address and a port, such as 127.0.0.1:8080"),
         (("--listen", "127.0.0.1:99999"), 2, "--listen 127.0.0.1:99999: give an address and a port"),
+        (("--broker", "embedded:99999"), 2, "give mqtt://host"),
         (("--listen", "192.0.2.1:8080", "--private-network"), 2, "Give an address of this machine and a free port"),
         (("--listen", "nowhere.invalid:8080", "--private-network"), 2, "nowhere.invalid:8080"),
         (("--store", "mysql://me@host/db"), 2, "mysql"),
@@ -251,39 +231,6 @@ def test_a_site_without_its_plan_or_twice_is_refused(run: Run, site: Path, tmp_p
     assert missing.code in {1, 2}
     assert "no.toml" in missing.err
     assert not (tmp_path / "cloakwork.db").exists()
-
-
-def test_a_port_that_is_taken_is_named(run: Run, site: Path, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        done = run("collect", site, "--broker", "none", "--listen", f"127.0.0.1:{port}", "--store", tmp_path / "new.db")
-    assert done.code == 2
-    assert f"127.0.0.1:{port}" in done.err
-
-
-def test_a_broker_inside_needs_its_port_and_may_have_another(run: Run, site: Path, tmp_path: Path) -> None:
-    words = ("collect", site, "--listen", "127.0.0.1:0", "--store", tmp_path / "new.db", "--broker")
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        done = run(*words, f"embedded:{port}")
-    assert done.code == 2
-    assert f"mqtt://localhost:{port}" in done.err
-    assert "--broker embedded:" in done.err
-    assert run(*words, "embedded:99999").code == 2
-
-
-def test_with_a_wrong_password_it_says_so_and_serves_what_it_has(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'store.db'}"
-    with deployment(tmp_path, url) as parts:
-        (tmp_path / "password").write_text("guessed")
-        parts.collector.start()
-        until(lambda: "refuses" in parts.collector.log)
-        until(lambda: parts.collector.client.health() is not None)
-        health = parts.collector.client.health()
-        assert health["broker"]["state"] == "away"
-        assert "check user, password and client id" in health["broker"]["reason"]
-        assert "guessed" not in parts.collector.log
-        assert "Traceback" not in parts.collector.log
 
 
 @contextmanager

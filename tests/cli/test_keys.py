@@ -89,22 +89,6 @@ def test_an_export_is_written_for_one_sensor(keys: Path, run: Run) -> None:
     assert not any(key in done.err for key in secrets(path) + secrets(keys))
 
 
-@pytest.mark.parametrize("command", ["export", "revoke"])
-def test_a_sensor_that_was_never_provisioned_is_refused(command: str, keys: Path, run: Run) -> None:
-    extra = ["--out", keys.with_name("x.json")] if command == "export" else []
-    done = run("keys", command, keys, "--id", "s99", *extra)
-    assert done.code == 2
-    assert "no device was provisioned for sensor 's99'. Provisioned: none yet." in done.err
-
-
-def test_an_export_is_not_written_over_the_keys(keys: Path, run: Run) -> None:
-    open_generation(keys, "s1", PLAN, "reading", NOW)
-    before = keys.read_bytes()
-    done = run("keys", "export", keys, "--id", "s1", "--out", keys)
-    assert done.code == 2
-    assert keys.read_bytes() == before
-
-
 def test_revoking_says_what_else_to_do(keys: Path, run: Run) -> None:
     open_generation(keys, "s1", PLAN, "reading", NOW)
     done = run("keys", "revoke", keys, "--id", "s1")

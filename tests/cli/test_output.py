@@ -11,19 +11,18 @@ COLUMNS = ["place", *(f"with {number} sensors" for number in range(12))]
 ROWS = [["a room with a long name", *(f"{number}.2345 ± 0.0012" for number in range(12))]] * 2
 
 
-def printed(monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> list[str]:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(report, "out", Console(force_terminal=terminal))
-    return list(report.lines(["Errors", report.Table.of(COLUMNS, ROWS)]))
+def printed(*, terminal: bool) -> list[str]:
+    most = output.width(Console(width=80, force_terminal=terminal))
+    return list(report.lines(["Errors", report.Table.of(COLUMNS, ROWS)], most))
 
 
-def test_a_program_gets_a_row_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = printed(monkeypatch, terminal=False)
+def test_a_program_gets_a_row_in_a_line() -> None:
+    lines = printed(terminal=False)
     assert len([line for line in lines if all(cell in line for cell in ROWS[0])]) == 2
 
 
-def test_a_table_too_wide_for_a_terminal_continues_below_and_nothing_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = printed(monkeypatch, terminal=True)
+def test_a_table_too_wide_for_a_terminal_continues_below_and_nothing_is_cut() -> None:
+    lines = printed(terminal=True)
     text = "\n".join(lines)
     assert all(text.count(cell) >= 2 for cell in ROWS[0])
     assert all(column in text for column in COLUMNS)

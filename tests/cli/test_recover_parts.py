@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from cloakwork.collect import open_store
-from cloakwork.physics import Graph
 from cloakwork.readings import HEADER, MergedFrames, ReadingScale, ReadingsFile, recover_part, stretch_length, stretches
 from cloakwork.site import load_site
 from tests.cli.conftest import Run
@@ -112,42 +111,6 @@ def test_parts_of_a_store_go_on_where_they_stopped_and_other_code_makes_them_aga
     monkeypatch.setattr(module, "versions", lambda: {"source of cloakwork": "another"})
     assert again() == (3, 0)
     assert again() == (0, 3)
-
-
-NETWORK = """name = "net"
-sensors = 6
-[physics]
-kind = "graph"
-edges = "edges.csv"
-tau = 0.2
-[sources]
-kind = "pulse"
-[privacy]
-epsilon = 8.0
-delta = 1e-3
-alpha = 0.1
-design = "equal"
-"""
-
-
-def test_parts_of_a_network_without_a_matrix_build_none_and_depend_on_its_edges(
-    succeed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(_: object) -> None:
-        raise AssertionError("the matrix was built")
-
-    path, edges, rows = tmp_path / "site.toml", tmp_path / "edges.csv", tmp_path / "readings.csv"
-    path.write_text(NETWORK)
-    rows.write_text(",".join(HEADER) + "\n" + "".join(f"{START},s{k},0,{k}\n" for k in range(1, 7)))
-    monkeypatch.setattr("cloakwork.physics.graph.MAX_EXPLICIT", 0)
-    monkeypatch.setattr(Graph, "matrix", property(refused))
-    monkeypatch.setattr("os.cpu_count", lambda: 1)  # this process does the parts
-    kept = []
-    for weight in (1, 1, 2):
-        edges.write_text(f"a,b,1\nb,c,1\nc,d,1\nd,e,1\ne,f,1\nf,a,{weight}\n")
-        words = ("recover", path, rows, "--alone", "--out", tmp_path / "found", "--json")
-        kept.append(succeed(*words).values["kept"])
-    assert kept == [0, 1, 0]
 
 
 def test_an_interrupted_recovery_goes_on_in_its_folder(

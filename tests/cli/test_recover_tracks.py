@@ -1,17 +1,13 @@
 """`cloakwork recover` on a file of frames: tracks in the report, the file and the picture."""
 
 import csv
-import itertools
 import re
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 import pytest
 
 from cloakwork.cli import recover
-from cloakwork.cli.draw import FreeWays
-from cloakwork.physics import Rooms
 from cloakwork.readings import iso_ms
 from tests.cli.conftest import Run
 
@@ -118,21 +114,3 @@ def test_the_picture_has_a_numbered_mark_the_rooms_and_a_legend(
     text = picture.read_text()
     for part in (r">Library<", r">right<", r">(\d)<[\s\S]*>\1: right, followed since 08:00,", r">trails since 08:00<"):
         assert re.search(part, text)
-
-
-def test_ways_turn_at_doors_and_cross_no_wall() -> None:
-    rooms = Rooms.from_walls(
-        (4.0, 3.0),
-        cell=0.25,
-        walls=[((2.0, 0.0), (2.0, 3.0)), ((2.0, 1.5), (4.0, 1.5))],
-        doors=[((2.0, 0.5), (2.0, 1.0)), ((2.0, 2.0), (2.0, 2.5))],
-    )
-    ways, places, rng = FreeWays(rooms), rooms.space.places, np.random.default_rng(5)
-    for start, end in rng.integers(0, len(places), (200, 2)).tolist():
-        points = np.array([places[start], *ways.turns(start, end), places[end]])
-        for (ax, ay), (bx, by) in itertools.pairwise(points):
-            if (ax - 2) * (bx - 2) < 0:
-                y = ay + (2 - ax) / (bx - ax) * (by - ay)
-                assert 0.5 <= y <= 1.0 or 2.0 <= y <= 2.5
-            if (ay - 1.5) * (by - 1.5) < 0:
-                assert ax + (1.5 - ay) / (by - ay) * (bx - ax) <= 2.0

@@ -3,13 +3,11 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cloakwork.cli import sensor_check
 from cloakwork.cli.sensor import make_source
 from cloakwork.errors import InputError
 from cloakwork.sensor.store import Folder
@@ -37,16 +35,6 @@ def test_provision_writes_beside_the_site_file_and_says_what_comes_next(site: Pa
     again = run("provision", site, "--id", "s2")
     assert again.code == 2
     assert "never overwritten" in again.err
-
-
-def test_provision_refuses_without_a_plan_and_after_the_site_has_changed(site: Path, run: Run) -> None:
-    site.write_text(SITE.replace("epsilon = 4.0", "epsilon = 3.0"), encoding="utf-8")
-    changed = run("provision", site, "--id", "s2")
-    assert (changed.code, "has changed since" in changed.err) == (2, True)
-    (site.parent / "hall.plan.json").unlink()
-    missing = run("provision", site, "--id", "s2")
-    assert (missing.code, "cloakwork plan" in missing.err) == (2, True)
-    assert not (site.parent / "devices").exists()
 
 
 def test_a_folder_of_another_plan_is_noted_and_a_damaged_plan_stops_no_device(site: Path, run: Run) -> None:
@@ -99,19 +87,6 @@ def test_bench_devices_stand_beside_the_others(site: Path, run: Run) -> None:
     assert (told["site"], told["kind"], told["schedule"]["allowed"]) == ("hall-bench", "bench", 0)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--id", "s2"], "not provisioned yet"),
-        ([], "--id: give the id"),
-    ],
-)
-def test_sensor_says_what_is_missing(site: Path, run: Run, words: list[str], said: str) -> None:
-    done = run("sensor", site, "--source", "simulated", *words)
-    assert done.code == 2
-    assert said in done.err
-
-
 def test_sensor_refuses_a_folder_that_is_none_and_another_id(run: Run, tmp_path: Path) -> None:
     done = run("sensor", tmp_path, "--source", "simulated")
     assert (done.code, "no device.json" in done.err) == (2, True)
@@ -126,12 +101,6 @@ def test_sensor_refuses_a_damaged_state_without_a_traceback(run: Run, tmp_path: 
         (tmp_path / "s07" / name).write_bytes(b"")
     done = run("sensor", tmp_path / "s07", "--source", "simulated")
     assert (done.code, "Provision this device again" in done.err) == (2, True)
-
-
-@pytest.mark.parametrize("text", ["", "command:", "file:", "thermometer", "simulate"])
-def test_what_is_no_source_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="give command:PROGRAM"):
-        make_source(text, config(), None)
 
 
 @pytest.mark.parametrize(
@@ -194,9 +163,9 @@ def device(tmp_path: Path) -> Path:
 def test_a_check_reads_with_measure_py_or_a_source_and_its_code_is_the_verdict(
     run: Run, device: Path, tmp_path: Path
 ) -> None:
-    done = run("sensor", device, "--check", "--json")
-    assert (done.code, done.values["ready"], done.values["readings"]) == (0, True, 300), done.out
-    assert "Do not publish" in done.values["notice"]
+    done = run("sensor", device, "--check")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "READY"), done.out
+    assert "Do not publish" in done.out
     (stuck := tmp_path / "stuck.txt").write_text("21.25")
     done = run("sensor", device, "--check", "--source", f"file:{stuck}", "--readings", 60)
     assert (done.code, "all 60 readings are the same" in done.out) == (1, True)
@@ -204,27 +173,10 @@ def test_a_check_reads_with_measure_py_or_a_source_and_its_code_is_the_verdict(
     assert run("sensor", device, "--check", "--source", "simulated").code == 2  # it has no noise to check
 
 
-def test_a_check_that_leaves_the_noise_open_reads_again(run: Run, device: Path) -> None:
-    settings = json.loads((device / "device.json").read_text())
-    (device / "device.json").write_text(json.dumps(settings | {"noise_floor": 0.0475}))
-    done = run("sensor", device, "--check", "--json")
-    assert ("reading 900 more" in done.err, done.values["readings"], done.code) == (True, 900, 0)
-
-
-def test_a_check_ends_where_measure_py_never_does(run: Run, device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sensor_check, "HANGS_S", 0.2)
-    settings = json.loads((device / "device.json").read_text())
-    settings["schedule"]["late_ms"] = 1
-    (device / "device.json").write_text(json.dumps(settings))
-    (device / "measure.py").write_text("import threading\n\ndef read():\n    threading.Event().wait()\n")
-    done = run("sensor", device, "--check")
-    assert (done.code, "did not end in reading 1" in done.out) == (1, True)
-
-
 def test_a_check_says_what_keeps_it_from_reading(run: Run, device: Path) -> None:
     lock = Folder(str(device)).lock()
     done = run("sensor", device, "--check")
-    assert (done.code, "another process" in done.err) == (2, True)
+    assert (done.code, "another process" in done.said) == (2, True)
     assert lock is not None
     lock.close()
     (device / "measure.py").write_text("import machine_that_only_boards_have\n")
@@ -238,41 +190,3 @@ def test_a_check_says_what_keeps_it_from_reading(run: Run, device: Path) -> None
     (device / "measure.py").write_text("def read():\n    return 21, 1\n")
     done = run("sensor", device)
     assert (done.code, "coarser steps than the resolution" in done.err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("program", "said", "shown"),
-    [
-        ("import time; time.sleep(9)", "50 of 50 readings took longer than 20 ms: measure", "NOT READY"),
-        ("raise SystemExit('no such\\nbus: 1')", "50 of 50 readings failed with an error", "exit code 1: bus: 1\n"),
-    ],
-)
-def test_a_check_of_a_program_says_that_it_is_slow_or_how_it_failed(
-    run: Run, device: Path, program: str, said: str, shown: str
-) -> None:
-    settings = json.loads((device / "device.json").read_text())
-    settings["schedule"]["late_ms"] = 20 if "sleep" in program else 60_000
-    (device / "device.json").write_text(json.dumps(settings))
-    (device / "program.py").write_text(program)
-    source = f"command:{sys.executable} -S -E {device / 'program.py'}"
-    done = run("sensor", device, "--check", "--source", source, "--readings", 50)
-    assert (done.code, said in done.out, shown in done.out, "Traceback" in done.out) == (1, True, True, False), done.out
-
-
-@pytest.mark.parametrize(("sd", "ready"), [(0.05, True), (0.03, False)])
-def test_a_check_refuses_a_device_with_less_noise_floor_than_its_plan_rests_on(
-    run: Run, tmp_path: Path, sd: float, ready: bool
-) -> None:
-    file = tmp_path / "hall.toml"
-    stated = 'late = "10s"\nresolution = 0.0625\nnoise_floor = 0.04\n'  # like a DS18B20
-    file.write_text(
-        SITE.replace("baseline = 20.0", "baseline = 21.0").replace("1s", "10min") + stated, encoding="utf-8"
-    )
-    assert run("plan", "--no-simulation", file, "--out", tmp_path / "hall.plan.json").code == 0
-    assert run("provision", file, "--id", "s2").code == 0
-    (tmp_path / "devices" / "s2" / "measure.py").write_text(MEASURE.replace("0.05", str(sd)))
-    done = run("sensor", file, "--id", "s2", "--check", "--json")
-    assert (done.values["planned_noise_floor"], done.code) == (0.04, 0 if ready else 1)
-    assert [reason for reason in done.values["reasons"] if "rests on a noise floor of 0.04" in reason] == (
-        [] if ready else done.values["reasons"]
-    )

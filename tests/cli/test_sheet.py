@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scipy import special, stats
 
-from cloakwork.cli.sheet import TEXTS, _duration
+from cloakwork.cli.sheet import TEXTS
 from cloakwork.privacy import Flip
 from cloakwork.site import load_site
 from tests.cli.conftest import SITE, Run
@@ -103,31 +103,6 @@ def test_a_sheet_tells_how_well_long_stays_are_hidden(succeed: Run, tmp_path: Pa
         assert any(right <= each < right + 0.1 for each in percentages(page))
 
 
-@pytest.mark.parametrize(("scope", "few"), [('"network"', False), ('"sensor"', True)])
-def test_a_sheet_hides_stays_from_the_observer_of_the_claim_only(
-    scope: str, few: bool, succeed: Run, tmp_path: Path
-) -> None:
-    site, out = tmp_path / "site.toml", tmp_path / "sheet.html"
-    window = f'scope = {scope}\nwindow = "10min"\nreadings_per_window = 10\n'
-    site.write_text(ROOMS + window + '[privacy.stay]\nlength = "8h"\nepsilon = 20.0\ndelta = 1e-5\n')
-    succeed("plan", "--no-simulation", site, "--out", tmp_path / "site.plan.json")
-    succeed("sheet", site, "--out", out)
-    page = out.read_text(encoding="utf-8")
-    assert ("who sees only one sensor, even if they keep all its readings" in page) == few
-    assert ("without the keys, even if they keep every reading:" in page) != few
-
-
-@pytest.mark.parametrize(("memory", "sentence"), [("false", "it fades at once"), ("true", "takes this into")])
-def test_a_sheet_says_what_it_assumes_about_lingering_warmth(
-    memory: str, sentence: str, succeed: Run, tmp_path: Path
-) -> None:
-    site, out = tmp_path / "site.toml", tmp_path / "sheet.html"
-    site.write_text(ROOMS.replace("[sources]", f"[physics.tolerance]\nmemory = {memory}\n[sources]"))
-    succeed("plan", "--no-simulation", site, "--out", tmp_path / "site.plan.json")
-    succeed("sheet", site, "--out", out)
-    assert sentence in out.read_text(encoding="utf-8")
-
-
 def test_every_language_has_every_text() -> None:
     for texts in TEXTS.values():
         assert texts.keys() == TEXTS["en"].keys()
@@ -143,13 +118,6 @@ def test_a_sheet_needs_a_frozen_plan_a_known_language_and_a_form(run: Run, site:
     site.with_name("site.plan.json").unlink()
     assert run("sheet", site, "--out", site.with_name("s.html")).code == 2
     assert not site.with_name("s.html").exists()
-
-
-@pytest.mark.parametrize(
-    ("seconds", "english", "german"), [(86_400, "1 day", "1 Tag"), (216_000, "2.5 days", "2,5 Tagen")]
-)
-def test_durations_are_said_as_each_language_does(seconds: float, english: str, german: str) -> None:
-    assert [_duration(seconds, TEXTS[language]) for language in ("en", "de")] == [english, german]
 
 
 def test_a_browser_prints_one_page(succeed: Run, site: Path) -> None:

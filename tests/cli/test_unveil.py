@@ -191,33 +191,3 @@ def test_another_plan_than_that_of_the_devices_is_refused_with_its_digest(house:
     assert done.code == 2
     assert f"made under another plan, {house.plan.digest[:12]}" in done.err
     assert not house.out.exists()
-
-
-def test_a_site_file_that_has_changed_does_not_keep_old_readings_from_being_unveiled(house: House) -> None:
-    house.sends(sent(house.plan, house.opens("s1"), "s1", [5] * 30))
-    house.site.write_text(SITE.replace("epsilon = 8.0", "epsilon = 4.0"))
-    assert house.unveil().code == 0
-    assert values(house.out) == [5] * 30
-
-
-def test_a_plan_or_keys_of_another_site_are_refused(house: House) -> None:
-    house.sends(sent(house.plan, house.opens("s1"), "s1", [5] * 30))
-    house.site.write_text(SITE.replace("corridor", "hall"))
-    done = house.unveil()
-    assert done.code == 2
-    assert "site.plan.json is a plan of corridor, and" in done.err
-    house.site.write_text(SITE)
-    house.keys = house.folder / "other.json"
-    save_keys(new_keys("hall"), house.keys)
-    done = house.unveil()
-    assert done.code == 2
-    assert "these are keys of hall, and the plan is of corridor" in done.err
-
-
-def test_nothing_that_is_read_is_written_over(house: House) -> None:
-    house.sends(sent(house.plan, house.opens("s1"), "s1", [5] * 30))
-    for path in (house.site, house.readings, house.keys, house.folder / "site.plan.json"):
-        before = path.read_bytes()
-        house.out = path
-        assert house.unveil().code == 2
-        assert path.read_bytes() == before

@@ -15,8 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cloakwork._extras import optional_parts
-from cloakwork.cli.arguments import error_with_option_names, option
-from cloakwork.cli.output import err, note, say, working
+from cloakwork.cli.arguments import error_with_option_names, option, refuse_overwritten
+from cloakwork.cli.output import err, note, out, working
 from cloakwork.errors import BudgetError, CloakworkError, InputError, PlanError
 
 FAILURE, BAD_INPUT = 1, 2
@@ -62,10 +62,11 @@ _PLAIN: dict[str, Any] = {
 
 
 class _Command(TyperCommand):
-    """A command with plain help, and its rare options last."""
+    """A command with plain help, its rare options last, that never writes over what it reads."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; help and refused arguments come before Numba is loaded, which takes a second."""
+        refuse_overwritten(ctx)
         with working(LOADING):
             from cloakwork._compile import announce_compiling, avoid_gathers
 
@@ -132,7 +133,7 @@ app = typer.Typer(name="cloakwork", cls=_LazyCommands, **_PLAIN)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        say(f"cloakwork {version('cloakwork')}")
+        out.print(f"cloakwork {version('cloakwork')}")
         raise typer.Exit
 
 
@@ -145,48 +146,36 @@ def top(
 
 def run_app(commands: typer.Typer) -> None:
     """Run a command: exit with 0 on success, 2 on bad input, 1 on failure, and never with a traceback."""
-    _replace_missing_letters()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
     try:
         with optional_parts():
             commands()
-    except (InputError, BudgetError) as problem:
-        _stop(f"{problem}{_plan_command(problem)}", BAD_INPUT)
-    except CloakworkError as problem:
-        _stop(str(problem), FAILURE)
     except BrokenPipeError:
         # the reader of our output, `head` say, has closed it: not a failure
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except OSError as problem:
-        name = f"{problem.filename}: " if problem.filename else ""
-        _stop(f"{name}{problem.strerror or problem}", FAILURE)
-    except MemoryError:
-        _stop("not enough memory: use fewer places and sensors, or fewer values", FAILURE)
-    except Exception as problem:  # the last resort: a message instead of a traceback
-        if os.environ.get("CLOAKWORK_TRACEBACK"):
+    except Exception as problem:
+        if os.environ.get("CLOAKWORK_TRACEBACK") and not isinstance(problem, CloakworkError | OSError | MemoryError):
             raise
-        _stop(
-            f"internal error: {type(problem).__name__}. This is a bug in Cloakwork; "
-            "set CLOAKWORK_TRACEBACK=1 to see where, and report it.",
-            FAILURE,
-        )
+        note(f"cloakwork: {_message(problem)}")
+        sys.exit(BAD_INPUT if isinstance(problem, InputError | BudgetError) else FAILURE)
 
 
-def _replace_missing_letters() -> None:
-    """Let a terminal that lacks a letter show a question mark."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
-def _plan_command(problem: CloakworkError) -> str:
-    """Return the command that writes a refused plan again, where that helps."""
-    if not isinstance(problem, PlanError) or not problem.values["rewrite"]:
-        return ""
-    command = ["cloakwork", "plan", str(problem.values["site"] or "SITE"), "--out", str(problem.values["plan"])]
-    return f" Write the plan with: {shlex.join(command)}"
-
-
-def _stop(message: str, code: int) -> None:
-    note(f"cloakwork: {message}")
-    sys.exit(code)
+def _message(problem: Exception) -> str:
+    """What went wrong, and what to do."""
+    match problem:
+        case PlanError() if problem.values["rewrite"]:
+            command = ["cloakwork", "plan", str(problem.values["site"] or "SITE"), "--out", str(problem.values["plan"])]
+            return f"{problem} Write the plan with: {shlex.join(command)}"
+        case CloakworkError():
+            return str(problem)
+        case OSError():
+            return f"{f'{problem.filename}: ' if problem.filename else ''}{problem.strerror or problem}"
+        case MemoryError():
+            return "not enough memory: use fewer places and sensors, or fewer values"
+    return (
+        f"internal error: {type(problem).__name__}. This is a bug in Cloakwork; set CLOAKWORK_TRACEBACK=1 to see "
+        "where, and report it."
+    )

@@ -3,11 +3,14 @@
 import os
 import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cloakwork.cli.files import is_folder, is_special, refuse_input, refuse_unwritable
+from cloakwork.cli.time_arguments import parse_moment
 from cloakwork.errors import InputError
 
 DEFAULT_STORE = "cloakwork.db"
@@ -16,6 +19,10 @@ INIT = "Write an example with: cloakwork init"
 FREEZE = "Write the plan with: cloakwork plan SITE --out FILE"
 KEYS = "Create it with: cloakwork keys new"
 STORE = "Name the store that the collector created."
+TABLES = (".csv", ".jsonl", ".parquet", ".arrow")
+PICTURES = (".png", ".svg", ".pdf")
+PAGES = (".html", ".htm")
+INPUTS, OUTPUTS = "cloakwork.inputs", "cloakwork.outputs"  # of a running command
 
 
 def option(text: str, *names: str, panel: str | None = None, **more: Any) -> Any:
@@ -36,13 +43,53 @@ def reads(hint: str = "") -> Callable[..., Any]:
 
     def check(context: typer.Context, value: Any) -> Any:
         for name in map(str, value if isinstance(value, list | tuple) else [value]):
-            known = value is None or context.resilient_parsing or "://" in name or "{id}" in name
-            if not known and not Path(name).exists():
+            if value is None or context.resilient_parsing or "://" in name or "{id}" in name:
+                continue
+            if not Path(name).exists():
                 remedy = f" {INIT if name.endswith('.toml') else hint}".rstrip()
                 raise InputError(f"{name}: {os.strerror(2)}.{remedy}", path=name)
+            context.meta.setdefault(INPUTS, []).append(Path(name))
         return value
 
     return check
+
+
+def reads_site(context: typer.Context, path: Path) -> Path:
+    """Check a site file that is read together with the plan beside it, if there is one."""
+    from cloakwork.site import plan_beside  # noqa: PLC0415 - help needs no library
+
+    context.meta.setdefault(INPUTS, []).append(plan_beside(path))
+    return Path(reads(INIT)(context, path))
+
+
+def writes(*endings: str, folder: bool = False) -> Callable[..., Any]:
+    """Return the callback of a file that a command writes: its name must end in one of these, and be possible.
+
+    With `folder`, a name without an ending is that of a folder.
+    """
+
+    def check(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
+        if path is None or context.resilient_parsing or (folder and is_folder(path)):
+            return path
+        name = option.opts[0]
+        refuse_unwritable(name, path)
+        if endings and path.suffix.lower() not in endings and not is_special(path):
+            also = ", or the name of a folder" if folder else ""
+            raise InputError(f"{name} {path}: give a name that ends in {', '.join(endings)}{also}.", path=str(path))
+        if endings == PICTURES:
+            import_module("matplotlib")  # that it is missing is said before the work
+        context.meta.setdefault(OUTPUTS, []).append(path)
+        return path
+
+    return check
+
+
+def refuse_overwritten(context: typer.Context) -> None:
+    """Refuse, for all options of a command together, to write over what it reads, or two results to one file."""
+    others = list(context.meta.get(INPUTS, ()))
+    for path in context.meta.get(OUTPUTS, ()):
+        refuse_input(path, *others)
+        others.append(path)
 
 
 def no_password(context: typer.Context, option: typer.CallbackParam, url: str | None) -> str | None:
@@ -84,6 +131,7 @@ def error_with_option_names(problem: InputError, context: typer.Context) -> Inpu
 
 
 SiteFile = Annotated[Path, argument("The site file.", metavar="SITE", callback=reads(INIT))]
+PlannedSite = Annotated[Path, argument("The site file.", metavar="SITE", callback=reads_site)]
 PlanFile = Annotated[
     Path | None,
     option(
@@ -115,8 +163,11 @@ def _store(check: Callable[..., Any]) -> Any:
 StoreUrl = Annotated[str, _store(no_password)]
 ExistingStore = Annotated[str, _store(existing_store)]
 SiteName = Annotated[str, argument("The name of the site.", metavar="SITE")]
-Since = Annotated[str | None, option("Start of the period: a date, an ISO time or Unix ms.", metavar="TIME")]
-Until = Annotated[str | None, option("End of the period, exclusive.", metavar="TIME")]
+Since = Annotated[
+    int | None,
+    option("Start of the period: a date, an ISO time or Unix ms.", metavar="TIME", parser=parse_moment("--since")),
+]
+Until = Annotated[int | None, option("End of the period, exclusive.", metavar="TIME", parser=parse_moment("--until"))]
 Scheduler = Annotated[
     str | None, option("Work on a Dask cluster: its scheduler, tcp://HOST:8786.", metavar="URL", panel=RARE)
 ]

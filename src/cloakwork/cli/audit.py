@@ -1,38 +1,122 @@
 """`cloakwork audit command | readings | mqtt`."""
 
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from cloakwork.auditing import FEWEST_REPORTS, ProgramSource, Subject
-from cloakwork.cli.arguments import Json, argument, option, reads
-from cloakwork.cli.audit_mqtt import mqtt
-from cloakwork.cli.audit_options import (
-    CONFIDENCE,
-    AuditOptions,
-    Confidence,
-    Html,
-    Reports,
-    Seed,
-    audited,
-    finish,
-    refuse_page,
+from cloakwork.auditing import (
+    ANNOUNCED,
+    FEWEST_REPORTS,
+    HALF_NOISE,
+    STRONG_SHIFT,
+    Audit,
+    AuditReport,
+    DeviceClaim,
+    DeviceListener,
+    DeviceSource,
+    ProgramSource,
+    Recording,
+    Subject,
+    Verdict,
+    device_claim,
 )
-from cloakwork.cli.output import counted, note, working
-from cloakwork.errors import InputError
+from cloakwork.auditing import audit as run_audit
+from cloakwork.cli.arguments import (
+    PAGES,
+    RARE,
+    Authority,
+    Json,
+    PasswordFile,
+    PlanFile,
+    PlannedSite,
+    argument,
+    option,
+    reads,
+    writes,
+)
+from cloakwork.cli.files import refuse_unwritable, written
+from cloakwork.cli.output import counted, note, print_json, working
+from cloakwork.cli.planned_noise import checked_plan
+from cloakwork.cli.report import show
+from cloakwork.errors import BrokerError, InputError
+from cloakwork.mqtt import BrokerAddress, parse_broker
 from cloakwork.readings import ReportReader, printable, read_recordings
+from cloakwork.site import FrozenPlan, load_any_site, plan_beside
 
-_IDENTICAL = (
+VIOLATION, WITHHELD = 3, 4
+MIN_PATIENCE_S, MISSES = 60.0, 10  # without a reading, before the device is given up
+IDENTICAL = (
     "The two recordings are identical, report by report: one is a copy of the other, or the same noise was used for "
     "both. Give two that were made one after the other."
 )
-audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-audit.command("mqtt")(mqtt)
 
+audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Epsilon = Annotated[float, option("The claimed epsilon.", min=0.0)]
 Delta = Annotated[float, option("The claimed delta, below 1.", min=0.0)]
+Reports = Annotated[int, option("The most reports to take with each input.", min=1, metavar="N")]
+Confidence = Annotated[float, option("Confidence of a violation, such as 0.95.", panel=RARE)]
+Html = Annotated[
+    Path | None, option("Write the report as an HTML page.", "--html", metavar="FILE", callback=writes(*PAGES))
+]
+Seed = Annotated[int | None, option("Make the auditor's own choices reproducible.", metavar="N", min=0, panel=RARE)]
+
+
+@dataclass(frozen=True)
+class Auditor:
+    """How to audit, and where the report goes."""
+
+    reports: int
+    confidence: float
+    html: Path | None
+    seed: int | None
+    json: bool
+
+    def audit(self, mechanism: Callable[..., Any], epsilon: float, delta: float) -> Audit:
+        """Audit with a progress bar; an interrupted audit reports how far it came."""
+        seen = 0
+        with working("auditing", self.reports) as bar:
+
+            def progress(done: int, _: int) -> None:
+                nonlocal seen
+                seen = done
+                bar(done)
+
+            try:
+                return run_audit(
+                    mechanism,
+                    epsilon=epsilon,
+                    delta=delta,
+                    reports=self.reports,
+                    confidence=self.confidence,
+                    rng=np.random.default_rng(self.seed),
+                    progress=progress,
+                )
+            except KeyboardInterrupt:
+                note(f"stopped after {seen:,} of up to {self.reports:,} reports with each input, without a verdict")
+                raise
+
+    def finish(self, result: Audit, subject: Subject) -> None:
+        """Print and write the report; the exit code carries the verdict."""
+        report = AuditReport(audit=result, subject=subject, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+        if self.json:
+            print_json(report.to_json())
+        else:
+            show(str(report))
+        if self.html is not None:
+            with written(self.html) as file:
+                file.write(report.to_html())
+            note(f"wrote {self.html}")
+        if code := {Verdict.VIOLATION: VIOLATION, Verdict.WITHHELD: WITHHELD}.get(result.verdict, 0):
+            raise typer.Exit(code)
 
 
 @audit.command("command")
@@ -41,23 +125,18 @@ def command(
     epsilon: Epsilon,
     delta: Delta = 0.0,
     reports: Reports = 500_000,
-    confidence: Confidence = CONFIDENCE,
-    timeout: Annotated[float, option("How long to wait for a line.", metavar="SECONDS")] = 30.0,
+    confidence: Confidence = 0.95,
     html: Html = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
     """Audit a program that prints reports for each of two inputs."""
-    options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
-    refuse_page(options)
-    with ProgramSource(program, timeout=timeout) as source:
-        result = audited(source, epsilon, delta, options, reports)
-    subject = Subject(
-        name=f'The program "{printable(program)}"',
-        notes=_words_seen(source.reader),
-        limits=("Anything about runs with other inputs, other settings, or on another day.",),
-    )
-    finish(result, subject, options)
+    auditor = Auditor(reports, confidence, html, seed, json)
+    with ProgramSource(program) as source:
+        result = auditor.audit(source, epsilon, delta)
+    limits = ("Anything about runs with other inputs, other settings, or on another day.",)
+    name = f'The program "{printable(program)}"'
+    auditor.finish(result, Subject(name=name, notes=_words_seen(source.reader), limits=limits))
 
 
 @audit.command("readings")
@@ -71,7 +150,7 @@ def readings(
     ] = None,
     sensor: Annotated[str | None, option("Which sensor, of several.", "--sensor", metavar="ID")] = None,
     reports: Reports = 500_000,
-    confidence: Confidence = CONFIDENCE,
+    confidence: Confidence = 0.95,
     html: Html = None,
     seed: Seed = None,
     json: Json = False,
@@ -80,16 +159,8 @@ def readings(
 
     Prefer recordings of a working device: firmware can tell a device for audits, and add noise only there.
     """
-    options = AuditOptions(reports=reports, confidence=confidence, html=html, seed=seed, json=json)
-    refuse_page(options, first, second)
-    with working("reading") as progress:
-        recorded = read_recordings(
-            (first, second),
-            columns=columns or [],
-            sensor=sensor,
-            most=reports,
-            progress=progress,
-        )
+    with working("reading") as bar:
+        recorded = read_recordings((first, second), columns=columns or [], sensor=sensor, most=reports, progress=bar)
     lengths, used = recorded.lengths, recorded.ceiling
     if used < FEWEST_REPORTS:
         raise InputError(
@@ -98,7 +169,8 @@ def readings(
         )
     if lengths[0] != lengths[1]:
         note(f"{lengths[0]:,} and {lengths[1]:,} reports: the first {used:,} of each are used")
-    result = audited(recorded, epsilon, delta, options, used)
+    auditor = Auditor(used, confidence, html, seed, json)
+    result = auditor.audit(recorded, epsilon, delta)
     names = [printable(path.name) for path in (first, second)]
     subject = Subject(
         name=f"The device behind the recordings {names[0]} and {names[1]}",
@@ -108,9 +180,9 @@ def readings(
             "That the recordings are genuine: made by this device, one with each set-up, nothing left out, and with "
             "set-ups no further apart than the claim covers.",
         ),
-        cautions=(_IDENTICAL,) if recorded.identical and _vary(recorded.reports[0]) else (),
+        cautions=(IDENTICAL,) if recorded.identical and _vary(recorded.reports[0]) else (),
     )
-    finish(result, subject, options)
+    auditor.finish(result, subject)
 
 
 def _vary(reports: NDArray[Any]) -> bool:
@@ -122,3 +194,127 @@ def _words_seen(reader: ReportReader) -> tuple[str, ...]:
         return ()
     shown = ", ".join(f'"{word}"' for word in reader.words[:5])
     return (f"Among the numbers there were words, each an outcome of its own: {shown}.",)
+
+
+@audit.command("mqtt")
+def mqtt(
+    path: PlannedSite,
+    sensor: Annotated[str, option("Which sensor of the site; provisioned with --bench.", "--id")],
+    broker: Annotated[str, option("Where it sends: mqtt://host, or mqtts://user@host with TLS.")],
+    password_file: PasswordFile = None,
+    ca: Authority = None,
+    plan: PlanFile = None,
+    shift: Annotated[
+        float | None, option("How far the true readings differ; by default what the site hides.", min=0.0, panel=RARE)
+    ] = None,
+    epsilon: Annotated[float | None, option("At which epsilon to test the plan's noise.", min=0.0, panel=RARE)] = None,
+    reports: Reports = 2_000,
+    confidence: Confidence = 0.95,
+    out: Annotated[Path | None, option("Folder for the recordings.", "--out", metavar="FOLDER")] = None,
+    continued: Annotated[bool, option("Continue the recordings in that folder.", "--resume")] = False,
+    html: Html = None,
+    seed: Seed = None,
+    json: Json = False,
+) -> None:
+    """Audit a test device: record it with one set-up of sources, then with the other.
+
+    Firmware can tell that this is an audit, and add noise only then: prefer "readings" of a working device.
+    """
+    auditor = Auditor(reports, confidence, html, seed, json)
+    site = load_any_site(path)
+    frozen = checked_plan(site, path, plan or plan_beside(path))
+    claim = device_claim(site, frozen, sensor, shift=shift, epsilon=epsilon)
+    if reports < FEWEST_REPORTS:
+        raise InputError(f"--reports {reports}: an audit needs at least {FEWEST_REPORTS} with each set-up.")
+    folder = out or path.parent / "audits" / sensor
+    files = _files(folder, continued=continued)
+    _announce(claim, auditor)
+    address = parse_broker(broker, password_file=password_file, authority=ca)
+    try:
+        result, subject = _audited(frozen, address, claim, files, auditor)
+    except (KeyboardInterrupt, BrokerError):
+        if any(file.exists() for file in files):
+            note(f"what is recorded is in {folder}: run the same command with --resume to continue")
+        raise
+    note(f"the recordings are {files[0]} and {files[1]}")
+    auditor.finish(result, subject)
+
+
+def _audited(
+    plan: FrozenPlan,
+    broker: BrokerAddress,
+    claim: DeviceClaim,
+    files: list[Path],
+    auditor: Auditor,
+) -> tuple[Audit, Subject]:
+    """Record the device in one set-up, then record and audit it in the other."""
+    planned = plan.schedule.period_ms / 1000
+    patience = max(MIN_PATIENCE_S, MISSES * planned)
+    with DeviceListener(broker, site=plan.site, sensor=claim.sensor, patience=patience, note=note) as listener:
+        period = listener.pace() or planned
+        listener.patience = max(MIN_PATIENCE_S, MISSES * period)
+        minutes = max(1.0, 2 * auditor.reports * period / 60)
+        note(f"a reading every {period:g} s: about {minutes:,.0f} min in all if it misses none")
+        changed = files[1].exists()  # a resumed audit, with set-up 1
+        recording = partial(Recording, listener, settle=2 * period + 0.5)
+        with recording(files[0]) as zero, working("set-up 0", auditor.reports) as bar:
+            if not changed:
+                zero.take(max(0, auditor.reports - len(zero.values)), bar)
+            first = np.array(zero.values[: auditor.reports], dtype=np.int64)
+        if not changed:
+            note("set-up 0 is recorded. Change to set-up 1 now, then press Enter")
+            if not sys.stdin.readline():
+                raise InputError("nobody pressed Enter after the change of the set-up: use --resume after changing it.")
+        with recording(files[1]) as one:
+            note(f"recording and auditing set-up 1: up to {counted(len(first), 'reading')}")
+            result = auditor.audit(DeviceSource(first, one), claim.epsilon, claim.delta)
+            second, missing = np.array(one.values, dtype=np.int64), zero.missing + one.missing
+    return result, claim.subject(result, (first, second), missing=missing)
+
+
+def _files(folder: Path, *, continued: bool) -> list[Path]:
+    """The files of the recordings, in a folder that exists and can be written to."""
+    files = [folder / "setup-0.csv", folder / "setup-1.csv"]
+    there = [number for number, file in enumerate(files) if file.exists()]
+    if there and not continued:
+        raise InputError(
+            f"{files[there[0]]} exists already: give another folder with --out, or --resume to continue an "
+            "interrupted audit. To audit complete recordings, use cloakwork audit readings.",
+            path=str(files[there[0]]),
+        )
+    if there:
+        note(f"continuing the recordings in {folder}: the device must be in set-up {there[-1]} now")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"--out {folder}: the folder cannot be made ({problem.strerror}).") from None
+    refuse_unwritable("--out", files[0])
+    return files
+
+
+def _announce(claim: DeviceClaim, auditor: Auditor) -> None:
+    """Say what is tested, and how many readings a fault takes."""
+    promise = f"promises epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}"
+    fault = "a device with twice that epsilon" if claim.truth else "noise half as large as planned"
+    if claim.truth:
+        note(f"one report of this sensor {promise}, whatever it sees")
+    else:
+        note(
+            f"set-ups that differ by at most {claim.shown(claim.shift)} at this sensor, whose noise is "
+            f"{claim.shown(claim.sigma)}: one reading {promise}"
+        )
+    needed = max(min(ANNOUNCED, auditor.reports), claim.reports_needed(HALF_NOISE, confidence=auditor.confidence))
+    shows = f"in about {float(f'{needed:.1e}'):,.0f} readings" if math.isfinite(needed) else "never at this epsilon"
+    note(f"{fault} shows {shows}")
+    if needed > auditor.reports:
+        note(f"{auditor.reports:,} are hardly enough: {_advice(claim, needed)}")
+
+
+def _advice(claim: DeviceClaim, needed: float) -> str:
+    """Say what to change where the audit needs too many readings."""
+    strong = f"{STRONG_SHIFT * claim.sigma:.3g}"
+    if float(strong) > claim.shift:
+        return f"feed it readings further apart, such as by {claim.shown(float(strong), 3)} with --shift {strong}"
+    if math.isinf(needed):
+        return "this --epsilon cannot show it; leave it out"
+    return f"give --reports {float(f'{1.05 * needed:.1e}'):.0f}"

@@ -2,65 +2,45 @@
 
 import difflib
 import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from cloakwork._checks import percent, rounded_up
-from cloakwork.cli.arguments import Json, SiteFile, option, reads
-from cloakwork.cli.output import check_picture, note, out, print_json, program, refuse_input, say, working, written
-from cloakwork.cli.report import table
+from cloakwork.cli.arguments import PICTURES, Json, SiteFile, option, reads, writes
+from cloakwork.cli.files import written
+from cloakwork.cli.output import note, program, working
+from cloakwork.cli.report import Labelled, Row, Table, render
 from cloakwork.errors import InputError
-from cloakwork.fitting import Fitted, MeasuredShifts, WalkFit, fit_walk, measured_shifts, read_walk, rounded
+from cloakwork.fitting import MeasuredShifts, WalkFit, fit_walk, measured_shifts, read_walk, rounded
 from cloakwork.site import Site, edited, listed_sensors, load_site, parse_site, plan_beside
 
 Changes = dict[tuple[str | int, ...], float]
 NOTABLE = 0.05  # a gain this far from the others' is worth correcting
 LARGE_GAIN = 0.3  # a tolerance whose noise is worth another walk
+SHOWN = 8  # sensors or rooms that a message names
 
 
 def calibrate(
     path: SiteFile,
     walk: Annotated[Path, option("File of start,end,x,y: where you stood.", callback=reads())],
     readings: Annotated[Path, option("File of time,sensor,value: true readings meanwhile.", callback=reads())],
-    target: Annotated[Path | None, option("Site file to write with the fitted values.", "--out")] = None,
+    target: Annotated[
+        Path | None, option("Site file to write with the fitted values.", "--out", callback=writes())
+    ] = None,
     write: Annotated[bool, option("Change the site file itself.", "--write")] = False,
-    plot: Annotated[Path | None, option("Picture of the walk against the model to write.")] = None,
+    plot: Annotated[
+        Path | None, option("Picture of the walk against the model to write.", callback=writes(*PICTURES))
+    ] = None,
     json: Json = False,
 ) -> None:
     """Fit the physics of a floor plan to the readings of a walk."""
     if write and target is not None:
         raise InputError("give either --write, which changes the site file, or --out with another file.")
-    site, inputs = load_site(path), (path, walk, readings)
-    fit = _fitted(site, walk, readings, plot, inputs)
-    with working("covering the confidence region"):
-        changes = _walk_changes(fit)
-    text = path.read_text(encoding="utf-8")
-    new = _new_text(site, text, changes)
-    with working("comparing the shifts between spots"):
-        shifts = _shifts(fit, parse_site(new, folder=site.folder))
-    _say_kept(site, changes)
-    if json:
-        print_json(_values(fit, changes) | {"shifts": _shift_values(shifts)})
-    else:
-        _report(fit, _tolerance(changes))
-        report_shifts(shifts, site.unit)
-    if write or target is not None:
-        _write(new, target or path, inputs[1:] if write else inputs, wrong=fit.wrong)
-    else:
-        if not json:
-            _show(text, new, path)
-        note("nothing is written: add --write to change the site file, or --out FILE for another one")
-    true = f"{readings} holds" if plot is None else f"{readings} and {plot} hold"
-    note(f"{true} true readings, {walk} says where you were: keep them to yourself, delete them once the fit is good")
-
-
-def _fitted(site: Site, walk: Path, readings: Path, plot: Path | None, inputs: tuple[Path, ...]) -> WalkFit:
-    """Return a fit that is good enough to write."""
-    if plot is not None:
-        check_picture(plot)
-        refuse_input(plot, *inputs)
+    site, target = load_site(path), path if write else target
     with working("fitting the model to the walk"):
         fit = fit_walk(site, read_walk(site, walk, readings))
     if plot is not None:
@@ -68,7 +48,29 @@ def _fitted(site: Site, walk: Path, readings: Path, plot: Path | None, inputs: t
             from cloakwork.cli.draw import draw_walk  # noqa: PLC0415 - Matplotlib is slow to load
 
             draw_walk(plot, fit)
-        note(f"wrote the picture, which shows true readings, to {plot}")
+    _refuse_useless(fit)
+    with working("covering the confidence region"):
+        changes = _changes(fit)
+    text = path.read_text(encoding="utf-8")
+    new = _new_text(site, text, changes)
+    with working("comparing the shifts between spots"):
+        shifts = _shifts(fit, parse_site(new, folder=site.folder))
+    difference = difflib.unified_diff(text.splitlines(), new.splitlines(), str(path), "fitted", lineterm="", n=1)
+    render(CalibrationReport(fit, changes, shifts, () if target else tuple(difference)), json=json)
+    if target is None:
+        note("nothing is written: add --write to change the site file, or --out FILE for another one")
+    else:
+        with written(target) as file:
+            file.write(new)
+        correct = f"next: {program()} plan {target} --out {plan_beside(target)}"
+        wrong = "do not plan with it: the model does not fit. Fix what is named, and walk again"
+        note(f"wrote {target}; {wrong if fit.wrong else correct}")
+    true = f"{readings} holds" if plot is None else f"{readings} and {plot} hold"
+    note(f"{true} true readings, {walk} says where you were: keep them to yourself, delete them once the fit is good")
+
+
+def _refuse_useless(fit: WalkFit) -> None:
+    """Refuse a fit that is not good enough to write."""
     if pairs := fit.swapped():
         named = " and ".join(f"{a} with {b}" for a, b in pairs)
         raise InputError(
@@ -78,7 +80,7 @@ def _fitted(site: Site, walk: Path, readings: Path, plot: Path | None, inputs: t
         )
     if fit.unseen:
         raise InputError(
-            f"the walk came too seldom near {', '.join(fit.unseen[:8])}: their gains are not known to 15 %, so no "
+            f"the walk came too seldom near {', '.join(fit.unseen[:SHOWN])}: their gains are not known to 15 %, so no "
             "tolerance can cover them. Stand at spots nearer to them, or longer.",
             sensors=tuple(fit.unseen),
         )
@@ -88,7 +90,6 @@ def _fitted(site: Site, walk: Path, readings: Path, plot: Path | None, inputs: t
             "from it, or longer.",
             reach=fit.reach,
         )
-    return fit
 
 
 def _shifts(fit: WalkFit, site: Site) -> MeasuredShifts:
@@ -100,7 +101,7 @@ def _shifts(fit: WalkFit, site: Site) -> MeasuredShifts:
     )
 
 
-def _walk_changes(fit: WalkFit) -> Changes:
+def _changes(fit: WalkFit) -> Changes:
     """The keys of the site file that a walk changes: the strength only where the site states no range of them."""
     spec, tolerance = fit.site.spec, fit.tolerance
     changes: Changes = {
@@ -108,158 +109,141 @@ def _walk_changes(fit: WalkFit) -> Changes:
         ("physics", "tolerance", "diffusion"): tolerance.diffusion,
         ("physics", "tolerance", "gain"): tolerance.gain,
         ("physics", "footprint"): rounded(fit.footprint.value),
-        **{("sensor", k, "baseline"): rounded_baseline(value) for k, value in enumerate(fit.baselines.tolist())},
-        **{("sensor", k, "map_error"): rounded_baseline(value) for k, value in enumerate(fit.map_errors.tolist())},
+        **{("sensor", k, "baseline"): round(value, 3) for k, value in enumerate(fit.baselines.tolist())},
+        **{("sensor", k, "map_error"): round(value, 3) for k, value in enumerate(fit.map_errors.tolist())},
     }
     if not isinstance(spec.sources.strength, tuple):
         changes["sources", "strength"] = rounded(fit.strength.value)
     if "baseline" in spec.model_fields_set:
-        changes["baseline",] = rounded_baseline(float(fit.baselines.mean()))
+        changes["baseline",] = round(float(fit.baselines.mean()), 3)
     return changes
-
-
-def _tolerance(changes: Changes) -> dict[str, float]:
-    return {key: changes[("physics", "tolerance", key)] for key in ("diffusion", "gain")}
-
-
-def _say_kept(site: Site, changes: Changes) -> None:
-    """Say which stated errors stay, since the fit would do with less."""
-    for name in ("diffusion", "gain"):
-        stated = getattr(site.tolerance, name)
-        if stated and changes.get(("physics", "tolerance", name)) == stated:
-            note(f"{name} = {stated:g} under [physics.tolerance] stays: these readings would do with less")
-
-
-def rounded_baseline(value: float) -> float:
-    """A baseline or an error as it is written, to a thousandth of the unit."""
-    return round(value, 3)
 
 
 def _new_text(site: Site, text: str, changes: Changes) -> str:
     at = site.physics.sensor_positions
-    if not site.spec.sensor and at is not None and any(path[0] == "sensor" for path in changes):
+    if not site.spec.sensor and at is not None:
         text = listed_sensors(text, list(zip(site.sensor_ids, at.tolist(), strict=True)))
     return edited(text, changes)
 
 
-def _show(old: str, new: str, path: Path) -> None:
-    """Print what would change."""
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), "fitted", lineterm="", n=1)
-    out.print("\n".join(lines))
+@dataclass(frozen=True, eq=False)
+class CalibrationReport:
+    """The fitted physics, what does not fit, how far the model covers the walk, and what would change."""
 
+    fit: WalkFit
+    changes: Changes
+    shifts: MeasuredShifts
+    difference: tuple[str, ...]
 
-def _write(text: str, target: Path, inputs: tuple[Path, ...], *, wrong: bool) -> None:
-    with written(target, *inputs) as file:
-        file.write(text)
-    if wrong:
-        note(f"wrote {target}, but do not plan with it: the model does not fit. Fix what is named, and walk again")
-    else:
-        note(f"wrote {target}; next: {program()} plan {target} --out {plan_beside(target)}")
+    @property
+    def _tolerance(self) -> dict[str, float]:
+        return {key: self.changes["physics", "tolerance", key] for key in ("diffusion", "gain")}
 
+    def as_dict(self) -> Mapping[str, Any]:
+        """Every fitted value."""
+        fit, shifts, alpha = self.fit, self.shifts, self.shifts.cloak.alpha
+        of_sensors = ("gains", "baselines", "map_errors")
+        return {
+            "site": fit.site.name,
+            **{name: getattr(fit, name) for name in ("reach", "footprint", "strength")},
+            **{name: dict(zip(fit.site.sensor_ids, getattr(fit, name).tolist(), strict=True)) for name in of_sensors},
+            "tolerance": self._tolerance,
+            "p_value": fit.p_value,
+            "fits": not fit.wrong,
+            "misplaced": fit.misplaced(),
+            "bad_sensors": fit.bad_sensors(),
+            "bad_rooms": fit.bad_rooms(),
+            "shifts": {
+                "bands": shifts.bands(),
+                "sensitivity": {"needed": shifts.sensitivity(alpha), "model": shifts.cloak.sensitivity},
+                "covers_alpha": shifts.covers(alpha),
+                "alpha": shifts.alpha,
+            },
+        }
 
-def _report(fit: WalkFit, tolerance: dict[str, float]) -> None:
-    unit = fit.site.unit
-    rows = [
-        ("reach", f"{fit.reach} m"),
-        ("footprint", f"{fit.footprint} m"),
-        ("strength", str(fit.strength)),
-        ("noise of a reading", f"{fit.walk.noise.min():.3g} to {fit.walk.noise.max():.3g} {unit}".rstrip()),
-        ("error of the map", f"{fit.map_errors.min():.2g} to {fit.map_errors.max():.2g} {unit}".rstrip()),
-        ("tolerance", ", ".join(f"{name} {value:g}" for name, value in tolerance.items())),
-    ]
-    table(f"{fit.site.name}: fitted to {len(fit.walk.at)} spots, with 90 % intervals", ("", "value"), rows)
-    for name, gain, error in zip(fit.site.sensor_ids, fit.gains.tolist(), fit.gain_errors.tolist(), strict=True):
-        if abs(gain - 1) > max(NOTABLE, 3 * error):
-            say(
-                f"{name} reads {gain:.3f} times as much warmth as the others (+- {error:.3f}): multiply it by "
-                f"{1 / gain:.3f} where it measures, and walk again; the tolerance would then be smaller"
+    def rows(self) -> Iterator[Row]:
+        """The fit, what it says about the site, the shifts, and the changes."""
+        fit, unit = self.fit, f" {self.fit.site.unit}".rstrip()
+        yield f"{fit.site.name}: fitted to {len(fit.walk.at)} spots, with 90 % intervals"
+        yield Labelled("reach", f"{fit.reach} m")
+        yield Labelled("footprint", f"{fit.footprint} m")
+        yield Labelled("strength", str(fit.strength))
+        yield Labelled("noise of a reading", f"{fit.walk.noise.min():.3g} to {fit.walk.noise.max():.3g}{unit}")
+        yield Labelled("error of the map", f"{fit.map_errors.min():.2g} to {fit.map_errors.max():.2g}{unit}")
+        yield Labelled("tolerance", ", ".join(f"{name} {value:g}" for name, value in self._tolerance.items()))
+        yield ""
+        yield from self._findings()
+        yield ""
+        yield from shift_rows(self.shifts, unit)
+        yield from ("", *self.difference) if self.difference else ()
+
+    def _findings(self) -> Iterator[str]:
+        """What to correct before the values are used."""
+        fit = self.fit
+        for name, gain, error in zip(fit.site.sensor_ids, fit.gains.tolist(), fit.gain_errors.tolist(), strict=True):
+            if abs(gain - 1) > max(NOTABLE, 3 * error):
+                yield (
+                    f"{name} reads {gain:.3f} times as much warmth as the others (+- {error:.3f}): multiply it by "
+                    f"{1 / gain:.3f} where it measures, and walk again; the tolerance would then be smaller"
+                )
+        if fit.walk.unsettled < 0.001:
+            yield (
+                "the readings still change while you stand: leave the first minutes at each spot out of the walk, or "
+                "state memory = true under [physics.tolerance]"
             )
-    if fit.walk.unsettled < 0.001:
-        say(
-            "the readings still change while you stand: leave the first minutes at each spot out of the walk, or state "
-            "memory = true under [physics.tolerance]"
+        misplaced = fit.misplaced()
+        for name, (x, y) in misplaced.items():
+            yield f"sensor {name} would fit better at ({x:g}, {y:g}): check where it is"
+        if not fit.wrong:
+            yield f"the model fits: residuals as repeated readings explain them (p = {fit.p_value:.2g})"
+            if self._tolerance["gain"] > LARGE_GAIN:
+                yield (
+                    f"a tolerance of {percent(self._tolerance['gain'])} in gain costs about as much more noise: walk "
+                    "again with more spots, some within a metre of each sensor, and stand longer at each"
+                )
+            return
+        off = f"{fit.map_errors.max():.2g} {fit.site.unit}".rstrip()
+        yield (
+            f"the model does not fit (p = {fit.p_value:.1g}): it is off by up to {off}. The intervals above allow for "
+            "that, and recovery will"
         )
-    misplaced = fit.misplaced()
-    for name, (x, y) in misplaced.items():
-        say(f"sensor {name} would fit better at ({x:g}, {y:g}): check where it is")
-    if not fit.wrong:
-        say(f"the model fits: residuals as repeated readings explain them (p = {fit.p_value:.2g})")
-        if tolerance["gain"] > LARGE_GAIN:
-            say(
-                f"a tolerance of {percent(tolerance['gain'])} in gain costs about as much more noise: to reduce it, "
-                "walk again with more spots, some within a metre of each sensor, and stand longer at each"
-            )
-        return
-    say(
-        f"the model does not fit (p = {fit.p_value:.1g}): it is off by up to {fit.map_errors.max():.2g} {unit}".rstrip()
-        + ". The intervals above allow for that, and recovery will"
-    )
-    if fit.drifts:
-        say("  the baselines drift during the walk: state [drift] in the site file, and calibrate again")
-        return
-    for name in [name for name in fit.bad_sensors() if name not in misplaced][:8]:
-        say(f"  sensor {name} fits badly: check what is near it")
-    for label in fit.bad_rooms()[:8]:
-        say(f"  {label} fits badly: check its walls and doors, and for another source of heat")
+        if fit.drifts:
+            yield "  the baselines drift during the walk: state [drift] in the site file, and calibrate again"
+            return
+        bad = [name for name in fit.bad_sensors() if name not in misplaced]
+        yield from (f"  sensor {name} fits badly: check what is near it" for name in bad[:SHOWN])
+        for label in fit.bad_rooms()[:SHOWN]:
+            yield f"  {label} fits badly: check its walls and doors, and for another source of heat"
 
 
-def report_shifts(shifts: MeasuredShifts, unit: str) -> None:
-    """Print the shifts between spots beside those that the model allows, and what follows for alpha."""
-    alpha, unit = shifts.cloak.alpha, f" {unit}".rstrip()
-    rows = [
+def shift_rows(shifts: MeasuredShifts, unit: str) -> Iterator[Row]:
+    """The shifts between spots next to those that the model allows, and what follows for alpha."""
+    alpha = shifts.cloak.alpha
+    yield "Shifts of the readings between spots"
+    heads = ("between spots", "pairs", "typical shift", "shift that the new model allows")
+    rows = (
         (
             f"{band.shortest:.2g} to {band.longest:.2g} m",
-            str(band.pairs),
+            f"{band.pairs}",
             f"{band.typical:.3g}{unit}",
             f"{band.allowed:.3g}{unit}",
         )
         for band in shifts.bands()
-    ]
-    columns = ("between spots", "pairs", "typical shift", "shift that the new model allows")
-    table("Shifts of the readings between spots", columns, rows)
+    )
+    yield Table.of(heads, rows)
     if shifts.covers(alpha):
-        say(f"the new model allows every shift between spots within alpha = {alpha:g} m")
+        yield f"the new model allows every shift between spots within alpha = {alpha:g} m"
     elif shifts.distances[0] > 1.5 * alpha:
-        say(
+        yield (
             f"the nearest spots are {shifts.distances[0]:.2g} m apart, so nothing is known of real moves within alpha "
             f"= {alpha:g} m: to test the guarantee, stand at some pairs of spots as near as that"
         )
     else:
         needed, modelled = shifts.sensitivity(alpha), shifts.cloak.sensitivity
         every = f"{shifts.alpha:.2g} m" if math.isfinite(shifts.alpha) else "no distance between these spots"
-        say(
+        yield (
             f"alpha = {alpha:g} m is not covered: the shifts between near spots need a sensitivity of "
             f"{needed:.3g}{unit}, and the new model has {modelled:.3g}{unit}. The model covers every measured "
             f"shift from {every} on. State such an alpha; or state alpha = "
             f"{rounded_up(needed / shifts.slope, 3)}, whose noise covers real moves of {alpha:g} m"
         )
-
-
-def _shift_values(shifts: MeasuredShifts) -> dict[str, object]:
-    alpha = shifts.cloak.alpha
-    return {
-        "bands": shifts.bands(),
-        "sensitivity": {"needed": shifts.sensitivity(alpha), "model": shifts.cloak.sensitivity},
-        "covers_alpha": shifts.covers(alpha),
-        "alpha": shifts.alpha,
-    }
-
-
-def _values(fit: WalkFit, changes: Changes) -> dict[str, object]:
-    return {
-        "site": fit.site.name,
-        **{name: _interval(getattr(fit, name)) for name in ("reach", "footprint", "strength")},
-        "gains": dict(zip(fit.site.sensor_ids, fit.gains.tolist(), strict=True)),
-        "baselines": dict(zip(fit.site.sensor_ids, fit.baselines.tolist(), strict=True)),
-        "tolerance": _tolerance(changes),
-        "p_value": fit.p_value,
-        "fits": not fit.wrong,
-        "map_errors": dict(zip(fit.site.sensor_ids, fit.map_errors.tolist(), strict=True)),
-        "misplaced": fit.misplaced(),
-        "bad_sensors": fit.bad_sensors(),
-        "bad_rooms": fit.bad_rooms(),
-    }
-
-
-def _interval(found: Fitted) -> dict[str, float]:
-    return {"value": found.value, "low": found.low, "high": found.high}

@@ -57,7 +57,9 @@ def collect(
     ] = False,
     group: Annotated[str | None, option("Share the readings with other collectors of this group.", panel=RARE)] = None,
     name: Annotated[str | None, option("Session name at the broker, unique.", panel=RARE)] = None,
-    keep: Annotated[str | None, option("Remove older data: 90d, 12h or 4w.", metavar="SPAN")] = None,
+    keep: Annotated[
+        int | None, option("Remove older data: 90d, 12h or 4w.", metavar="SPAN", parser=parse_span("--keep"))
+    ] = None,
     home_assistant: Annotated[bool, option("Publish zones and alarms to Home Assistant.", "--home-assistant")] = False,
     page_url: Annotated[str | None, option("Address of the page, for links in Home Assistant.", metavar="URL")] = None,
 ) -> None:
@@ -65,7 +67,6 @@ def collect(
     host, port = parse_listen(listen)
     address = ListenAddress(host, port, proxied)
     _require_private(address, private_network)
-    keep_days = None if keep is None else parse_span("--keep", keep) / DAY_MS
     with working("reading the site files"):
         watched = load_collected_sites(sites)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
@@ -81,7 +82,7 @@ def collect(
             listen=address,
             group=group,
             client_id=session_name(port) if name is None else name,
-            keep_days=keep_days,
+            keep_days=None if keep is None else keep / DAY_MS,
             home_assistant=home_assistant,
             page_url=page_url,
         )

@@ -10,10 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cloakwork.cli.arguments import INIT, argument, option, reads
-from cloakwork.cli.output import counted, err, note, program, say, stop_signal, working
+from cloakwork.cli.output import counted, err, note, program, stop_signal, working
 from cloakwork.cli.planned_noise import earlier_forecast
 from cloakwork.cli.report import show
 from cloakwork.demo import (
@@ -55,36 +53,37 @@ def demo(
 ) -> None:
     """Run a flat, your site or the office until stopped, or draw one picture."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary files are removed
+    picture = once or not sys.stdout.isatty() or os.environ.get("CI") == "true"
     try:
         if building:
             if once or path is not None:
-                raise typer.BadParameter("--building shows two floors live: leave out --once and SITE.")
-            _live(_office(), browser=browser)
+                raise InputError("--building shows two floors live: leave out --once and SITE.")
+            floors = [(site, Staff(_rooms(site), seed=k)) for k, site in enumerate(load_office())]
+            _live(
+                Demonstration(*floors, begins_s=floors[0][1].begins_s, speed=OFFICE_SPEED, port=usual_port()), browser
+            )
             return
-        site, people = _with_people(path)
-        if once or not sys.stdout.isatty() or os.environ.get("CI") == "true":
+        site = load_flat() if path is None else load_site(path)
+        if site.not_followed:
+            raise InputError(f"{site.name}: people cannot be followed here, because {site.not_followed}.")
+        people = Household(_rooms(site)) if path is None else residents_of(site)
+        if picture:
             _draw(site, people, out)
-        else:
-            known = load_forecast() if path is None else earlier_forecast(plan_beside(path))
-            shown = Demonstration((site, people), begins_s=people.begins_s, port=usual_port(), forecast=known)
-            _live(shown, browser=browser)
+            return
+        known = load_forecast() if path is None else earlier_forecast(plan_beside(path))
+        _live(Demonstration((site, people), begins_s=people.begins_s, port=usual_port(), forecast=known), browser)
     except KeyboardInterrupt:
         note(STOPPED)
 
 
-def _with_people(path: Path | None) -> tuple[Site, Household]:
-    """The site of a file, or the flat, with those who live there."""
-    if path is None:
-        site = load_flat()
-        return site, Household(_plan(site))
-    site = load_site(path)
-    if site.not_followed:
-        raise InputError(f"{site.name}: people cannot be followed here, because {site.not_followed}.")
-    return site, residents_of(site)
+def _rooms(site: Site) -> Rooms:
+    if site.physics.floor is None:
+        raise TypeError(f"{site.name} is no floor plan")
+    return site.physics.floor
 
 
 def _draw(site: Site, people: Household, out: Path) -> None:
-    from cloakwork.cli.demo_picture import FRAMES, Morning, draw_morning, explain, print_scores  # noqa: PLC0415 - a live map needs no Matplotlib
+    from cloakwork.cli.demo_picture import FRAMES, draw_morning, explain, follow_morning  # noqa: PLC0415 - a live map needs no Matplotlib
 
     began = time.perf_counter()
     note(
@@ -92,14 +91,14 @@ def _draw(site: Site, people: Household, out: Path) -> None:
         f"{FRAMES} simulated readings ..."
     )
     with working("following", FRAMES) as progress:
-        morning = Morning(site, people, this_morning(people.begins_s), progress=progress)
+        cloak = site.cloak()
+        morning = follow_morning(site, cloak, people, this_morning(people.begins_s), progress=progress)
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "demo.png"
-    print_scores(morning)
     with working("drawing"):
-        draw_morning(picture, morning)
+        draw_morning(picture, site, morning)
     with working("computing what an observer learns"):
-        explained = explain(morning)
+        explained = list(explain(site, cloak, morning))
     show(*explained)
     note(
         f"drew {picture} in {time.perf_counter() - began:.1f} s. For a live map with devices, a broker and a "
@@ -107,24 +106,13 @@ def _draw(site: Site, people: Household, out: Path) -> None:
     )
 
 
-def _plan(site: Site) -> Rooms:
-    if site.physics.floor is None:
-        raise TypeError(f"{site.name} is no floor plan")
-    return site.physics.floor
-
-
-def _office() -> Demonstration:
-    floors = [(site, Staff(_plan(site), seed=k)) for k, site in enumerate(load_office())]
-    return Demonstration(*floors, begins_s=floors[0][1].begins_s, speed=OFFICE_SPEED, port=usual_port())
-
-
-def _live(demonstration: Demonstration, *, browser: bool) -> None:
+def _live(demonstration: Demonstration, browser: bool) -> None:
     sensors = counted(sum(site.physics.sensors for site, _ in demonstration.floors), "sensor")
     note(f"planning the noise of {sensors}, and starting a device for each, a broker and a collector ...")
     with ExitStack() as stack:
         with working("starting"):
             live = stack.enter_context(demonstration)
-        say(f"The map: {live.invite()}")
+        show(f"The map: {live.invite()}")
         note(sensors_of(live.site))
         note(f"that address works once, within ten minutes; later, sign in at {live.service.url}/ with {live.secret}")
         note(

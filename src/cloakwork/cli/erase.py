@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until, option
 from cloakwork.cli.output import counted, err, note
-from cloakwork.cli.time_arguments import parse_moment, shown
+from cloakwork.cli.time_arguments import shown
 from cloakwork.collect import open_store
 from cloakwork.errors import InputError
 
@@ -19,16 +19,15 @@ def erase(
     store: ExistingStore = DEFAULT_STORE,
 ) -> None:
     """Remove stored readings and the results of their frames."""
-    start, end = parse_moment("--since", since), parse_moment("--until", until)
-    if start is not None and end is not None and start >= end:
-        raise InputError(f"--since {since} --until {until}: the period ends before it begins.")
+    if since is not None and until is not None and since >= until:
+        raise InputError(f"--since {shown(since)} --until {shown(until)}: the period ends before it begins.")
     with open_store(store, make=False) as opened:
         known = opened.sites()
         if site not in known:
             raise InputError(f"{site[:64]}: the store has nothing of it. It has: {', '.join(known) or 'no site'}.")
-        what = f"everything stored{'' if sensor is None else f' of sensor {sensor}'} of {site}{_period(start, end)}"
+        what = f"everything stored{'' if sensor is None else f' of sensor {sensor}'} of {site}{_period(since, until)}"
         _confirm(what, sure=yes)
-        erased = opened.erase(site, sensor, start, end)
+        erased = opened.erase(site, sensor, since, until)
         server = not opened.is_file
     counts = [counted(erased.readings, "reading"), counted(erased.results, "result"), counted(erased.reports, "report")]
     note(f"erased {', '.join(counts)} of {site}")

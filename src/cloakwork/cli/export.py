@@ -6,9 +6,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Since, SiteName, Until, option
-from cloakwork.cli.output import counted, form_of, note, working, written
-from cloakwork.cli.time_arguments import parse_moment
+from cloakwork.cli.arguments import DEFAULT_STORE, TABLES, ExistingStore, Since, SiteName, Until, option, writes
+from cloakwork.cli.files import form_of, written
+from cloakwork.cli.output import counted, note, working
 from cloakwork.collect import Result, Store, open_store, plan_of, stored_span
 from cloakwork.readings import READING_COLUMNS, Row, table_writer
 
@@ -38,18 +38,17 @@ RESULTS = {
 
 def export(
     site: SiteName,
-    out: Annotated[Path, option("File to write: .csv, .jsonl, .parquet or .arrow.", "--out")],
+    out: Annotated[Path, option("File to write: .csv, .jsonl, .parquet or .arrow.", "--out", callback=writes(*TABLES))],
     results: Annotated[bool, option("Write recovered sources instead of readings.", "--results")] = False,
     since: Since = None,
     until: Until = None,
     store: ExistingStore = DEFAULT_STORE,
 ) -> None:
     """Write readings, or what was recovered from them, to a file."""
-    period = parse_moment("--since", since), parse_moment("--until", until)
     with open_store(store, make=False) as opened:
-        first, last = stored_span(opened, site, *period)
+        first, last = stored_span(opened, site, since, until)
         about = {"site": site, "plans": [vars(period.scale) for period in opened.plans.periods(site)]}
-        found, rows = (_results if results else _readings)(opened, site, *period), 0
+        found, rows = (_results if results else _readings)(opened, site, since, until), 0
         with (
             working("exporting", last - first + 1, stopped="stopped, nothing written") as progress,
             written(out, mode=0o600) as file,

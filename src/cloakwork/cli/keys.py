@@ -1,15 +1,17 @@
 """`cloakwork keys new | list | export | revoke`."""
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import cloakwork.keys as key_store
-from cloakwork.cli.arguments import Json, KeyFile, SensorId, SiteFile, option
-from cloakwork.cli.output import note, print_json, refuse_input, say
-from cloakwork.cli.report import table
+from cloakwork.cli.arguments import Json, KeyFile, SensorId, SiteFile, option, writes
+from cloakwork.cli.output import note
+from cloakwork.cli.report import Row, Table, render, show
 from cloakwork.keys import Generation, KeyRing, load_keys
 from cloakwork.sensor.keystream import EPOCH
 from cloakwork.site import load_any_site
@@ -19,10 +21,12 @@ SHORT = 12  # digits of a digest that a person compares
 
 
 @keys.command()
-def new(site: SiteFile, out: Annotated[Path, option("Key file to write.", "--out")] = Path("keys.json")) -> None:
+def new(
+    site: SiteFile,
+    out: Annotated[Path, option("Key file to write.", "--out", callback=writes())] = Path("keys.json"),
+) -> None:
     """Create the keys of a site."""
     name = load_any_site(site).name
-    refuse_input(out, site)
     key_store.save_keys(key_store.new_keys(name), out)
     note(f"wrote the keys of {name} to {out}")
     note(
@@ -35,44 +39,53 @@ def new(site: SiteFile, out: Annotated[Path, option("Key file to write.", "--out
 @keys.command("list")
 def list_devices(file: KeyFile, json: Json = False) -> None:
     """List the provisioned devices and their state. Never shows a key."""
-    ring = load_keys(file)
-    devices = [(sensor, key, _state(ring, sensor, key)) for sensor in ring.sensors for key in ring.generations(sensor)]
-    if json:
+    render(DeviceList(load_keys(file)), json=json)
+
+
+@dataclass(frozen=True)
+class DeviceList:
+    """The devices that were provisioned with a key file."""
+
+    ring: KeyRing
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Every generation of every device."""
+        ring = self.ring
         rows = [
             {
                 "sensor": sensor,
                 "generation": key.number,
-                "kind": str(key.kind),
+                "kind": key.kind,
                 "plan": key.plan,
                 "made": _iso_time(key.made),
-                "state": state,
+                "state": _state(ring, sensor, key),
                 "revoked": None if key.revoked is None else _iso_time(key.revoked),
             }
-            for sensor, key, state in devices
+            for sensor in ring.sensors
+            for key in ring.generations(sensor)
         ]
-        print_json({"site": ring.site, "devices": rows})
-        return
-    if not devices:
-        say(f"{ring.site}: no device has been provisioned with these keys yet")
-        return
-    cells = [
-        (
-            sensor,
-            str(key.number),
-            str(key.kind),
-            key.plan[:SHORT],
-            _iso_time(key.made)[:16].replace("T", " "),
-            state,
+        return {"site": ring.site, "devices": rows}
+
+    def rows(self) -> Iterator[Row]:
+        """A table of the devices."""
+        values = self.as_dict()
+        if not values["devices"]:
+            yield f"{self.ring.site}: no device has been provisioned with these keys yet"
+            return
+        yield f"Devices of {self.ring.site}, times in UTC"
+        short = (
+            {**device, "plan": device["plan"][:SHORT], "made": device["made"][:16].replace("T", " ")}
+            for device in values["devices"]
         )
-        for sensor, key, state in devices
-    ]
-    table(f"Devices of {ring.site}, times in UTC", ("sensor", "generation", "kind", "plan", "made", "state"), cells)
+        heads = ("sensor", "generation", "kind", "plan", "made", "state")
+        yield Table.of(heads, ([str(device[head]) for head in heads] for device in short))
 
 
 @keys.command()
-def export(file: KeyFile, sensor: SensorId, out: Annotated[Path, option("File to write.", "--out")]) -> None:
+def export(
+    file: KeyFile, sensor: SensorId, out: Annotated[Path, option("File to write.", "--out", callback=writes())]
+) -> None:
     """Write the keys that unveil one sensor, and no other."""
-    refuse_input(out, file)
     exported = load_keys(file).export(sensor)
     key_store.save_keys(exported, out)
     numbers = ", ".join(str(key.number) for key in exported.generations(sensor))
@@ -92,7 +105,7 @@ def revoke(file: KeyFile, sensor: SensorId) -> None:
     numbers = ", ".join(str(key.number) for key in revoked)
     moment = _iso_time(revoked[0].revoked or 0)
     note(f"revoked {sensor}, generations {numbers}, at {moment}; no later reading is unveiled")
-    say(
+    show(
         "Next steps:\n"
         f"- Remove the password of {sensor} at the broker: until then, anyone with the device can send in its name.\n"
         f"- Provision a new device for {sensor}: it gets a new generation, and with it a new key.\n"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from cloakwork.cli.arguments import Json, SiteFile, option
+from cloakwork.cli.arguments import PICTURES, Json, SiteFile, option, writes
 from cloakwork.cli.output import working
 from cloakwork.errors import InputError
 
@@ -16,8 +16,12 @@ def plan(
     no_simulation: Annotated[
         bool, option("Do not simulate people, which takes a minute or two.", "--no-simulation")
     ] = False,
-    out: Annotated[Path | None, option("Freeze the plan: write it for devices.", metavar="FILE")] = None,
-    picture: Annotated[Path | None, option("Draw rooms, doors, zones and sensors.", metavar="FILE")] = None,
+    out: Annotated[
+        Path | None, option("Freeze the plan: write it for devices.", metavar="FILE", callback=writes())
+    ] = None,
+    picture: Annotated[
+        Path | None, option("Draw rooms, doors, zones and sensors.", metavar="FILE", callback=writes(*PICTURES))
+    ] = None,
     compare: Annotated[bool, option("Instead, simulate people at many settings and compare.", "--sweep")] = False,
     json: Json = False,
     tried: Annotated[
@@ -41,13 +45,14 @@ def plan(
         raise InputError("--sweep with --out or --picture: change the site file first, then write or draw its plan.")
     with working("loading the library"):
         from cloakwork.cli import plan_report  # noqa: PLC0415 - help and refused options need no library
+        from cloakwork.cli.planned_noise import refuse_impossible  # noqa: PLC0415
         from cloakwork.site import BitSite, load_any_site  # noqa: PLC0415
 
         site = load_any_site(path)
-    plan_report.check_outputs(site, path, picture)
+    refuse_impossible(site, path, noting=False)
     if isinstance(site, BitSite):
-        if compare:
-            raise InputError("--sweep compares maps, and bits have none. Change epsilon under [bits], and plan again.")
+        if compare or picture is not None:
+            raise InputError("--sweep and --picture need a map, and bits have none. Leave them out.")
         plan_report.plan_bits(site, path, out, details=details, json=json)
     elif compare:
         from cloakwork.cli.sweep import sweep  # noqa: PLC0415

@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cloakwork.cli.output import counted, note, refuse_input, working
+from cloakwork.cli.files import refuse_input
+from cloakwork.cli.output import counted, note, working
 from cloakwork.errors import InputError, SiteError
-from cloakwork.physics import Family
-from cloakwork.privacy import Cloak, Design
+from cloakwork.privacy import Cloak
 from cloakwork.site import (
     BitPlan,
     BitSite,
@@ -29,11 +29,10 @@ CHECKING = "checking that the plan fits the site"
 
 @dataclass(frozen=True, eq=False)
 class PlannedNoise:
-    """The cloak of a site, with the plan and plan file that it comes from, if any."""
+    """The cloak of a site, with the plan that it comes from, if any."""
 
     cloak: Cloak
     plan: Plan | None
-    file: Path | None
 
     @property
     def digest(self) -> str | None:
@@ -45,11 +44,6 @@ class PlannedNoise:
         """Id of the plan, by which readings name it; empty without one."""
         return "" if self.plan is None else self.plan.id
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Files that were read and must not be overwritten."""
-        return () if self.file is None else (self.file,)
-
 
 def planned_noise(site: Site, site_file: Path, plan_file: Path | None) -> PlannedNoise:
     """The noise of the given plan or of the plan beside the site file; without either, calibrate it now."""
@@ -57,12 +51,12 @@ def planned_noise(site: Site, site_file: Path, plan_file: Path | None) -> Planne
     file = plan_file or (beside if beside.is_file() else None)
     if file is None:
         with working(planning(site)):
-            return PlannedNoise(site.cloak(), None, None)
+            return PlannedNoise(site.cloak(), None)
     plan = load_plan(file)
     with working(CHECKING):
         cloak = plan.cloak(site, file=file)
     note(f"using the noise of plan {file} ({plan.digest[:SHOWN]})")
-    return PlannedNoise(cloak, plan, file)
+    return PlannedNoise(cloak, plan)
 
 
 def checked_plan(site: Site | BitSite, path: Path, file: Path) -> Plan | BitPlan:
@@ -95,17 +89,18 @@ def write_plan(plan: FrozenPlan, out: Path, *inputs: Path) -> None:
         raise InputError(
             f"{out} exists and is not a plan: give another name, or move it away.", path=str(out)
         ) from None
-    kept = None
+    replaced = ""
     if old is not None and old.digest != plan.digest:
         kept = out.with_name(f"{out.stem}.{old.digest[:SHOWN]}{out.suffix}")
         old.write(kept)
-    plan.write(out)
-    note(f"wrote the plan {plan.digest[:SHOWN]} to {out}")
-    if old is not None and kept is not None:
-        note(
+        replaced = (
             f"it replaces plan {old.digest[:SHOWN]}: provision all devices of that plan again. The old plan is kept as "
             f"{kept}, for readings made under it"
         )
+    plan.write(out)
+    note(f"wrote the plan {plan.digest[:SHOWN]} to {out}")
+    if replaced:
+        note(replaced)
 
 
 def refuse_impossible(site: Site | BitSite, path: Path, *, noting: bool = True) -> None:
@@ -121,7 +116,4 @@ def refuse_impossible(site: Site | BitSite, path: Path, *, noting: bool = True) 
 
 def planning(site: Site) -> str:
     """Status text while the noise of a site is calibrated."""
-    models = counted(len(Family(site.physics, site.tolerance).members), "model")
-    if Design(site.spec.privacy.design) is Design.EQUAL:
-        return f"calibrating the noise over {models}"
-    return f"designing the noise of {counted(site.physics.sensors, 'sensor')} over {models}"
+    return f"planning the noise of {counted(site.physics.sensors, 'sensor')}"

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,23 +15,22 @@ from cloakwork.cli.arguments import (
     Json,
     PasswordFile,
     PlanFile,
-    SiteFile,
+    PlannedSite,
     option,
     reads,
 )
-from cloakwork.cli.output import note, print_json, say, working
+from cloakwork.cli.output import note, print_json, working
 from cloakwork.cli.planned_noise import checked_plan, refuse_impossible
+from cloakwork.cli.report import show
 from cloakwork.device import TIME_SERVER, Provisioned, Target, check_device
 from cloakwork.device import provision as provision_device
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
 from cloakwork.site import BitSite, FrozenPlan, Site, load_any_site, plan_beside
 
-FLASH = 64 * 1024
-
 
 def provision(
-    path: SiteFile,
+    path: PlannedSite,
     sensors: Annotated[
         list[str] | None, option("Id of a sensor; repeat it for several.", "--id", metavar="SENSOR")
     ] = None,
@@ -78,12 +79,12 @@ def provision(
         )
         for sensor in folders
     }
-    made = []
+    made: dict[str, Provisioned] = {}
     with working("provisioning", len(folders)) as progress:
         for sensor, folder in folders.items():  # before the first is written
             check_device(frozen, sensor, folder)
         for sensor, folder in folders.items():
-            device = provision_device(
+            made[sensor] = provision_device(
                 frozen,
                 sensor,
                 folder,
@@ -96,21 +97,20 @@ def provision(
                 time_server=time_server,
                 target=target,
             )
-            made.append((sensor, device))
             progress(len(made))
-            if not json:
-                _say_written(site, sensor, device)
     if json:
-        print_json(
-            {
-                "plan": frozen.digest,
-                "forecast": frozen.forecast,
-                "left_open": list(map(str, site.left_open)),
-                "devices": [_described(sensor, device) for sensor, device in made],
-            }
-        )
+        devices = [{"sensor": sensor} | asdict(device) for sensor, device in made.items()]
+        left_open = list(map(str, site.left_open))
+        values = {"plan": frozen.digest, "forecast": frozen.forecast, "left_open": left_open, "devices": devices}
+        print_json(values)
         return
-    _say_next(site, made, frozen, keyed=keys is not None, brokers=list(brokers.values()), target=target)
+    at = site.physics.sensor_positions if isinstance(site, Site) and site.physics.floor else None
+    places = {} if at is None else dict(zip(site.sensor_ids, at.tolist(), strict=True))
+    for sensor, device in made.items():
+        sizes = f"{device.configuration:,} bytes of configuration, {device.code:,} bytes of code"
+        where = "; {} hangs at x = {:g}, y = {:g} m".format(sensor, *places[sensor]) if places else ""
+        show(f"wrote {device.folder}: {sizes}{where}")
+    _note_next(site, frozen, made, keyed=keys is not None, brokers=list(brokers.values()), target=target)
 
 
 def _check_new(folders: dict[str, Path]) -> None:
@@ -125,31 +125,16 @@ def _check_new(folders: dict[str, Path]) -> None:
         )
 
 
-def _described(sensor: str, made: Provisioned) -> dict[str, object]:
-    sizes = {"configuration_bytes": made.configuration, "code_bytes": made.code}
-    return {"sensor": sensor, "folder": str(made.folder), "generation": made.generation, **sizes}
-
-
-def _say_written(site: Site | BitSite, sensor: str, made: Provisioned) -> None:
-    say(f"wrote {made.folder}: {made.configuration:,} bytes of configuration, {made.code:,} bytes of code")
-    if isinstance(site, Site) and site.physics.floor and site.physics.sensor_positions is not None:
-        x, y = site.physics.sensor_positions[site.sensor_ids.index(sensor)].tolist()
-        note(f"{sensor} hangs at x = {x:g}, y = {y:g} m")
-    if made.configuration > FLASH:
-        note(f"the configuration is larger than {FLASH:,} bytes: a small board may not have room for it")
-
-
-def _say_next(
+def _note_next(
     site: Site | BitSite,
-    made: list[tuple[str, Provisioned]],
     frozen: FrozenPlan,
+    made: Mapping[str, Provisioned],
     *,
     keyed: bool,
     brokers: list[BrokerAddress],
     target: Target,
 ) -> None:
-    sensor, device = made[0]
-    resolution = site.resolution_of(sensor)
+    """Note what is left open, what is unsafe, and what comes next."""
     if frozen.forecast is not None:
         note(f"expect of the map: {frozen.forecast.sentence}")
     for sentence in site.left_open:
@@ -158,18 +143,13 @@ def _say_next(
         note("without --keys the noise comes from the device's own generator, and no one can remove it")
     if any(broker.password is not None and not broker.tls for broker in brokers):
         note("with mqtt:// the password crosses the network in clear text; use mqtts:// with --ca")
-    if any(broker.user is not None and broker.password is None for broker in brokers):
-        note("--broker names a user, and there is no password: give --password-file")
-    if len(brokers) > 1 and brokers[0].user is not None and len({broker.user for broker in brokers}) == 1:
-        note(f"all devices are the user {brokers[0].user} at the broker; with {{id}} each has its own")
     after = "; then delete the folder here: it holds a key" if keyed else ""
+    sensor, device = next(iter(made.items()))
+    resolution, runs = site.resolution_of(sensor), f"cloakwork sensor {shlex.quote(str(device.folder))}"
     if target in {Target.C, Target.ESPHOME}:
         note(f"README.md in the folder says how to build it and how to store its first state{after}")
-        return
-    runs = f"cloakwork sensor {shlex.quote(str(device.folder))}"
-    if resolution is None or target is not Target.MICROPYTHON:
-        source = "simulated" if resolution is None else "command:PROGRAM"
-        note(f"on a computer: {runs} --source {source}")
+    elif resolution is None or target is not Target.MICROPYTHON:
+        note(f"on a computer: {runs} --source {'simulated' if resolution is None else 'command:PROGRAM'}")
     else:
         note(f"on a computer: edit measure.py, then {runs}")
         note(f"on a board: edit measure.py, copy the folder onto it, import check, reset{after}")

@@ -1,35 +1,37 @@
 """`cloakwork recover`."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
-from cloakwork._checks import FloatArray
 from cloakwork.cli.arguments import (
+    PICTURES,
+    TABLES,
     Json,
     PlanFile,
+    PlannedSite,
     Scheduler,
     Since,
-    SiteFile,
     Until,
     argument,
     existing_store,
     option,
     reads,
+    writes,
 )
-from cloakwork.cli.output import Show, check_picture, counted, form_of, is_folder, note, refuse_input, working, written
+from cloakwork.cli.files import form_of, is_folder, written
+from cloakwork.cli.output import Show, counted, note, working
 from cloakwork.cli.planned_noise import PlannedNoise, planned_noise
-from cloakwork.cli.recover_report import RecoverySummary, report, report_parts
-from cloakwork.cli.time_arguments import parse_moment
+from cloakwork.cli.recover_report import PartsReport, RecoveryReport, RecoverySummary, note_problems
+from cloakwork.cli.report import render
 from cloakwork.errors import ClusterError, InputError
 from cloakwork.parallel import run_parts
 from cloakwork.privacy import Cloak
 from cloakwork.readings import (
-    FORMS,
     LAG,
     Frame,
     FrameRecoverer,
@@ -53,13 +55,13 @@ BATCH = 512
 MAX_SMOOTHED = 1000  # frames that are judged all together
 AGAIN = "run the same command"
 STOPPED = (
-    "stopped, nothing written. To be able to stop and go on, give --out with the name of a folder: it gets the "
+    "stopped, nothing written. To be able to stop and resume, give --out with the name of a folder: it gets the "
     "results part by part"
 )
 
 
 def recover(
-    path: SiteFile,
+    path: PlannedSite,
     readings: Annotated[
         list[Path] | None, argument("Readings: files of CSV, JSON Lines, Parquet or Arrow.", callback=reads())
     ] = None,
@@ -71,114 +73,103 @@ def recover(
     plan: PlanFile = None,
     out: Annotated[
         Path | None,
-        option("Sources to write: .csv, .jsonl, .parquet or .arrow; or a folder, to be able to resume.", "--out"),
+        option(
+            "Sources to write: .csv, .jsonl, .parquet or .arrow; or a folder, to be able to resume.",
+            "--out",
+            callback=writes(*TABLES, folder=True),
+        ),
     ] = None,
     scheduler: Scheduler = None,
-    plot: Annotated[Path | None, option("Picture of the recovered map to write.")] = None,
+    plot: Annotated[Path | None, option("Picture of the recovered map to write.", callback=writes(*PICTURES))] = None,
     alone: Annotated[bool, option("Recover each frame on its own, without tracks.", "--alone")] = False,
     json: Json = False,
 ) -> None:
     """Follow sources through the frames of a file or of a store, and write where each was."""
-    if plot is not None:
-        check_picture(plot)
     in_parts = out is not None and is_folder(out)
-    _check(readings, from_store, out, plot, period=(since, until), scheduler=scheduler, in_parts=in_parts)
-    site = load_site(path)
-    with ExitStack() as stack:
-        noise = planned_noise(site, path, plan)
-        if from_store is None:
-            frames = _file_frames(readings or [], site, noise)
-        else:
-            frames = _stored(from_store, site, noise, (since, until), stack)
-        if in_parts and out is not None:
-            parts = stretch_parts(frames, site, noise.cloak, alone=alone)
-            stopped = f"stopped. Finished parts are in {out}: {AGAIN} to resume"
-            with working("recovering", stopped=stopped) as progress:
-                done = run_parts(recover_part, parts, out, scheduler=scheduler, progress=progress)
-            report_parts(done, frames, site, out, plan=noise.digest, json=json)
-            if done.failed:
-                raise ClusterError(f"{counted(len(done.failed), 'part')} failed; {AGAIN} to try again.")
-            return
-        inputs = (path, *(readings or ()), *noise.files)
-        if plot is not None:
-            refuse_input(plot, *inputs)
-        summary = RecoverySummary(site)
-        with working("recovering", stopped=STOPPED) as progress:
-            rows = _rows(_recovered(frames, site, noise.cloak, summary, progress, alone=alone), summary)
-            if out is None:
-                deque(rows, maxlen=0)
-            else:
-                _write(out, inputs, rows, recovered_columns(site))
-    if plot is not None and summary.total is not None:
-        with working("drawing"):
-            _draw(plot, site, summary, summary.total / summary.frames)
-        note(f"wrote the picture to {plot}")
-    report(summary, frames, out, plan=noise.digest, json=json)
-
-
-def _check(
-    readings: list[Path] | None,
-    from_store: str | None,
-    out: Path | None,
-    plot: Path | None,
-    *,
-    period: tuple[str | None, str | None],
-    scheduler: str | None,
-    in_parts: bool,
-) -> None:
-    """Refuse options that do not go together."""
     if scheduler is not None and not in_parts:
         raise InputError("--scheduler needs --out with the name of a folder, for the results of each stretch of time.")
     if in_parts and plot is not None:
-        raise InputError("--plot needs a CSV file as --out: the results of a folder are not drawn.")
-    if out is not None and not in_parts and form_of(out) not in FORMS:
-        raise InputError(f"--out {out}: give a name that ends in {', '.join(FORMS)}, or that of a folder.")
-    if readings and from_store is not None:
-        raise InputError("give either a file of readings or --from-store, not both.")
-    if from_store is None and period != (None, None):
+        raise InputError("--plot needs a file as --out: the results of a folder are not drawn.")
+    if bool(readings) == (from_store is not None):
+        raise InputError("give either files of readings, or --from-store with the address of a collector's store.")
+    if from_store is None and (since, until) != (None, None):
         raise InputError("--since and --until need --from-store; a file is recovered as a whole.")
-    if not readings and from_store is None:
-        raise InputError("give a file of readings, or --from-store with the address of a collector's store.")
+    site = load_site(path)
+    noise = planned_noise(site, path, plan)
+    with ExitStack() as stack:
+        if from_store is None:
+            files = [ReadingsFile(file, site.sensor_ids, plan=noise.id) for file in readings or ()]
+            frames: FrameSource = files[0] if len(files) == 1 else MergedFrames(files)
+        else:
+            from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a file needs no database
+
+            store = stack.enter_context(open_store(from_store, make=False))
+            frames = StoredFrames(store, site, since, until, plan=noise.id)
+        if in_parts and out is not None:
+            _recover_parts(frames, site, noise, out, scheduler, alone=alone, json=json)
+        else:
+            _recover_all(frames, site, noise, out, plot, alone=alone, json=json)
 
 
-def _draw(plot: Path, site: Site, summary: RecoverySummary, weights: FloatArray) -> None:
-    from cloakwork.cli.draw import draw_map, draw_tracks  # noqa: PLC0415 - only pictures need Matplotlib
-
-    if summary.followed:
-        draw_tracks(plot, site, weights, summary.trails, summary.recent[-1].time)
-        return
-    title = "Recovered map" if summary.frames == 1 else f"Recovered map, average of {summary.frames:,} frames"
-    label = "weight" if summary.recent[-1].counts is None else "expected sources"
-    draw_map(plot, site.physics, weights, summary.recent[-1].sources, title=title, label=label)
-
-
-def _file_frames(readings: list[Path], site: Site, noise: PlannedNoise) -> FrameSource:
-    files = [ReadingsFile(path, site.sensor_ids, plan=noise.id) for path in readings]
-    return files[0] if len(files) == 1 else MergedFrames(files)
+def _recover_parts(
+    frames: FrameSource, site: Site, noise: PlannedNoise, out: Path, scheduler: str | None, *, alone: bool, json: bool
+) -> None:
+    """Recover each stretch of time that the folder does not have yet."""
+    parts = stretch_parts(frames, site, noise.cloak, alone=alone)
+    with working("recovering", stopped=f"stopped. Finished parts are in {out}: {AGAIN} to resume") as progress:
+        done = run_parts(recover_part, parts, out, scheduler=scheduler, progress=progress)
+    note_problems(frames)
+    render(PartsReport(site.name, out, done, frames, noise.digest), json=json)
+    if done.failed:
+        raise ClusterError(f"{counted(len(done.failed), 'part')} failed; {AGAIN} to try again.")
 
 
-def _stored(
-    url: str, site: Site, noise: PlannedNoise, period: tuple[str | None, str | None], stack: ExitStack
-) -> FrameSource:
-    from cloakwork.collect import StoredFrames, open_store  # noqa: PLC0415 - a file needs no database
+def _recover_all(
+    frames: FrameSource,
+    site: Site,
+    noise: PlannedNoise,
+    out: Path | None,
+    plot: Path | None,
+    *,
+    alone: bool,
+    json: bool,
+) -> None:
+    """Recover all frames, and write them to one file."""
+    summary = RecoverySummary(site)
+    with ExitStack() as stack, working("recovering", stopped=STOPPED) as progress:
+        rows = _rows(_recovered(frames, noise.cloak, summary, progress, alone=alone), summary)
+        if out is None:
+            deque(rows, maxlen=0)
+        else:
+            file = stack.enter_context(written(out))
+            write = stack.enter_context(table_writer(file, form_of(out), recovered_columns(site)))
+            while group := list(islice(rows, BATCH)):
+                write(group)
+    note_problems(frames)
+    for warning in summary.warnings():
+        note(f"warning: {warning}")
+    if plot is not None:
+        with working("drawing"):
+            from cloakwork.cli.draw import draw_recovery  # noqa: PLC0415 - only pictures need Matplotlib
 
-    store = stack.enter_context(open_store(url, make=False))
-    ends = parse_moment("--since", period[0]), parse_moment("--until", period[1])
-    return StoredFrames(store, site, *ends, plan=noise.id)
+            draw_recovery(plot, summary)
+    render(RecoveryReport(summary, frames, noise.digest), json=json)
+    for file_written in filter(None, (out, plot)):
+        note(f"wrote {file_written}")
 
 
 def _recovered(
-    frames: FrameSource, site: Site, cloak: Cloak, summary: RecoverySummary, progress: Show, *, alone: bool
+    frames: FrameSource, cloak: Cloak, summary: RecoverySummary, progress: Show, *, alone: bool
 ) -> Iterator[FrameRecovery]:
     """Follow sources if there are several frames: through all together, or with a lag if they are too many."""
-    source = iter(frames)
+    site, source = summary.site, iter(frames)
     first = [] if alone or not site.follows else list(islice(source, MAX_SMOOTHED + 1))
     live = site.samples_locally  # no moment is judged from later frames
     if 1 < len(first) <= MAX_SMOOTHED and not live:
         summary.followed = True
         yield from smoothed_frames(first, site, cloak, progress)
         return
-    rest = _counted(chain(first, source), frames, progress)
+    rest = _shared(chain(first, source), frames, progress)
     if len(first) > 1:
         summary.followed, summary.lag = True, 0 if live else LAG
         yield from settled_frames(rest, site, cloak, lag=LAG)
@@ -188,7 +179,7 @@ def _recovered(
         yield from recoverer.recover(batch)
 
 
-def _counted(source: Iterable[Frame], frames: FrameSource, progress: Callable[[float], None]) -> Iterator[Frame]:
+def _shared(source: Iterable[Frame], frames: FrameSource, progress: Show) -> Iterator[Frame]:
     """Frames, with the progress after each."""
     for frame in source:
         yield frame
@@ -201,9 +192,3 @@ def _rows(found: Iterable[FrameRecovery], summary: RecoverySummary) -> Iterator[
         likely = tuple(source for source in each.sources if each.tracked or source.probability >= EXISTS)
         summary.add(shown := replace(each, sources=likely))
         yield from recovered_rows(shown, summary.site)
-
-
-def _write(path: Path, inputs: tuple[Path, ...], rows: Iterator[Row], columns: Mapping[str, type]) -> None:
-    with written(path, *inputs) as file, table_writer(file, form_of(path), columns) as write:
-        while group := list(islice(rows, BATCH)):
-            write(group)

@@ -1,17 +1,12 @@
 """What a command hands to the renderer: labelled lines and tables for people, plain values for programs."""
 
-import shutil
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Any, Protocol
 
 from cloakwork._checks import rounded_down, rounded_up
-from cloakwork.cli.output import out, print_json
-
-NARROWEST, USUAL, WIDEST = 60, 100, 150
-UNLIMITED = 10_000  # the width of a table for a program that reads the output
+from cloakwork.cli.output import NARROWEST, UNLIMITED, WIDEST, out, print_json, width, wrapped
 
 
 @dataclass(frozen=True)
@@ -30,7 +25,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> "Table":
+    def of(cls, heads: Sequence[str], rows: Iterable[Iterable[str]]) -> "Table":
         """A table without its empty columns."""
         body = [tuple(row) for row in rows]
         used = [k for k in range(len(heads)) if k == 0 or any(row[k] for row in body)]
@@ -41,7 +36,7 @@ Row = str | Labelled | Table  # a plain string is a paragraph, an empty one a bl
 
 
 class Report(Protocol):
-    """The frozen result of one command."""
+    """The result of one command."""
 
     def rows(self) -> Iterable[Row]:
         """For people, from the answer to what to do next."""
@@ -60,13 +55,8 @@ def render(report: Report, *, json: bool = False) -> None:
 
 def show(*rows: Row) -> None:
     """Print rows on standard output."""
-    for line in lines(rows):
+    for line in lines(rows, width(out)):
         out.out(line, highlight=False)
-
-
-def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table under its title on standard output."""
-    show(title, Table.of(heads, rows), "")
 
 
 def section(title: str, rows: Iterable[Row]) -> Iterator[Row]:
@@ -76,27 +66,25 @@ def section(title: str, rows: Iterable[Row]) -> Iterator[Row]:
         yield from ("", title, *body)
 
 
-def lines(rows: Iterable[Row]) -> Iterator[str]:
+def lines(rows: Iterable[Row], most: int = UNLIMITED) -> Iterator[str]:
     """Lay out rows: the labels of neighbouring lines share a column, and long lines wrap under their text.
 
     >>> list(lines([Labelled("Next", "cloakwork init"), Labelled("", "cloakwork demo")]))
     ['Next  cloakwork init', '      cloakwork demo']
     """
-    width = min(max(shutil.get_terminal_size((USUAL, 24)).columns, NARROWEST), WIDEST)
     for _, group in groupby(rows, key=lambda row: isinstance(row, Labelled)):
         block = list(group)
         labels = [len(row.label) + 2 for row in block if isinstance(row, Labelled)]
-        indent = max((size for size in labels if size < width // 2), default=0)
+        indent = max((size for size in labels if size < min(most, WIDEST) // 2), default=0)
         for row in block:
             if isinstance(row, Labelled):
                 hang = max(indent, len(row.label) + 2)
-                room = max(width - hang, NARROWEST // 2)  # a long label on a narrow terminal
-                parts = textwrap.wrap(row.text, room, break_long_words=False, break_on_hyphens=False)
-                yield from (f"{'' if k else row.label:<{hang}}{part}" for k, part in enumerate(parts or [""]))
+                parts = wrapped(row.text, max(most - hang, NARROWEST // 2))  # a long label on a narrow terminal
+                yield from (f"{'' if k else row.label:<{hang}}{part}" for k, part in enumerate(parts))
             elif isinstance(row, Table):
-                yield from _columns(row, width if out.is_terminal else UNLIMITED)
+                yield from _columns(row, most)
             else:
-                yield from textwrap.wrap(row, width, break_long_words=False, break_on_hyphens=False) or [""]
+                yield from wrapped(row, most)
 
 
 def _columns(shown_table: Table, most: int) -> Iterator[str]:
@@ -105,10 +93,10 @@ def _columns(shown_table: Table, most: int) -> Iterator[str]:
     shown = 1
     while True:
         used = list(accumulate(widths[shown:], initial=widths[0] - 3))[1:]
-        end = shown + max(1, sum(width <= most for width in used))
+        end = shown + max(1, sum(size <= most for size in used))
         for first, *others in (shown_table.heads, *shown_table.rows):
             cells = zip(others[shown - 1 : end - 1], widths[shown:end], strict=True)
-            yield (f"{first:<{widths[0] - 3}}" + "".join(f"{cell:>{width}}" for cell, width in cells)).rstrip()
+            yield (f"{first:<{widths[0] - 3}}" + "".join(f"{cell:>{size}}" for cell, size in cells)).rstrip()
         if (shown := end) >= len(widths):
             return
         yield ""
@@ -124,3 +112,10 @@ def length(value: float, unit: str, *, lower: bool = False) -> str:
     if unit == "m" and 0 < value < 0.995:
         return f"{rounded(100 * value, 2)} cm"
     return f"{rounded(value, 2)} {unit}".rstrip()
+
+
+def shown_place(at: object) -> str:
+    """A place as text: a name, or coordinates to four digits."""
+    if isinstance(at, tuple):
+        return "(" + ", ".join(shown_place(value) for value in at) + ")"
+    return f"{at:.4g}" if isinstance(at, float) else str(at)

@@ -1,21 +1,30 @@
-"""`cloakwork sensor`."""
+"""`cloakwork sensor`: one device, or with --check its readings at rest and on a ramp, which are sent nowhere."""
 
+import importlib.util
 import shlex
 import subprocess
+import sys
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from json import loads
 from pathlib import Path
 from typing import Annotated, Any
 
-from cloakwork.cli.arguments import INIT, Authority, Json, PasswordFile, argument, option, reads
-from cloakwork.cli.output import note, stop_signal
-from cloakwork.cli.sensor_check import MeasureFile, check_device, load_measure
+import typer
+
+from cloakwork.cli.arguments import INIT, Authority, PasswordFile, argument, option, reads
+from cloakwork.cli.output import note, stop_signal, working
+from cloakwork.cli.report import show
 from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, parse_time_server
 from cloakwork.errors import InputError, PlanError, ReadingError
 from cloakwork.mqtt import parse_broker
 from cloakwork.sensor.board import UNSTATED, check_resolution
-from cloakwork.sensor.check import COUNT, FEWEST
+from cloakwork.sensor.check import COUNT, FEWEST, Readings, lines
+from cloakwork.sensor.check import check as check_device
 from cloakwork.sensor.errors import SensorError
+from cloakwork.sensor.store import Folder
 from cloakwork.site import load_any_plan, load_any_site, load_site, plan_beside
 
 
@@ -34,44 +43,34 @@ def sensor(
         bool, option("Only read, at rest and on a ramp, send nothing, and compare with the plan.", "--check")
     ] = False,
     readings: Annotated[int, option("Readings that --check takes.", min=FEWEST)] = COUNT,
-    json: Json = False,
 ) -> None:
     """Work as one device until stopped, or check one."""
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder.")
-    folder = path if path.is_dir() else _folder(path, sensor_id)
+    site = None if path.is_dir() else path
+    folder = path if site is None else _folder(site, sensor_id)
     config = _config(folder)
     if sensor_id is not None and sensor_id != config["sensor"]:
         raise InputError(f"--id {sensor_id}: {folder} is the folder of {config['sensor']}.")
-    site = None if path.is_dir() else path
     if site is not None and plan_beside(site).exists():
         with suppress(PlanError, OSError):  # the device needs only its folder, whatever became of the plan
             if load_any_plan(plan_beside(site)).digest != config["plan"]:
                 note(f"{folder} is of another plan than {plan_beside(site)}: provision it again to use that one")
+    measured: Any = load_measure(folder) if source is None else make_source(source, config, site)
     if check:
-        if source is not None and source.startswith("simulated"):
+        if isinstance(measured, ConstantReading):
             raise InputError("--check: a simulated source has no noise to check. Check measure.py, or another source.")
-        measured = load_measure(folder) if source is None else make_source(source, config, site)
-        check_device(folder, config, measured, count=readings, json=json)
-        return
-    if json:
-        raise InputError("--json is for --check: a device that runs has no result to print.")
+        if source is not None:
+            _try(source, measured, folder, config)
+        _check(folder, config, measured.read, readings)
     if broker is None and (password_file is not None or ca is not None):
         raise InputError("--password-file and --ca need --broker; without it the folder's own settings apply.")
     reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
-    measured = (
-        _from_file(folder, config) if source is None else _tried(source, make_source(source, config, site), config)
-    )
+    _try(source, measured, folder, config)
     schedule = config["schedule"]
-    note(
-        f"{config['sensor']} of {config['site']}: a reading every {schedule['period_ms'] / 1000:g} s, "
-        "cloaked here"
-        + (
-            f", at most {schedule['allowed']:,} in a window"
-            if schedule["allowed"]
-            else ", without a budget: for audits, never where people are"
-        )
-    )
+    limit = "without a budget: for audits, never where people are"
+    if schedule["allowed"]:
+        limit = f"at most {schedule['allowed']:,} in a window"
+    every = f"a reading every {schedule['period_ms'] / 1000:g} s"
+    note(f"{config['sensor']} of {config['site']}: {every}, cloaked here, {limit}")
     stopping = stop_signal()
     server = None if time_server is None else parse_time_server(time_server)
     agent = Agent(folder, measured, broker=reached, time_server=server, home_assistant=home_assistant, note=note)
@@ -79,54 +78,54 @@ def sensor(
     note("stopped")
 
 
-def _from_file(folder: Path, config: dict[str, Any]) -> MeasureFile:
-    """The folder's measure.py, as the device's own main.py uses it."""
-    measured = load_measure(folder)
-    try:
-        check_resolution(config, measured.read)
-    except SensorError as problem:
-        raise InputError(f"{folder}: {problem}") from None
-    return measured
-
-
-def _tried(text: str, source: ReadingSource, config: dict[str, Any]) -> ReadingSource:
-    """Measure once and discard the result, to detect a broken source before anything is sent."""
-    kind = text.partition(":")[0]
-    if config["resolution"] is None and not isinstance(source, ConstantReading):
-        raise InputError(f"--source {kind}: {UNSTATED}")
-    try:
-        source.read()
-    except subprocess.TimeoutExpired as problem:
-        raise InputError(f"--source {kind}: it takes longer than the {problem.timeout:g} s allowed.") from None
-    except subprocess.CalledProcessError as problem:
-        raise InputError(f"--source {kind}: the program ended with exit code {problem.returncode}.") from None
-    except OSError as problem:
-        raise InputError(f"--source {kind}: {problem.strerror}.") from None
-    except ReadingError as problem:
-        raise InputError(f"--source {kind}: {problem}") from None
-    return source
-
-
-def _folder(path: Path, sensor: str | None) -> Path:
+def _folder(site: Path, sensor: str | None) -> Path:
+    """The folder of a provisioned sensor."""
     if sensor is None:
         raise InputError("--id: give the id of the sensor, or give its provisioned folder instead of the site file.")
-    folder = path.parent / "devices" / sensor
+    folder = site.parent / "devices" / sensor
     if not folder.is_dir():
-        if sensor not in load_any_site(path).sensor_ids:
-            raise InputError(f"--id {sensor}: {path} has no such sensor.")
+        if sensor not in load_any_site(site).sensor_ids:
+            raise InputError(f"--id {sensor}: {site} has no such sensor.")
         raise InputError(
             f"{folder}: this sensor is not provisioned yet. Provision it with: "
-            f"cloakwork provision {shlex.quote(str(path))} --id {shlex.quote(sensor)}"
+            f"cloakwork provision {shlex.quote(str(site))} --id {shlex.quote(sensor)}"
         )
     return folder
 
 
 def _config(folder: Path) -> dict[str, Any]:
     try:
-        found = loads((folder / "device.json").read_text(encoding="utf-8"))
+        return dict(loads((folder / "device.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise InputError(f"{folder}: there is no device.json here. Give a folder that provision wrote.") from None
-    return dict(found)
+
+
+@dataclass(frozen=True)
+class MeasureFile:
+    """Takes readings with the `read` of a folder's measure.py."""
+
+    read: Callable[[], Any]
+
+
+def load_measure(folder: Path) -> MeasureFile:
+    """Load a folder's measure.py; an error in the file is shown in full."""
+    path = folder / "measure.py"
+    spec = importlib.util.spec_from_file_location("measure", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InputError(f"{path}: there is no such file. Give --source, or a folder that provision wrote.")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(folder))
+    try:
+        spec.loader.exec_module(module)
+        return MeasureFile(module.read)
+    except Exception as problem:
+        note(traceback.format_exc())
+        raise InputError(
+            f"{path}: it cannot be loaded ({type(problem).__name__}; in full above). If it is for a board, check it "
+            'there: mpremote exec "import check".'
+        ) from None
+    finally:
+        sys.path.remove(str(folder))
 
 
 def make_source(text: str, config: dict[str, Any], site: Path | None) -> ReadingSource:
@@ -156,6 +155,48 @@ def _simulated(at: str, config: dict[str, Any], path: Path | None) -> float:
     from cloakwork.physics import sources  # noqa: PLC0415
 
     site = load_site(path)
-    row = site.sensor_ids.index(config["sensor"])
     place, weight = parse_source(at, site.physics.space)
-    return float((site.physics.apply(sources(site.physics, [place], [weight])) + site.baselines)[row])
+    readings = site.physics.apply(sources(site.physics, [place], [weight])) + site.baselines
+    return float(readings[site.sensor_ids.index(config["sensor"])])
+
+
+def _try(text: str | None, measured: MeasureFile | ReadingSource, folder: Path, config: dict[str, Any]) -> None:
+    """Measure once and discard the result, to detect a broken source before anything is sent."""
+    if isinstance(measured, MeasureFile):
+        try:
+            check_resolution(config, measured.read)  # as the device's own main.py does
+        except SensorError as problem:
+            raise InputError(f"{folder}: {problem}") from None
+        return
+    named = f"--source {(text or '').partition(':')[0]}"
+    if config["resolution"] is None and not isinstance(measured, ConstantReading):
+        raise InputError(f"{named}: {UNSTATED}")
+    try:
+        measured.read()
+    except subprocess.TimeoutExpired as problem:
+        raise InputError(f"{named}: it takes longer than the {problem.timeout:g} s allowed.") from None
+    except subprocess.CalledProcessError as problem:
+        raise InputError(f"{named}: the program ended with exit code {problem.returncode}.") from None
+    except (OSError, ReadingError) as problem:
+        raise InputError(f"{named}: {getattr(problem, 'strerror', None) or problem}") from None
+
+
+def _check(folder: Path, config: dict[str, Any], read: Callable[[], Any], count: int) -> None:
+    """Check a provisioned device; ends the command with code 1 if it is not ready."""
+
+    def take(number: int) -> Readings:
+        taken = Readings()
+        with working("reading", number) as progress:
+            taken.take(read, number, config["schedule"]["late_ms"], progress)
+        return taken
+
+    try:
+        held = Folder(str(folder)).lock()
+    except SensorError as problem:
+        raise InputError(f"{folder}: {problem}", path=str(folder)) from None
+    report = check_device(config, take, count, note)
+    if held is not None:
+        held.close()
+    show(*lines(report))
+    if not report["ready"]:
+        raise typer.Exit(1)

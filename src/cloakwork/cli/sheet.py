@@ -10,8 +10,9 @@ from string import Template
 from typing import Annotated, Any
 
 from cloakwork._checks import rounded_up
-from cloakwork.cli.arguments import PlanFile, SiteFile, option
-from cloakwork.cli.output import note, working, written
+from cloakwork.cli.arguments import PAGES, PlanFile, PlannedSite, option, writes
+from cloakwork.cli.files import written
+from cloakwork.cli.output import note, working
 from cloakwork.cli.planned_noise import checked_plan
 from cloakwork.errors import InputError
 from cloakwork.privacy import Exposure, Guarantee, Scope
@@ -24,8 +25,10 @@ PAGE = Template(Path(__file__).with_name("sheet.html").read_text("utf-8"))
 
 
 def sheet(
-    path: SiteFile,
-    out: Annotated[Path, option("Page to write, .html: a browser prints it on one sheet.", "--out")],
+    path: PlannedSite,
+    out: Annotated[
+        Path, option("Page to write, .html: a browser prints it on one sheet.", "--out", callback=writes(*PAGES))
+    ],
     language: Annotated[str, option(f"Language of the page: {', '.join(TEXTS)}.")] = "en",
     key_holder: Annotated[str, option("Who holds the keys, or 'no one'; else a blank line.")] = "",
     contact: Annotated[str, option("Whom tenants can ask; else a blank line.")] = "",
@@ -34,13 +37,11 @@ def sheet(
     """Write the page."""
     if language not in TEXTS:
         raise InputError(f"--language {language}: there are {', '.join(TEXTS)}.", language=language)
-    if out.suffix.lower() != ".html":
-        raise InputError(f"--out {out}: give a name that ends in .html; any browser prints it.", path=str(out))
     site, file = load_any_site(path), plan or plan_beside(path)
     frozen = checked_plan(site, path, file)
     with working("computing what the plan hides"):
         sections = _sections(site, frozen, file, TEXTS[language])
-    with written(out, path, file) as target:
+    with written(out) as target:
         target.write(tenants_page(sections, language, key_holder, contact))
     note(f"wrote {out}")
 

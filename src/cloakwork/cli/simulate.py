@@ -7,8 +7,9 @@ from typing import Annotated
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.cli.arguments import PlanFile, SiteFile, option
-from cloakwork.cli.output import counted, form_of, note, working, written
+from cloakwork.cli.arguments import TABLES, PlanFile, PlannedSite, option, writes
+from cloakwork.cli.files import form_of, written
+from cloakwork.cli.output import counted, note, working
 from cloakwork.cli.planned_noise import checked_plan, planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
@@ -20,8 +21,11 @@ BATCH = 1000
 
 
 def simulate(
-    site_file: SiteFile,
-    out: Annotated[Path, option("File of readings to write: .csv, .jsonl, .parquet or .arrow.", "--out")],
+    site_file: PlannedSite,
+    out: Annotated[
+        Path,
+        option("File of readings to write: .csv, .jsonl, .parquet or .arrow.", "--out", callback=writes(*TABLES)),
+    ],
     source: Annotated[
         list[str] | None, option("A source: 0.24, 3.5,2 or a node; repeat for more.", "--source", metavar="AT[:WEIGHT]")
     ] = None,
@@ -30,76 +34,40 @@ def simulate(
     ] = None,
     plan: PlanFile = None,
     frames: Annotated[int, option("Number of frames.", min=1)] = 1,
-    truth: Annotated[Path | None, option("CSV file of the true sources to write as well.")] = None,
     seed: Annotated[int | None, option("Make the noise reproducible.", min=0)] = None,
 ) -> None:
     """Write simulated readings."""
-    site, texts, rng = load_any_site(site_file), source or [], np.random.default_rng(seed)
+    site, rng = load_any_site(site_file), np.random.default_rng(seed)
     if isinstance(site, BitSite):
-        if texts or truth is not None:
+        if source:
             raise InputError(f"{site_file}: a site of bits has no sources: say which sensors read 1 with --in-use.")
         file = plan or plan_beside(site_file)
         planned = checked_plan(site, site_file, file) if plan is not None or file.is_file() else None
         scale = ReadingScale("" if planned is None else planned.id, "", (planned or freeze_bits(site)).steps, {})
-        _write(
-            out,
-            (site_file, file) if planned else (site_file,),
-            site,
-            scale,
-            frames,
-            _reports(site, in_use or [], frames, rng),
-        )
-        if frames > site.flip.readings_per_window:
-            epsilon = site.flip.compose(frames, site.flip.delta)
-            note(f"{counted(frames, 'frame')} have a total epsilon of {epsilon:.3g} at delta {site.flip.delta:g}")
-        return
-    if in_use:
-        raise InputError(f"--in-use {in_use[0]}: {site.name} is a site of readings. Give --source.", sensor=in_use[0])
-    space = site.physics.space
-    placed = [parse_source(text, space) for text in texts]
-    places = [_place(text, at, space) for text, (at, _) in zip(texts, placed, strict=True)]
-    f = sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
-    noise = planned_noise(site, site_file, plan)
-    cloak, inputs = noise.cloak, (site_file, *noise.files)
-    for text, place in zip(texts, places, strict=True):
-        note(f"source {text} is at ({space.name(place)})")
-    heaviest = max((weight for _, weight in placed), default=0.0)
-    if heaviest > 1:
-        within = cloak.alpha / heaviest
-        note(f"a source of weight {heaviest:g} is hidden only within {within:.3g}: the claim is for weights up to 1")
-    values = cloak.steps.tolist(), cloak.sigmas.tolist()
-    steps, sigmas = (dict(zip(site.sensor_ids, each, strict=True)) for each in values)
-    _write(
-        out,
-        inputs,
-        site,
-        ReadingScale(noise.id, site.unit, steps, sigmas),
-        frames,
-        _frames(site, cloak, f, frames, rng),
-    )
-    if frames > cloak.readings_per_window:
-        windows = -(-frames // cloak.readings_per_window)
-        total = cloak.profile.compose(windows).epsilon(cloak.delta)
-        both = f"{counted(frames, 'frame')} are {counted(windows, 'window')}"
-        note(f"{both}, with a total epsilon of {total:.3g} at delta {cloak.delta:g}")
-    if truth is not None:
-        _write_truth(truth, (*inputs, out), site, f, frames)
-        note(f"wrote the true sources to {truth}")
+        _write(out, site, scale, frames, _reports(site, in_use or [], frames, rng))
+        covered, delta = site.flip.readings_per_window, site.flip.delta
+        epsilon = site.flip.compose(frames, delta)
+    else:
+        if in_use:
+            raise InputError(f"--in-use {in_use[0]}: {site.name} is a site of readings. Give --source.")
+        weights = _weights(site, source or [])
+        noise = planned_noise(site, site_file, plan)
+        cloak, ids = noise.cloak, site.sensor_ids
+        steps, sigmas = (dict(zip(ids, each.tolist(), strict=True)) for each in (cloak.steps, cloak.sigmas))
+        scale = ReadingScale(noise.id, site.unit, steps, sigmas)
+        _write(out, site, scale, frames, _frames(site, cloak, weights, frames, rng))
+        covered, delta = cloak.readings_per_window, cloak.delta
+        epsilon = cloak.profile.compose(-(-frames // covered)).epsilon(delta)
+    if frames > covered:
+        note(f"{counted(frames, 'frame')} of a device have a total epsilon of {epsilon:.3g} at delta {delta:g}")
 
 
-def _write(
-    out: Path,
-    inputs: tuple[Path, ...],
-    site: Site | BitSite,
-    scale: ReadingScale,
-    frames: int,
-    batches: Iterator[IntArray],
-) -> None:
+def _write(out: Path, site: Site | BitSite, scale: ReadingScale, frames: int, batches: Iterator[IntArray]) -> None:
     """Write the steps of all sensors, batches of frames."""
     seq = 0
     with (
         working("simulating", frames) as progress,
-        written(out, *inputs) as file,
+        written(out) as file,
         table_writer(file, form_of(out), READING_COLUMNS, {"site": site.name, "simulated": True}) as write,
     ):
         for batch in batches:
@@ -108,13 +76,12 @@ def _write(
                 write([scale.row(time, sensor, seq, value) for sensor, value in pairs])
                 seq += 1
             progress(seq)
-    thing = "report" if isinstance(site, BitSite) else "reading"
-    note(f"wrote {counted(frames * len(site.sensor_ids), thing)} of {counted(frames, 'frame')} to {out}")
+    note(f"wrote {counted(frames * len(site.sensor_ids), 'reading')} of {counted(frames, 'frame')} to {out}")
 
 
-def _frames(site: Site, cloak: Cloak, f: FloatArray, frames: int, rng: np.random.Generator) -> Iterator[IntArray]:
+def _frames(site: Site, cloak: Cloak, weights: FloatArray, frames: int, rng: np.random.Generator) -> Iterator[IntArray]:
     """Noisy readings of sources that do not move, in steps."""
-    clean = site.physics.apply(f) + site.baselines
+    clean = site.physics.apply(weights) + site.baselines
     walk = None if cloak.slow is None else OffsetWalk(cloak.slow, simulated_words(rng))
     for start in range(0, frames, BATCH):
         yield cloak.to_steps(cloak.simulate(np.tile(clean, (min(BATCH, frames - start), 1)), rng=rng, walk=walk))
@@ -129,6 +96,22 @@ def _reports(site: BitSite, in_use: list[str], frames: int, rng: np.random.Gener
     bits = np.array([name in in_use for name in site.sensor_ids], dtype=np.int64)
     for start in range(0, frames, BATCH):
         yield site.flip.simulate(np.tile(bits, (min(BATCH, frames - start), 1)), rng=rng)
+
+
+def _weights(site: Site, texts: list[str]) -> FloatArray:
+    """The weight of each place."""
+    placed = []
+    for text in texts:
+        at, weight = parse_source(text, site.physics.space)
+        try:
+            site.physics.space.index(at)
+        except InputError as problem:
+            words = str(problem).removeprefix(f"at={at!r}")
+            raise InputError(
+                f"--source {text}{words if words[0] in ': ' else f': {words}'}", **problem.values
+            ) from None
+        placed.append((at, weight))
+    return sources(site.physics, [at for at, _ in placed], [weight for _, weight in placed])
 
 
 def parse_source(text: str, space: Space) -> tuple[object, float]:
@@ -151,25 +134,3 @@ def parse_source(text: str, space: Space) -> tuple[object, float]:
             raise InputError(f"--source {text}: {at!r} is not a place. Give a whole number from 0 to {len(space) - 1}.")
         return int(at), strength
     return (numbers[0] if len(numbers) == 1 else tuple(numbers)), strength
-
-
-def _place(text: str, at: object, space: Space) -> int:
-    try:
-        return space.index(at)
-    except InputError as problem:
-        words = str(problem).removeprefix(f"at={at!r}")
-        raise InputError(f"--source {text}{words if words[0] in ': ' else f': {words}'}", **problem.values) from None
-
-
-def _write_truth(path: Path, inputs: tuple[Path, ...], site: Site, f: FloatArray, frames: int) -> None:
-    """Write the place and the weight of each true source in each frame."""
-    space = site.physics.space
-    axes = dict.fromkeys(["x", "y"][: space.places.shape[1]], float)
-    columns = {"time": int, "place": int if axes else str, **axes, "weight": float}
-    sources = [
-        (int(place) if axes else space.name(int(place)), *space.places[place].tolist(), float(f[place]))
-        for place in np.flatnonzero(f)
-    ]
-    with written(path, *inputs) as file, table_writer(file, form_of(path), columns) as write:
-        for frame in range(frames):
-            write([(frame * site.period_ms, *source) for source in sources])

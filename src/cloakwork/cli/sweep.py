@@ -2,12 +2,12 @@
 
 import math
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from cloakwork.cli.output import counted, print_json, say, working
-from cloakwork.cli.report import table
+from cloakwork.cli.output import counted, working
+from cloakwork.cli.report import Row, Table, render
 from cloakwork.errors import InputError
 from cloakwork.site import FRAMES, Estimate, Need, Site, Tradeoff, TradeoffRow, tradeoff
 
@@ -27,13 +27,7 @@ def sweep(
     needs, settings = [Need.parse(text) for text in need], dict(map(_setting, tried))
     with working("simulating people") as progress:
         found = tradeoff(site, **settings, frames=frames or FRAMES, workers=os.cpu_count() or 1, progress=progress)
-    best = found.recommend(*needs)
-    if json:
-        print_json(_values(site, found, best))
-        return
-    _print(site, found)
-    for sentence in _advice(site, found, best, need):
-        say(f"{sentence}\n")
+    render(SweepReport(site, found, found.recommend(*needs), ", ".join(need or ["room 95%"])), json=json)
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -53,90 +47,76 @@ def _setting(text: str) -> tuple[str, Any]:
     return name, numbers
 
 
-def _values(site: Site, found: Tradeoff, best: TradeoffRow | None) -> dict[str, object]:
-    """The comparison as plain values; shares from 0 to 1, None for what was never seen."""
-    rows = [
-        {
-            **asdict(row.setting),
-            "mu": row.mu,
-            "noise": {"least": float(row.sigmas.min()), "most": float(row.sigmas.max())},
-            "followed": row.followed,
-            "useless": row.useless,
+@dataclass(frozen=True, eq=False)
+class SweepReport:
+    """The settings that were compared, and the best one for a purpose."""
+
+    site: Site
+    found: Tradeoff
+    best: TradeoffRow | None
+    purpose: str
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """The comparison as plain values; shares from 0 to 1, None for what was never seen."""
+        rows = [
+            {
+                **asdict(row.setting),
+                "mu": row.mu,
+                "noise": {"least": float(row.sigmas.min()), "most": float(row.sigmas.max())},
+                "followed": row.followed,
+                "useless": row.useless,
+            }
+            for row in self.found.rows
+        ]
+        return {
+            "site": self.site.name,
+            "delta": self.site.spec.privacy.delta,
+            "window_seconds": self.found.window,
+            **{name: getattr(self.found, name) for name in ("zone", "frames")},
+            "settings": rows,
+            "recommended": self.best and self.best.setting,
         }
-        for row in found.rows
-    ]
-    return {
-        "site": site.name,
-        "delta": site.spec.privacy.delta,
-        "window_seconds": found.window,
-        "zone": found.zone,
-        "frames": found.frames,
-        "settings": rows,
-        "recommended": best and best.setting,
-    }
 
-
-def _print(site: Site, found: Tradeoff) -> None:
-    unit = site.length_unit
-    columns = (
-        "alpha, epsilon",
-        "readings",
-        "sensors",
-        "step",
-        f"right {found.zone}",
-        f"all {found.zone}s right",
-        "right count",
-        "median distance",
-    )
-    rows = []
-    for row in found.rows:
-        live, settled, setting = row.followed.live, row.followed.settled, row.setting
-        rows.append(
-            (
-                f"{setting.alpha:g}{unit and ' ' + unit}, {setting.epsilon:g}",
-                f"{setting.readings:,}",
-                f"{setting.sensors:,}",
-                "exact" if setting.resolution is None else f"{setting.resolution:g}",
-                _shares(live.room, settled.room),
-                _shares(live.rooms, settled.rooms),
-                _shares(live.count, settled.count),
-                f"{live.spot.value:.2g} / {settled.spot.value:.2g} {unit}".rstrip(),
-            )
+    def rows(self) -> Iterator[Row]:
+        """The table, how to read it, which setting to choose, and which are useless."""
+        found, guess = self.found, self.found.rows[0].followed.guess
+        minutes = found.window / 60
+        yield f"Following people at {self.site.name}: at once / one window ({minutes:g} min) later, in %"
+        right = f"right {found.zone}"
+        heads = ("alpha, epsilon", "readings", "sensors", "step", right, f"all {found.zone}s right", "right count")
+        yield Table.of((*heads, "median distance"), map(self._cells, found.rows))
+        yield ""
+        people = "" if math.isinf(self.site.motion.mean_sit_s) else f" {PEOPLE}"
+        yield (
+            f"(Standard errors are those of the second figure, from {counted(found.frames, 'frame')}. Always to answer "
+            f"{guess.where!r} names the right {found.zone} of {100 * guess.room:.0f} % of people, and always the same "
+            f"number of people is right in {100 * guess.count:.0f} % of frames.{people})"
         )
-    minutes = found.window / 60
-    table(f"Following people at {site.name}: at once / one window ({minutes:g} min) later, in %", columns, rows)
-    guess = found.rows[0].followed.guess
-    say(
-        f"(Standard errors are those of the second figure, from {counted(found.frames, 'frame')}. Always to answer "
-        f"{guess.where!r} names the right {found.zone} of {100 * guess.room:.0f} % of people, and always the same "
-        f"number of people is right in {100 * guess.count:.0f} % of frames.{_people(site)})\n"
-    )
+        yield ""
+        if self.best is None:
+            yield (
+                f"No setting is sure to meet {self.purpose}. Allow a larger epsilon or a smaller alpha, or a longer "
+                "view: more frames make the errors smaller."
+            )
+        else:
+            setting = self.best.setting
+            yield (
+                f"For {self.purpose}, the strongest of these guarantees is alpha = {setting.alpha:g} with epsilon = "
+                f"{setting.epsilon:g} and delta = {self.site.spec.privacy.delta:g} for "
+                f"{counted(setting.readings, 'reading')} in {minutes:g} minutes."
+            )
+        yield from (f"Warning: {warning}." for warning in map(found.warning, found.rows) if warning)
 
-
-def _people(site: Site) -> str:
-    """How simulated people move, where they do."""
-    return "" if math.isinf(site.motion.mean_sit_s) else f" {PEOPLE}"
+    def _cells(self, row: TradeoffRow) -> Iterator[str]:
+        live, settled, setting, unit = row.followed.live, row.followed.settled, row.setting, self.site.length_unit
+        yield f"{f'{setting.alpha:g} {unit}'.rstrip()}, {setting.epsilon:g}"
+        yield f"{setting.readings:,}"
+        yield f"{setting.sensors:,}"
+        yield "exact" if setting.resolution is None else f"{setting.resolution:g}"
+        for name in ("room", "rooms", "count"):
+            yield _shares(getattr(live, name), getattr(settled, name))
+        yield f"{live.spot.value:.2g} / {settled.spot.value:.2g} {unit}".rstrip()
 
 
 def _shares(live: Estimate, settled: Estimate) -> str:
     return f"{100 * live.value:.0f} / {100 * settled.value:.0f} ± {100 * settled.error:.0f}"
-
-
-def _advice(site: Site, found: Tradeoff, best: TradeoffRow | None, needs: Sequence[str]) -> Iterator[str]:
-    """Say which setting to choose, and which are useless."""
-    purpose = ", ".join(needs or ["room 95%"])
-    if best is None:
-        yield (
-            f"No setting is sure to meet {purpose}. Allow a larger epsilon or a smaller alpha, or a longer view: more "
-            "frames make the errors smaller."
-        )
-    else:
-        setting = best.setting
-        yield (
-            f"For {purpose}, the strongest of these claims is alpha = {setting.alpha:g} with epsilon = "
-            f"{setting.epsilon:g} and delta = {site.spec.privacy.delta:g} for {counted(setting.readings, 'reading')} "
-            f"in {found.window / 60:g} minutes."
-        )
-    for row in found.rows:
-        if warning := found.warning(row):
-            yield f"Warning: {warning}."

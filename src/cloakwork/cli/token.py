@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from cloakwork.cli.arguments import DEFAULT_STORE, ExistingStore, Json, StoreUrl, argument, option
-from cloakwork.cli.output import note, out, print_json, say
-from cloakwork.cli.report import table
+from cloakwork.cli.output import note, out, print_json
+from cloakwork.cli.report import Table, show
 from cloakwork.cli.time_arguments import shown
 from cloakwork.collect import Role, open_store
 from cloakwork.errors import InputError
@@ -56,7 +56,7 @@ def list_tokens(store: ExistingStore = DEFAULT_STORE, json: Json = False) -> Non
         print_json({"tokens": tokens})
         return
     if not tokens:
-        say("no tokens yet; create one with: cloakwork token new --role operator")
+        show("no tokens yet; create one with: cloakwork token new --role operator")
         return
     rows = [
         (
@@ -70,7 +70,7 @@ def list_tokens(store: ExistingStore = DEFAULT_STORE, json: Json = False) -> Non
         )
         for each in tokens
     ]
-    table("Tokens", ("id", "role", "site", "sensor", "made", "state", "label"), rows)
+    show("Tokens", Table.of(("id", "role", "site", "sensor", "made", "state", "label"), rows))
 
 
 @token.command()

@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from cloakwork.cli.arguments import KEYS, PlanFile, SiteFile, argument, option, reads
-from cloakwork.cli.output import counted, form_of, left_out, note, working, written
+from cloakwork.cli.arguments import KEYS, TABLES, PlanFile, PlannedSite, argument, option, reads, writes
+from cloakwork.cli.files import form_of, written
+from cloakwork.cli.output import counted, left_out, note, working
 from cloakwork.errors import InputError
 from cloakwork.keys import PRIVATE, Unveiling, load_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, table_writer
@@ -16,12 +17,12 @@ SHOWN = 8  # sensors that a message names
 
 
 def unveil(
-    site: SiteFile,
+    site: PlannedSite,
     readings: Annotated[Path, argument("Readings: a file of CSV, JSON Lines, Parquet or Arrow.", callback=reads())],
     keys: Annotated[
         Path, option("The site's keys, or the exported keys of one sensor.", "--keys", callback=reads(KEYS))
     ],
-    out: Annotated[Path, option("File to write: .csv, .jsonl, .parquet or .arrow.", "--out")],
+    out: Annotated[Path, option("File to write: .csv, .jsonl, .parquet or .arrow.", "--out", callback=writes(*TABLES))],
     plan: PlanFile = None,
 ) -> None:
     """Write the true readings of a file of noisy ones."""
@@ -33,7 +34,7 @@ def unveil(
     with working("unveiling", stopped="stopped, nothing written") as progress:
         unveiling = Unveiling(readings, found, load_keys(keys, exported=True), progress=progress)
         with (
-            written(out, site, readings, keys, chosen, mode=PRIVATE) as file,
+            written(out, mode=PRIVATE) as file,
             table_writer(file, form_of(out), READING_COLUMNS, {"site": loaded.name, "true readings": True}) as write,
         ):
             for batch in unveiling:
