@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from numpy.typing import NDArray
 
-from cloakwork.auditing import FEWEST_REPORTS, ProgramSource, Subject
+from cloakwork.auditing import FEWEST_REPORTS, ProgramSource, ReportReader, Subject, printable, read_recordings
 from cloakwork.cli.arguments import Json, argument, option, reads
 from cloakwork.cli.audit_mqtt import mqtt
 from cloakwork.cli.audit_options import (
@@ -22,7 +22,6 @@ from cloakwork.cli.audit_options import (
 )
 from cloakwork.cli.output import counted, note, working
 from cloakwork.errors import InputError
-from cloakwork.readings import ReportReader, printable, read_recordings
 
 _IDENTICAL = (
     "The two recordings are identical, report by report: one is a copy of the other, or the same noise was used for "
