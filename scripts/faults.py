@@ -163,7 +163,7 @@ FAULTS: dict[tuple[str, str], list[tuple[str, str]]] = {
     ("contacts/communities.py", "contacts/test_contacts.py"): [
         ("        best = _refined(table, best)\n", "        pass\n"),
     ],
-    ("readings/report_values.py", "readings/test_report_values.py readings/test_recordings_plainly.py"): [
+    ("auditing/report_values.py", "auditing/test_report_values.py auditing/test_recordings_plainly.py"): [
         ("            self.whole = False\n", "            pass\n"),
         ("return [self._word(line)] * width", "return [self._word(line)]"),
     ],

@@ -26,7 +26,8 @@ NAME = "cloakwork-zones"
 PAGE = "https://collector.example"
 AVAILABLE = f"cloakwork/zones/{NAME}"
 NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
-MANY = NAMED.replace("max_count = 3", "max_count = 30\nalike = true")  # too many of unknown strength: no odds
+# too many of unknown strength: no odds
+MANY = NAMED.replace("max_count = 3", "max_count = 30").replace("strength = 5.0", "strength = [1.0, 5.0]")
 # Home Assistant's MQTT binary sensor and discovery: all keys that it documents
 DOCUMENTED = """
 availability availability_mode availability_template availability_topic default_entity_id device device_class

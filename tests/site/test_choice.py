@@ -32,7 +32,6 @@ alpha = 0.05
             "each of up to 2 sources has the strength 5",
         ),
         ("strength = [1.0, 4.0]", PointSources((0.25, 1.0)), "a strength of its own from 1 to 4"),
-        ("strength = 3.0\nalike = true", PointSources(None), "one strength, not known but at most 3"),
         ("max_count = 40", BasisPursuit(), "40 sources are too many to compare"),
     ],
 )
@@ -46,7 +45,6 @@ def test_the_estimator_suits_the_stated_strengths(said: str, chosen: Estimator, 
     ("said", "lines"),
     [
         ("strength = [4.0, 1.0]", {"sources.strength": 9}),
-        ("strength = [1.0, 4.0]\nalike = true", {"sources": 7}),
         ("strength = -1.0", {"sources.strength": 9}),
         ("strength = '5'", {"sources.strength": 9}),
     ],

@@ -82,14 +82,7 @@ def test_the_impossible_is_marked(old: str, new: str, key: tuple[str, str]) -> N
         ("resolution = 0.0625\nnoise_floor = 0.04\n", "", None, ""),
         ("at = [7.0, 5.0]", "at = [5.0, 6.0]", ("sensor", 1, "at"), "on the line of a wall"),
         ("at = [7.0, 5.0]", "at = [5.0, 2.5]", None, ""),
-        ("room = [8.0, 1.0]", "room = [2.0, 1.0]", ("zone", 1, "room"), '"left" and "right"'),
         ('[[zone]]\nid = "right"\nroom = [8.0, 1.0]\n', "", ("zone",), "Add a [[zone]]"),
-        (
-            "walls = [[[5.0, 0.0], [5.0, 7.0]]]\ndoors = [[[5.0, 2.0], [5.0, 3.0]]]\n",
-            "walls = []\n",
-            ("zone", 1, "room"),
-            "cover the same places",
-        ),
     ],
 )
 def test_the_implausible_is_named_with_the_line_to_change(

@@ -20,6 +20,10 @@ from .query_plan import Pair as Pair
 from .query_plan import QueryPlan as QueryPlan
 from .query_plan import binned as binned
 from .query_plan import unnoticed_mass as unnoticed_mass
+from .recordings import Recordings as Recordings
+from .recordings import read_recordings as read_recordings
+from .report_values import ReportReader as ReportReader
+from .report_values import printable as printable
 from .site_audit import SiteAudit as SiteAudit
 from .site_audit import audit_site as audit_site
 from .testers import KnownPair as KnownPair

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import positive
+from cloakwork.auditing.report_values import ReportReader, printable
 from cloakwork.errors import InputError
-from cloakwork.readings import ReportReader, printable
 
 _LONGEST = 1 << 16  # bytes of a line, and of what is read at a time
 

@@ -25,9 +25,12 @@ from cloakwork.auditing import (
     DeviceSource,
     ProgramSource,
     Recording,
+    ReportReader,
     Subject,
     Verdict,
     device_claim,
+    printable,
+    read_recordings,
 )
 from cloakwork.auditing import audit as run_audit
 from cloakwork.cli.arguments import (
@@ -49,7 +52,6 @@ from cloakwork.cli.planned_noise import checked_plan
 from cloakwork.cli.report import show
 from cloakwork.errors import BrokerError, InputError
 from cloakwork.mqtt import BrokerAddress, parse_broker
-from cloakwork.readings import ReportReader, printable, read_recordings
 from cloakwork.site import FrozenPlan, load_any_site, plan_beside
 
 VIOLATION, WITHHELD = 3, 4

@@ -1,4 +1,5 @@
 from .columns import TIME_FORMS as TIME_FORMS
+from .columns import cell_texts as cell_texts
 from .columns import column_numbers as column_numbers
 from .columns import column_texts as column_texts
 from .columns import column_times as column_times
@@ -7,9 +8,13 @@ from .columns import unreadable as unreadable
 from .frame import ALARM as ALARM
 from .frame import HEADER as HEADER
 from .frame import OTHER_PLAN as OTHER_PLAN
+from .frame import PLAN as PLAN
 from .frame import Frame as Frame
 from .frame import Problems as Problems
 from .frame import TextColumn as TextColumn
+from .frame import as_source as as_source
+from .frame import path_of as path_of
+from .frame import size_of as size_of
 from .frame_recovery import FrameRecoverer as FrameRecoverer
 from .frame_recovery import FrameRecovery as FrameRecovery
 from .frame_recovery import FrameTracker as FrameTracker
@@ -23,10 +28,6 @@ from .frame_recovery import values_of as values_of
 from .readings_file import MergedFrames as MergedFrames
 from .readings_file import ReadingRows as ReadingRows
 from .readings_file import ReadingsFile as ReadingsFile
-from .recordings import Recordings as Recordings
-from .recordings import read_recordings as read_recordings
-from .report_values import ReportReader as ReportReader
-from .report_values import printable as printable
 from .row_batches import TableFile as TableFile
 from .stretches import LAG as LAG
 from .stretches import FrameSource as FrameSource

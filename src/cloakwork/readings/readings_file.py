@@ -123,9 +123,9 @@ class ReadingsFile:
 
     def readings(self) -> Iterator[ReadingRows]:
         """The readings in the order of the file, some at a time."""
-        from cloakwork.readings.row_batches import RowReader  # noqa: PLC0415 - Arrow is large, and an optional part
+        from cloakwork.readings.row_batches import TableFile  # noqa: PLC0415 - Arrow is large, and an optional part
 
-        reader = RowReader(self._source)
+        reader = TableFile(self._source)
         missing = [name for name in HEADER if reader.names.count(name) != 1]
         if missing:
             raise ReadingError(

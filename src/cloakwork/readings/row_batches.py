@@ -50,8 +50,10 @@ class RowBatch:
     broken: dict[int, str]
 
 
-class RowReader:
-    r"""The rows of a file, pipe or table. `names` holds its columns; `batches` may be called once.
+class TableFile:
+    r"""A CSV, JSON Lines, Parquet or Arrow file, a pipe, or a table of Arrow, Polars or pandas.
+
+    `names` holds its columns. Either `read` or `batches` may be called, once. Messages never show a cell.
 
     Notes
     -----
@@ -63,7 +65,8 @@ class RowReader:
     def __init__(self, source: object) -> None:
         self._source = source = as_source(source)
         self.path = path_of(source)
-        self.bytes_read = 0
+        self.bytes_read = self.left_out = 0
+        self._numbers = np.zeros(0, dtype=np.int64)
         self.delimiter = ","
         self._form = self.path.suffix.lower()
         self.is_text = source is self.path and self._form not in {*PARQUET, *ARROW}
@@ -79,6 +82,26 @@ class RowReader:
     def size(self) -> int:
         """Bytes of the file; 0 for a pipe or a table."""
         return size_of(self._source)
+
+    def place(self, row: int) -> str:
+        """Return the place of a row in the file, for messages; rows are counted from 0 as they were read."""
+        return f"{'line' if self.is_text else 'row'} {self._numbers[row]}"
+
+    def read(self, names: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
+        """Read columns by name. Lines that are not a row are left out and counted in `left_out`.
+
+        `progress` receives the number of bytes read.
+        """
+        columns = list(dict.fromkeys(names))
+        parts, numbers = [], [self._numbers]
+        for batch in self.batches(columns):
+            parts.append(batch.columns)
+            numbers.append(batch.numbers)
+            self.left_out += len(batch.broken)
+            progress(self.bytes_read)
+        self._numbers = np.concatenate(numbers)
+        empty = [pa.array([], pa.string())]
+        return {name: pa.chunked_array([part[k] for part in parts] or empty) for k, name in enumerate(columns)}
 
     def batches(self, names: Sequence[str]) -> Iterator[RowBatch]:
         """The rows with these columns, each of which the file has once."""
@@ -197,39 +220,6 @@ class RowReader:
 
     def _error(self, text: str) -> ReadingError:
         return ReadingError(f"{self.path}{text}", path=str(self.path))
-
-
-class TableFile:
-    """A CSV, JSON Lines, Parquet or Arrow file, or a table of Arrow, Polars or pandas; `names` holds its columns.
-
-    Messages never show a cell.
-    """
-
-    def __init__(self, source: object) -> None:
-        self._reader = RowReader(source)
-        self.path, self.names = self._reader.path, list(self._reader.names)
-        self.left_out = 0
-        self._numbers = np.zeros(0, dtype=np.int64)
-
-    def place(self, row: int) -> str:
-        """Return the place of a row in the file, for messages; rows are counted from 0 as they were read."""
-        return f"{'line' if self._reader.is_text else 'row'} {self._numbers[row]}"
-
-    def read(self, names: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
-        """Read columns by name, once. Lines that are not a row are left out and counted in `left_out`.
-
-        `progress` receives the number of bytes read.
-        """
-        columns = list(dict.fromkeys(names))
-        parts, numbers = [], [self._numbers]
-        for batch in self._reader.batches(columns):
-            parts.append(batch.columns)
-            numbers.append(batch.numbers)
-            self.left_out += len(batch.broken)
-            progress(self._reader.bytes_read)
-        self._numbers = np.concatenate(numbers)
-        empty = [pa.array([], pa.string())]
-        return {name: pa.chunked_array([part[k] for part in parts] or empty) for k, name in enumerate(columns)}
 
 
 def _cells(line: str, delimiter: str) -> list[str] | None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from cloakwork.errors import CalibrationError, SiteError
 from cloakwork.privacy import Flip
 from cloakwork.site.advice import Advice
-from cloakwork.site.installation import HELD_PERIODS, SHORTEST_HOLD, digest_of
+from cloakwork.site.installation import HELD_PERIODS, SHORTEST_HOLD, digest_of, schedule_of
 from cloakwork.site.plan_parts import BitsClaim
-from cloakwork.site.schedule import Schedule, make_schedule
+from cloakwork.site.schedule import Schedule
 from cloakwork.site.schema import BitSiteSpec
 
 
@@ -124,8 +124,7 @@ class BitSite:
     @cached_property
     def schedule(self) -> Schedule:
         """The times at which a device of the site reads."""
-        stated = {key: getattr(self.spec.bits, key) for key in ("window", "period", "late", "clock")}
-        return make_schedule(**stated, allowed=self.spec.bits.readings_per_window)
+        return schedule_of(self.spec.bits)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 import csv
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -247,18 +248,26 @@ def _segments(pairs: list[list[list[float]]]) -> list[tuple[tuple[float, float],
 
 def _numbers(path: Path, key: str, form: str) -> FloatArray:
     """Read a table of numbers from a NumPy or CSV file; an error says that it should hold `form`."""
-    try:
+    with _named(path, key, form):
         if path.suffix == ".npy":
             table = np.load(path, allow_pickle=False)
         else:
             table = np.array([[float(cell) for cell in row] for row in _rows(path)])
+        if table.dtype.kind not in "fiu" or table.ndim != 2 or not table.size:
+            raise ValueError
+    return np.asarray(table, dtype=np.float64)
+
+
+@contextmanager
+def _named(path: Path, key: str, form: str) -> Iterator[None]:
+    """Turn the errors of reading a file into one that names the key, and what the file should hold."""
+    try:
+        yield
     except OSError as problem:
-        raise SiteError(f"physics.{key} = {path.name!r}: {problem.strerror or problem}.", at=("physics", key)) from None
+        text = problem.strerror or str(problem)
+        raise SiteError(f"physics.{key} = {path.name!r}: {text}.", at=("physics", key)) from None
     except (ValueError, EOFError, csv.Error):
         raise SiteError(f"physics.{key} = {path.name!r}: give {form}.", at=("physics", key)) from None
-    if table.dtype.kind not in "fiu" or table.ndim != 2 or not table.size:
-        raise SiteError(f"physics.{key} = {path.name!r}: give {form}.", at=("physics", key))
-    return np.asarray(table, dtype=np.float64)
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -268,14 +277,8 @@ def _rows(path: Path) -> list[list[str]]:
 
 def _edge_rows(path: Path) -> list[list[str]]:
     """Rows of from, to, and perhaps weight and length; a header says in which order the file has them."""
-    try:
+    with _named(path, "edges", "rows of from, to, weight, length"):
         rows = _rows(path)
-    except OSError as problem:
-        raise SiteError(f"physics.edges = {path.name!r}: {problem.strerror}.", at=("physics", "edges")) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise SiteError(
-            f"physics.edges = {path.name!r}: give rows of from, to, weight, length.", at=("physics", "edges")
-        ) from None
     columns = edge_columns([cell.strip() for cell in rows[0]]) if rows else None
     if columns is None:
         return rows
@@ -394,7 +397,7 @@ def choose_estimator(sources: SourcesSpec, space: Space, *, local: bool = False)
     """
     most = sources.max_count or USUAL_COUNT
     too_many = ""
-    if local and (sources.alike or isinstance(sources.strength, tuple)):
+    if local and isinstance(sources.strength, tuple):
         too_many = "the floor is too large for sources of unknown strength"
     elif most > MAX_SOURCES and not local:
         too_many = f"{most} sources are too many to compare where each might be"
@@ -406,8 +409,5 @@ def choose_estimator(sources: SourcesSpec, space: Space, *, local: bool = False)
         low, high = sources.strength
         reason = f"each of up to {most} sources has a strength of its own from {low:g} to {high:g}"
         return EstimatorChoice(PointSources((low / high, 1.0), max_sources=most), reason)
-    if sources.alike:
-        reason = f"all of up to {most} sources have one strength, not known but at most {sources.strength:g}"
-        return EstimatorChoice(PointSources(None, max_sources=most), reason)
     reason = f"each of up to {most} sources has the strength {sources.strength:g}"
     return EstimatorChoice(PointSources(1.0, max_sources=most), reason)

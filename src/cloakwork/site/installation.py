@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from cloakwork.site.advice import Advice
 from cloakwork.site.build import USUAL_COUNT, EstimatorChoice, build, choose_estimator, make_drift, make_motion
 from cloakwork.site.plan_parts import SiteClaim
 from cloakwork.site.schedule import Schedule, clock_ms, make_schedule
-from cloakwork.site.schema import OwnSpec, SiteSpec
+from cloakwork.site.schema import BitsSpec, OwnSpec, PrivacySpec, SiteSpec
 from cloakwork.site.zones import Zone, make_zones
 
 OFTEN_MS = 10_000  # a site that reads more often has less time for each frame
@@ -171,7 +172,7 @@ class Site:
     def samples_locally(self) -> bool:
         """Whether sources are sampled by local moves: many of known strength without drift, or on a large floor."""
         sources = self.spec.sources
-        few = sources.alike or isinstance(sources.strength, tuple) or self.drift is not None
+        few = isinstance(sources.strength, tuple) or self.drift is not None
         return samples_locally(self.physics, 1 if few else sources.max_count or USUAL_COUNT)
 
     @property
@@ -203,9 +204,7 @@ class Site:
     @cached_property
     def schedule(self) -> Schedule:
         """The times at which a device of the site reads."""
-        privacy = self.spec.privacy
-        stated = {key: getattr(privacy, key) for key in ("window", "period", "late", "clock")}
-        return make_schedule(**stated, allowed=privacy.readings_per_window)
+        return schedule_of(self.spec.privacy)
 
     @property
     def period_ms(self) -> int:
@@ -295,34 +294,30 @@ class Site:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions of the claim besides the model, one sentence each."""
-        told = self.spec.privacy
-        steps = self.resolutions
-        step = (
-            "It assumes exact readings: no step of the hardware is covered."
-            if steps is None
-            else f"It assumes that the hardware reads in steps of {self._shown(steps)}."
-        )
-        together = [self.timing.sentence(self.length_unit or "units of length")] if told.scope != "sensor" else []
-        if self.spec.sources.kind == "pulse":
-            together.append(
-                "It assumes that all sensors of a frame read a pulse at the same time after its emission, which is the "
-                f"model's time{' or a later one' if self.physics.pulse else ''}."
-            )
-        return (
-            *together,
-            step,
-            *self._noise_floor(),
-            "It assumes that each device draws fresh noise for each reading, which no one else knows.",
-            *(() if told.stay is None else ("The claim for a stay takes each device to keep its offset.",)),
-        )
+        return tuple(self._assumptions())
 
-    def _noise_floor(self) -> tuple[str, ...]:
-        if self.noise_floors is None or not self.noise_floors.any():
-            return ()
-        return (
-            f"It assumes that each sensor has white Gaussian noise of its own, of at least "
-            f"{self._shown(self.noise_floors)}, before its hardware rounds in equal steps.",
-        )
+    def _assumptions(self) -> Iterator[str]:
+        privacy = self.spec.privacy
+        if privacy.scope != "sensor":
+            yield self.timing.sentence(self.length_unit or "units of length")
+        if self.spec.sources.kind == "pulse":
+            later = " or a later one" if self.physics.pulse else ""
+            yield (
+                "It assumes that all sensors of a frame read a pulse at the same time after its emission, which is the "
+                f"model's time{later}."
+            )
+        if self.resolutions is None:
+            yield "It assumes exact readings: no step of the hardware is covered."
+        else:
+            yield f"It assumes that the hardware reads in steps of {self._shown(self.resolutions)}."
+        if self.noise_floors is not None and self.noise_floors.any():
+            yield (
+                "It assumes that each sensor has white Gaussian noise of its own, of at least "
+                f"{self._shown(self.noise_floors)}, before its hardware rounds in equal steps."
+            )
+        yield "It assumes that each device draws fresh noise for each reading, which no one else knows."
+        if privacy.stay is not None:
+            yield "The claim for a stay takes each device to keep its offset."
 
     def _shown(self, values: FloatArray) -> str:
         """Values of the sensors with their unit, as one number or a range."""
@@ -334,23 +329,9 @@ class Site:
         """The drift that the noise is designed for: what earlier windows leave of it, where sources are followed."""
         if self.drift is None or not self.follows:
             return self.drift
-        equal = Cloak(self.physics, **self._claim, hardware=self._hardware(), assumptions=self._assumptions())
+        equal = self._cloak(None)
         sigma = equal.claimed_sigmas / math.sqrt(equal.readings_per_window)
         return self.drift.on(self.physics).learnt(sigma, self.spec.privacy.window)
-
-    @property
-    def _claim(self) -> dict[str, Any]:
-        """The claim that a cloak of the site must meet."""
-        keys = ("epsilon", "delta", "alpha", "scope", "noise", "readings_per_window")
-        return {key: getattr(self.spec.privacy, key) for key in keys}
-
-    def _hardware(self, steps: FloatArray | None = None) -> Hardware:
-        """The hardware of the sensors, which send in these steps."""
-        return Hardware(self.resolutions, 0.0 if self.noise_floors is None else self.noise_floors, steps)
-
-    def _assumptions(self, drift: Drift | Nuisance | None = None) -> Assumptions:
-        """What the claim assumes, and recovery; designs locate sources in spite of the drift."""
-        return Assumptions(self.tolerance, self.timing, drift, self.map_errors)
 
     def estimator(self) -> EstimatorChoice:
         """Choose the estimator that suits the site's sources."""
@@ -358,29 +339,32 @@ class Site:
 
     def cloak(self) -> Cloak:
         """A new cloak that meets the site's claims, with its budget unspent."""
-        privacy, assumed = self.spec.privacy, self._assumptions(self._drift_left)
         try:
-            return Cloak(
-                self.physics,
-                **self._claim,
-                design=privacy.design,
-                hardware=self._hardware(),
-                stay=self.stay,
-                assumptions=assumed,
-            )
+            return self._cloak(self._drift_left, stay=self.stay, design=self.spec.privacy.design)
         except CalibrationError as problem:
             raise CalibrationError(f"{self.source}: {problem}", **problem.values) from None
 
     def cloak_with(self, sigmas: FloatArray, steps: FloatArray, offsets: SlowNoise | None = None) -> Cloak:
         """A new cloak with this noise, these steps and slow offsets; refused if they miss the claims."""
+        stay = None if self.stay is None else replace(self.stay, offsets=offsets)
+        return self._cloak(self._drift_left, steps, stay=stay, sigma=sigmas)
+
+    def _cloak(self, drift: Drift | Nuisance | None, steps: FloatArray | None = None, **options: Any) -> Cloak:
+        """A cloak that meets the claim; designs locate sources in spite of the drift, and the sensors send in steps."""
+        keys = ("epsilon", "delta", "alpha", "scope", "noise", "readings_per_window")
         return Cloak(
             self.physics,
-            **self._claim,
-            hardware=self._hardware(steps),
-            stay=None if self.stay is None else replace(self.stay, offsets=offsets),
-            assumptions=self._assumptions(self._drift_left),
-            sigma=sigmas,
+            **{key: getattr(self.spec.privacy, key) for key in keys},
+            hardware=Hardware(self.resolutions, 0.0 if self.noise_floors is None else self.noise_floors, steps),
+            assumptions=Assumptions(self.tolerance, self.timing, drift, self.map_errors),
+            **options,
         )
+
+
+def schedule_of(claim: PrivacySpec | BitsSpec) -> Schedule:
+    """The times at which a device reads under a claim."""
+    stated = {key: getattr(claim, key) for key in ("window", "period", "late", "clock")}
+    return make_schedule(**stated, allowed=claim.readings_per_window)
 
 
 def canonical_json(values: object) -> str:

@@ -1,4 +1,4 @@
-"""What is odd about a site file: numbers in the wrong unit, rooms and zones that do not match, sensors on a wall.
+"""What is odd about a site file: numbers in the wrong unit, rooms without a zone, sensors on a wall.
 
 A reach or a footprint in centimetres makes the readings flat, and the noise that hides a move nearly nothing. No rule
 of the mechanism notices that, so the numbers are compared with the floor, the cell and the part.
@@ -41,7 +41,7 @@ def oddities(site: Site) -> tuple[Advice, ...]:
             *_walls(site, physics),
             *_rooms(site, site.physics.floor),
         )
-    found = (*floor, *_guarantee(site), *_alpha(site), *_strength(site), *_same_zones(site))
+    found = (*floor, *_guarantee(site), *_alpha(site), *_strength(site))
     return tuple(sorted(found, key=lambda advice: not advice.impossible))
 
 
@@ -59,9 +59,6 @@ def _lengths(site: Site, physics: FloorPlanSpec, rooms: Rooms) -> Iterator[Advic
         if value is not None and value > FAR * long:
             problem = f"{key} = {value:g} on {floor}: all sensors then read nearly the same, wherever people are."
             yield Advice(("physics", key), problem, _metres(key, value), impossible=value > TOO_FAR * long)
-        if value is not None and value < physics.cell / 2:
-            problem = f"{key} = {value:g} is less than half a cell of {physics.cell:g} m."
-            yield Advice(("physics", key), problem, f"{unit}: write {key} = 2.0, or make the cells smaller.")
     if physics.footprint > WIDE * short:
         problem = f"footprint = {physics.footprint:g}: a sensor that averages over so much of {floor} sees no moves."
         change = _metres("footprint", physics.footprint)
@@ -146,14 +143,3 @@ def _rooms(site: Site, rooms: Rooms) -> Iterator[Advice]:
         x, y = places[np.abs(places - places.mean(axis=0)).sum(axis=1).argmin()].tolist()
         problem = f"the room at [{x:g}, {y:g}] has no zone: whoever is there is in no room."
         yield Advice(("zone",), problem, f"Add a [[zone]] with room = [{x:g}, {y:g}].")
-
-
-def _same_zones(site: Site) -> Iterator[Advice]:
-    """Zones that cover the same places."""
-    first: dict[bytes, str] = {}
-    for number, zone in enumerate(site.zones if site.spec.zone else ()):
-        other = first.setdefault(zone.places.tobytes(), zone.id)
-        if other != zone.id:
-            form = site.spec.zone[number].form
-            problem = f'zones "{other}" and "{zone.id}" cover the same places.'
-            yield Advice(("zone", number, form), problem, f"Give one of them another {form}, or leave it out.")

@@ -203,25 +203,17 @@ Strength = Annotated[float | tuple[float, float], BeforeValidator(_strength)]
 class SourcesSpec(_Table):
     """`[sources]`: what is hidden.
 
-    `strength` is one number if every source has it, or [least, most] if each has its own in between. With `alike` all
-    sources have one unknown strength, at most the stated one.
+    `strength` is one number if every source has it, or [least, most] if each has its own in between.
     """
 
     kind: Literal["lasting", "pulse"]  # people and machines, or a puff
     strength: Strength = 1.0  # reading of a unit source: one number, or [least, most] if they differ
-    alike: bool = False  # with one number: all share one unknown strength, at most this
     max_count: Whole | None = None  # the most sources at a time, for recovery; 4 by default
 
     @property
     def strongest(self) -> float:
         """Strength of the strongest source, which is the unit of the physics."""
         return self.strength[1] if isinstance(self.strength, tuple) else self.strength
-
-    @model_validator(mode="after")
-    def _sensible(self) -> "SourcesSpec":
-        if self.alike and isinstance(self.strength, tuple):
-            raise ValueError("alike = true goes with one number, the most that the common strength may be")
-        return self
 
 
 class StaySpec(_Table):

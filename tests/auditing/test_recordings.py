@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
+from cloakwork.auditing import Recordings, read_recordings
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.readings import Recordings, read_recordings
 from tests.tables import LIBRARIES
 
 RNG = np.random.default_rng(1)

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from cloakwork.auditing import Recordings, printable, read_recordings
 from cloakwork.errors import InputError
-from cloakwork.readings import Recordings, printable, read_recordings, row_batches
+from cloakwork.readings import row_batches
 
 WHOLE = ["1", "2", "-4", "+3", "007", " 5 ", "0"]
 DECIMAL = ["1.5", "-0.0", "0.0", "1e3", "1.50", "nan", "-inf", "0.1000000000000000055511151231257827", "1e999"]

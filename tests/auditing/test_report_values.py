@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloakwork.auditing import ReportReader, printable
 from cloakwork.errors import InputError
-from cloakwork.readings import ReportReader, printable
 
 
 def test_special_values_are_numbers() -> None:

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import count
+from cloakwork.auditing.report_values import ReportReader, is_number, printable
 from cloakwork.errors import ReadingError
-from cloakwork.readings.columns import cell_texts
-from cloakwork.readings.frame import HEADER, PLAN, as_source, path_of, size_of
-from cloakwork.readings.report_values import ReportReader, is_number, printable
-from cloakwork.readings.row_batches import RowReader
+from cloakwork.readings import HEADER, PLAN, TableFile, as_source, cell_texts, path_of, size_of
 
 _BLANK = 'a blank line. Where a report is empty write "", with the quotation marks; otherwise remove the line'
 _TWICE = (
@@ -98,7 +96,7 @@ def read_recordings(
         raise ReadingError(f"{files[0]} is given twice: an audit compares two recordings, one made with each set-up.")
     recorded: list[_Recording] = []
     for source, before in zip(given, (0, sizes[0]), strict=True):
-        recording = _Recording(RowReader(source), tuple(columns), sensor, recorded[0] if recorded else None)
+        recording = _Recording(TableFile(source), tuple(columns), sensor, recorded[0] if recorded else None)
         recording.read(most, lambda done, before=before: progress(before + done, sum(sizes)))  # type: ignore[misc]
         recorded.append(recording)
     reader = ReportReader()
@@ -114,7 +112,7 @@ class _Recording:
     """The reports of one file as texts; those of readings are checked against the `earlier` recording."""
 
     def __init__(
-        self, rows: RowReader, columns: tuple[str, ...], sensor: str | None, earlier: "_Recording | None"
+        self, rows: TableFile, columns: tuple[str, ...], sensor: str | None, earlier: "_Recording | None"
     ) -> None:
         self.path, self._rows, self._earlier = rows.path, rows, earlier
         self.reports: list[str] = []
