@@ -104,15 +104,6 @@ def test_malformed_bytes_end_the_link(raw: bytes) -> None:
     assert (link.events(), link.take(), link.connected) == ([], b"", False)
 
 
-def test_nothing_may_come_before_the_answer_to_connect() -> None:
-    link = Mqtt("s07")
-    link.feed(ACCEPTED)
-    assert link.events() == []
-    link.connect()
-    link.feed(message("a", b""))
-    assert link.events() == [("dead", "malformed: the first packet, and no other, answers CONNECT")]
-
-
 def test_a_packet_that_is_too_large_is_refused_before_it_has_arrived() -> None:
     link = connected()
     link.feed(bytes([0x30, LARGEST % 128 + 1 + 128, LARGEST // 128]))

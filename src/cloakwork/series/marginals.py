@@ -42,12 +42,7 @@ class Marginals:
     @property
     def tables(self) -> dict[tuple[int, ...], FloatArray]:
         """All requested tables, by their attributes."""
-        tables: dict[tuple[int, ...], FloatArray] = {}
-        for group in _by_size(self.sets):
-            places = np.searchsorted(self.masks, _subsets(group))
-            cells = transformed(self.coefficients[places]) / places.shape[1]
-            tables.update(zip(group, cells.reshape(len(group), *(2,) * len(group[0])), strict=True))
-        return {members: tables[members] for members in self.sets}
+        return {members: self.table(members) for members in self.sets}
 
     @property
     def rows(self) -> float:
