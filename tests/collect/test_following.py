@@ -76,11 +76,10 @@ def test_readings_of_another_plan_are_neither_followed_nor_attacked_with_the_noi
         sqlite_store.plans.begin(SITE.name, replace(scale, plan=plan), 1000 * period)
         sqlite_store.readings.add([row._replace(received=1000 * period + 5) for row in rows(number, LEFT)])
     times = [moment(SITE, number) for number in (0, 1, 3)]
-    found = SITE.stored_values(sqlite_store, times)
-    for time, number in ((times[0], 0), (times[2], 3)):
-        assert found[time] == {row.sensor: row.value for row in rows(number, LEFT)}
-    assert found[times[1]] == {}
-    assert [frame.time for frame in SITE.frames(sqlite_store, times)] == [times[0], times[2]]
+    first, last = SITE.frames(sqlite_store, times)
+    for frame, number in ((first, 0), (last, 3)):
+        assert frame.time == moment(SITE, number)
+        assert frame.steps.tolist() == [row.value for row in rows(number, LEFT)]
     attack = AttackCache(sqlite_store).attack_until(SITE, times[-1], Span.DAY)
     assert attack is not None
     assert attack.frames == 2

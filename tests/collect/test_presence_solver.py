@@ -85,8 +85,8 @@ def test_results_are_what_the_library_computes_from_the_stored_reports(
     assert sqlite_store.frames.waiting("office") == []
 
 
-def test_home_assistant_hears_of_each_zone_and_of_no_count(office: CollectedBits) -> None:
-    publisher = ZonePublisher(BrokerAddress(), {"office": office})
+def test_home_assistant_hears_of_each_zone_and_of_no_count(office: CollectedBits, sqlite_store: Store) -> None:
+    publisher = ZonePublisher(BrokerAddress(), {"office": office}, sqlite_store)
     found = [json.loads(payload) for payload in publisher._discovery.values()]  # noqa: SLF001 - no broker is needed
     names = [body["name"] for body in found]
     assert {"Left half", "Left half probability", "right", "right probability"} <= set(names)

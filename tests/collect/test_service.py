@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.service import AWAY_MS, ListenAddress, Service
+from cloakwork.collect.service import ListenAddress, Service
 from cloakwork.collect.storage import DeviceReport, Role, Store
+from cloakwork.collect.zone_publisher import AWAY_MS, alarm_reasons
 from cloakwork.errors import InputError
 from cloakwork.mqtt import AWAY, BrokerAddress
 from tests.collect.collector_process import SITE, HttpClient
@@ -74,7 +75,6 @@ def test_a_server_that_ends_on_its_own_is_noticed(watched: CollectedSite, store:
 
 def test_a_sensor_that_is_away_for_a_moment_is_no_alarm(watched: CollectedSite, store: Store) -> None:
     now = 1_700_000_000_000
-    service = Service({"hall": watched}, store, broker=None, clock=lambda: now)
     states = {"s1": ("offline", now - AWAY_MS + 1), "s2": ("offline", now - AWAY_MS), "s3": ("failing", now)}
     store.reports.add([DeviceReport("hall", name, state, 0, 30, when) for name, (state, when) in states.items()])
-    assert service._alarms("hall")[AWAY] == ["s2: offline", "s3: failing"]  # noqa: SLF001 - no broker is needed
+    assert alarm_reasons(store, watched, now)[AWAY] == ["s2: offline", "s3: failing"]

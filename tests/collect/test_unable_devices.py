@@ -83,4 +83,4 @@ def test_frames_of_devices_that_all_cannot_measure_fail_with_a_reason(sqlite_sto
         failed = send(intake, sqlite_store, clock, 1, "")
     assert failed.failed
     assert "cannot measure" in failed.status
-    assert list(StoredFrames(sqlite_store, SITE.site)) == []
+    assert list(StoredFrames(sqlite_store, SITE.site, plan=SITE.plan.id)) == []

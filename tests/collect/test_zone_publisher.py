@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import paho.mqtt.client as paho
@@ -14,7 +15,9 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.zone_publisher import ZonePublisher
+from cloakwork.collect.physics_watch import fault_text
+from cloakwork.collect.storage import FoundFault, PhysicsCheck, Store, open_store
+from cloakwork.collect.zone_publisher import USER_SUFFIX, ZonePublisher
 from cloakwork.errors import InputError
 from cloakwork.mqtt import ALARMS, BrokerAddress
 from cloakwork.mqtt.connection import make_client
@@ -24,6 +27,7 @@ from tests.waiting import PATIENCE, until
 
 NAME = "cloakwork-zones"
 PAGE = "https://collector.example"
+FAULT = FoundFault("s03", "dead", "", 4)
 AVAILABLE = f"cloakwork/zones/{NAME}"
 NAMED = FLAT + '[[zone]]\nid = "living"\nlabel = "Living room"\nroom = [1.0, 1.0]\n'
 # too many of unknown strength: no odds
@@ -90,12 +94,14 @@ def telling(broker: Broker | BrokerAddress, *sites: CollectedSite, **options: An
     reached = (
         broker if isinstance(broker, BrokerAddress) else BrokerAddress(broker.host, broker.port, broker.ca is not None)
     )
-    teller = ZonePublisher(reached, {one.name: one for one in sites or (flat_site(),)}, **options)
-    teller.start()
-    try:
-        yield teller
-    finally:
-        teller.stop()
+    with TemporaryDirectory() as folder, open_store(f"{folder}/store.db") as store:
+        store.checks.save(PhysicsCheck("flat", "model", 5, b"", (FAULT,)), after=None)
+        teller = ZonePublisher(reached, {one.name: one for one in sites or (flat_site(),)}, store, **options)
+        teller.start()
+        try:
+            yield teller
+        finally:
+            teller.stop()
 
 
 @pytest.fixture
@@ -151,8 +157,8 @@ def test_states_follow_results_and_old_results_are_not_published(broker: Broker)
 
 
 def test_alarms_are_problems_with_their_reasons_and_need_no_result(broker: Broker) -> None:
-    reasons = {"physics-changed": ["Sensor s03 no longer responds to people."], "sensors-away": []}
-    with listening(broker) as listener, telling(broker, alarms=lambda _: reasons, page_url=PAGE):
+    reasons = {"physics-changed": [fault_text(FAULT)]}
+    with listening(broker) as listener, telling(broker, page_url=PAGE):
         until(lambda: all(listener.states(alarm) for alarm in ALARMS))
         topics = [f"homeassistant/binary_sensor/cloakwork_flat_{alarm}/config" for alarm in ALARMS]
         until(lambda: all(listener.of(topic) for topic in topics))
@@ -209,14 +215,15 @@ def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path, ma
     assert [state["probability"] for state in listener.states("room-1")] == [0.0]
 
 
-RIGHTS = f"\nuser {READER}\ntopic write cloakwork/zones/#\ntopic write homeassistant/binary_sensor/+/config\n"
+USER = READER + USER_SUFFIX  # of a collector whose own user is READER
+RIGHTS = f"\nuser {USER}\ntopic write cloakwork/zones/#\ntopic write homeassistant/binary_sensor/+/config\n"
 
 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_with_tls_and_a_password_it_works_with_two_rights_and_nothing_arrives_without_them(
     tmp_path: Path, allowed: bool
 ) -> None:
-    broker = Broker(tmp_path / "broker", tls=True, users={READER: "a word", "home": "another"})
+    broker = Broker(tmp_path / "broker", tls=True, users={USER: "a word", "home": "another"})
     rules = (broker.folder / "rules").read_text()
     rules += RIGHTS if allowed else ""
     (broker.folder / "rules").write_text(rules + "\nuser home\ntopic read cloakwork/#\ntopic read homeassistant/#\n")
@@ -232,7 +239,7 @@ def test_with_tls_and_a_password_it_works_with_two_rights_and_nothing_arrives_wi
                 until(lambda: re.search(r"Denied PUBLISH .*zones/flat", broker.log.read_text(encoding="utf-8")))
         assert bool(listener.heard) is allowed
         with telling(BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca)) as teller:
-            until(lambda: teller.state.reason.startswith("the broker refuses collector (Not authorized)"))
+            until(lambda: teller.state.reason.startswith(f"the broker refuses {USER} (Not authorized)"))
     finally:
         broker.kill()
 
@@ -249,16 +256,16 @@ def test_a_site_without_odds_has_alarms_and_no_zones(broker: Broker, caplog: pyt
     assert "BasisPursuit" in caplog.text
 
 
-def test_names_that_would_be_mistaken_are_refused(tmp_path: Path) -> None:
+def test_names_that_would_be_mistaken_are_refused(tmp_path: Path, sqlite_store: Store) -> None:
     with pytest.raises(InputError) as problem:
-        ZonePublisher(BrokerAddress(), {}, name="a/b")
+        ZonePublisher(BrokerAddress(), {}, sqlite_store, name="a/b")
     assert problem.value.values == {"name": "a/b"}
     with pytest.raises(InputError) as problem:
-        ZonePublisher(BrokerAddress(tls=True, authority=tmp_path / "none.pem"), {})
+        ZonePublisher(BrokerAddress(tls=True, authority=tmp_path / "none.pem"), {}, sqlite_store)
     assert problem.value.values == {"path": str(tmp_path / "none.pem")}
     zone = '[[zone]]\nid = "{}"\nroom = [1.0, 1.0]\n'
     one = flat_site(FLAT.replace('"flat"', '"a"') + zone.replace("{}", "b_c"))
     other = flat_site(FLAT.replace('"flat"', '"a_b"') + zone.replace("{}", "c"))
     with pytest.raises(InputError) as problem:
-        ZonePublisher(BrokerAddress(), {"a": one, "a_b": other})
+        ZonePublisher(BrokerAddress(), {"a": one, "a_b": other}, sqlite_store)
     assert (problem.value.values["site"], problem.value.values["zone"]) == ("a_b", "c")

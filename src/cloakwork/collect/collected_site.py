@@ -101,29 +101,23 @@ class Collected:
         """The time window that the claim covers."""
         return round(1000 * self.plan.window)
 
-    def stored_values(self, store: Store, times: Sequence[int]) -> dict[int, dict[str, int]]:
-        """The value of each sensor at these times, of readings made under the plan at work.
-
-        Others have the noise of another plan: what is concluded from them together would be wrong, and an attacker
-        would seem weaker.
-        """
-        return store.frames.values(self.name, times, _plan_filter(store, self.name, self.plan.id))
-
     @property
     def budget_rules(self) -> BudgetRules:
         window_ms, allowed = math.floor(1000 * self.plan.window), self.plan.claim.readings_per_window
         return BudgetRules(window_ms, allowed, self.schedule.period_ms, self.plan.together, frozenset(self.ids))
 
-    def frame(self, time: int, values: Mapping[str, int]) -> Frame:
+    def frame(self, time: int, values: Mapping[str, int], unable: Container[str] = ()) -> Frame:
         """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
-        return _frame(time, values, self.index)
+        return _frame(time, values, self.index, unable)
 
     def frames(self, store: Store, times: Sequence[int]) -> list[Frame]:
         """Read the frames of some times, in order; those without a reading of the site under its plan are left out.
 
-        Readings of devices that cannot measure are set aside.
+        Readings under another plan have other noise: what is concluded from them together would be wrong, and an
+        attacker would seem weaker. Readings of devices that cannot measure are set aside.
         """
-        found = _frames(store, self.name, self.stored_values(store, times), self.index, self.schedule.period_ms)
+        counts = _made_under(store, self.name, self.plan.id)
+        found = _frames(store, self.name, self.index, times, self.schedule.period_ms, counts)
         return [frame for frame in found if frame.reported]
 
     def unusable(self, frame: Frame) -> str:
@@ -196,7 +190,7 @@ class CollectedBits(Collected):
         self.plan.check(self.site, file=self.file or "PLAN")
 
 
-def _plan_filter(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:
+def _made_under(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:
     """Says of a reading whether it was made under a plan; None if all were, or no plan is known."""
     periods = store.plans.periods(site)
     if all(period.scale.plan == plan for period in periods):
@@ -204,22 +198,7 @@ def _plan_filter(store: Store, site: str, plan: str) -> Callable[[int, str, int]
     return lambda received, sensor, seq: plan_of(periods, received, sensor, seq).plan == plan
 
 
-def _made_under(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:
-    """The same, and refuses a plan under which no reading was received."""
-    known = list(dict.fromkeys(period.scale.plan for period in store.plans.periods(site)))
-    if known and plan not in known:
-        raise InputError(
-            f"the readings of {site} in the store were received under plan {', '.join(known)}, not "
-            f"{plan or 'one computed now'}: give that plan, and the site file that belongs to it.",
-            plan=plan,
-            known=", ".join(known),
-        )
-    return _plan_filter(store, site, plan)
-
-
-def _frame(
-    time: int, values: Mapping[str, int], index: Mapping[str, int], unable: Container[str] = frozenset()
-) -> Frame:
+def _frame(time: int, values: Mapping[str, int], index: Mapping[str, int], unable: Container[str]) -> Frame:
     steps, present = np.zeros(len(index), np.int64), np.zeros(len(index), bool)
     rows = {index[name]: name for name in values if name in index}
     for row, name in rows.items():
@@ -228,11 +207,15 @@ def _frame(
 
 
 def _frames(
-    store: Store, site: str, values: Mapping[int, Mapping[str, int]], index: Mapping[str, int], period_ms: int
+    store: Store,
+    site: str,
+    index: Mapping[str, int],
+    times: Sequence[int],
+    period_ms: int,
+    counts: Callable[[int, str, int], bool] | None,
 ) -> list[Frame]:
-    times = sorted(values)
-    unable = unable_sensors(store, site, times, period_ms)
-    return [_frame(time, values[time], index, unable[time]) for time in times]
+    values, unable = store.frames.values(site, times, counts), unable_sensors(store, site, times, period_ms)
+    return [_frame(time, values[time], index, unable[time]) for time in sorted(values)]
 
 
 def unable_sensors(store: Store, site: str, times: Sequence[int], period_ms: int) -> dict[int, set[str]]:
@@ -242,8 +225,8 @@ def unable_sensors(store: Store, site: str, times: Sequence[int], period_ms: int
     `offline` may still have measured: its readings come later.
     """
     reports, judged = store.reports.latest(site), BLOCK * period_ms
-    if times and any(report.received > times[0] + judged for report in reports):
-        since, until = times[0] - LONGEST_REPORT_MS, times[-1] + judged
+    if times and any(report.received > min(times) + judged for report in reports):
+        since, until = min(times) - LONGEST_REPORT_MS, max(times) + judged
         reports += store.reports.history(site, since=since, until=until, limit=MAX_REPORTS)
     unable: dict[int, set[str]] = {}
     waiting = sorted((report for report in reports if report.state != OFFLINE), key=lambda report: -report.received)
@@ -294,52 +277,56 @@ def load_collected_sites(paths: Iterable[str | Path]) -> dict[str, CollectedSite
 class StoredFrames:
     """The stored frames of a site in a period, in the order of time; skips readings whose clock was not set.
 
-    With the id of a `plan`, readings made under another one are left out. During and after the iteration, `rows` counts
+    Readings that were not made under the `plan` of this id are left out. During and after the iteration, `rows` counts
     the readings and `problems` those that were left out, by reason; `share` is how far it has come, from 0 to 1.
     """
 
     def __init__(
-        self, store: Store, site: Site, since: int | None = None, until: int | None = None, *, plan: str | None = None
+        self, store: Store, site: Site, since: int | None = None, until: int | None = None, *, plan: str
     ) -> None:
-        self.rows, self.share = 0, 0.0
-        self.problems = Problems()
-        self._store, self._site = store, site
-        self._since, self._until = max(since or 0, 1), until
+        known = ", ".join(dict.fromkeys(period.scale.plan for period in store.plans.periods(site.name)))
+        if known and plan not in known.split(", "):
+            raise InputError(
+                f"the readings of {site.name} in the store were received under plan {known}, not "
+                f"{plan or 'one computed now'}: give that plan, and the site file that belongs to it.",
+                plan=plan,
+                known=known,
+            )
+        self.rows, self.share, self.problems = 0, 0.0, Problems()
+        self._store, self._site, self._since, self._until = store, site, max(since or 0, 1), until
         self._index = {name: row for row, name in enumerate(site.sensor_ids)}
-        self._counts = None if plan is None else _made_under(store, site.name, plan)
+        self._made_under_plan = _made_under(store, site.name, plan)
 
     def __iter__(self) -> Iterator[Frame]:
-        name, frames, since = self._site.name, self._store.frames, self._since
+        name, since = self._site.name, self._since
         first, last = stored_span(self._store, name, self._since, self._until)
-        while times := frames.times(name, since, self._until, FRAMES_AT_ONCE, newest_first=False):
-            values = frames.values(name, [frame.time for frame in times])
-            sensors = [sensor for row in values.values() for sensor in row]
-            self.rows += len(sensors)
-            if unknown := sum(sensor not in self._index for sensor in sensors):
-                self.problems.counts["unknown sensor"] += unknown
-            if self._counts is not None:
-                values = frames.values(name, list(values), self._counts)
-                if other := len(sensors) - sum(map(len, values.values())):
-                    self.problems.counts[OTHER_PLAN] += other
-            found = _frames(self._store, name, values, self._index, self._site.period_ms)
+        while stored := self._store.frames.times(name, since, self._until, FRAMES_AT_ONCE, newest_first=False):
+            times = [frame.time for frame in stored]
+            found = _frames(self._store, name, self._index, times, self._site.period_ms, self._counts)
             yield from (frame for frame in found if frame.present.any())
-            since = times[-1].time + 1
+            since = times[-1] + 1
             self.share = (since - first) / (last + 1 - first)
+
+    def _counts(self, received: int, sensor: str, seq: int) -> bool:
+        self.rows += 1
+        problem = "" if sensor in self._index else "unknown sensor"
+        if not problem and self._made_under_plan is not None and not self._made_under_plan(received, sensor, seq):
+            problem = OTHER_PLAN
+        self.problems.counts.update([problem] if problem else [])
+        return not problem
 
 
 def stored_span(store: Store, site: str, since: int | None = None, until: int | None = None) -> tuple[int, int]:
     """The times of the first and the last stored frame of a period; raises `InputError` if there is none."""
-    first = max(since or 0, 1)
-    ends = [store.frames.times(site, first, until, 1, newest_first=newest) for newest in (False, True)]
-    if not all(ends):
-        names = [name for name in store.sites() if store.frames.times(name, 1, None, 1, newest_first=False)]
-        known = ", ".join(names)
-        if not known:
-            raise InputError("the store has no readings yet.", site=site, known=known)
-        raise InputError(
-            f"the store has no reading of {site} in this period; it has readings of: {known}. Check the period, and "
-            "that this is the right store.",
-            site=site,
-            known=known,
-        )
-    return ends[0][0].time, ends[1][0].time
+    ends = [store.frames.times(site, max(since or 0, 1), until, 1, newest_first=newest) for newest in (False, True)]
+    if all(ends):
+        return ends[0][0].time, ends[1][0].time
+    known = ", ".join(name for name in store.sites() if store.frames.times(name, 1, None, 1))
+    if not known:
+        raise InputError("the store has no readings yet.", site=site, known=known)
+    raise InputError(
+        f"the store has no reading of {site} in this period; it has readings of: {known}. Check the period, and "
+        "that this is the right store.",
+        site=site,
+        known=known,
+    )

@@ -7,7 +7,8 @@ ends. A site with real devices has its own broker.
 import asyncio
 import logging
 import socket
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from threading import Thread
@@ -25,7 +26,6 @@ HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds to start or to stop
 BACKLOG = 2048
 PLUGINS: dict[str, Any] = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
-log = logging.getLogger(__name__)
 
 
 class _Subscriptions(dict[str, Any]):
@@ -65,9 +65,8 @@ class EmbeddedBroker:
 
     def __init__(self, port: int = 0) -> None:
         self.port = port
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: Callable[[], object] | None = None
         self._thread: Thread | None = None
-        self._broker: AmqttBroker | None = None
 
     @property
     def broker(self) -> BrokerAddress:
@@ -87,51 +86,41 @@ class EmbeddedBroker:
         self.port = int(listening.getsockname()[1])
         logging.getLogger("amqtt").setLevel(logging.CRITICAL)  # it logs every client that comes and goes
         logging.getLogger("transitions").setLevel(logging.ERROR)
-        self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(log_failure)
-        self._thread = Thread(target=self._loop.run_forever, daemon=True, name="cloakwork embedded broker")
+        started: Future[None] = Future()
+        self._thread = Thread(
+            target=lambda: asyncio.run(self._serve(listening, started)), daemon=True, name="cloakwork embedded broker"
+        )
         self._thread.start()
-        self._run(self._open(listening))
+        started.result(PATIENCE)
 
     def stop(self) -> None:
         """End all connections; undelivered messages are lost."""
-        if self._broker is not None:
-            try:
-                self._run(self._broker.shutdown())
-            except (BrokerError, TimeoutError):
-                log.debug("the embedded broker did not stop in time")
-            self._broker = None
-        self._end_loop()
+        if self._stop is not None and self._thread is not None:
+            self._stop()
+            self._thread.join(2 * PATIENCE)
+        self._stop = self._thread = None
 
-    async def _open(self, listening: socket.socket) -> None:
+    async def _serve(self, listening: socket.socket, started: Future[None]) -> None:
+        loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+        loop.set_exception_handler(log_failure)
         listeners = {"default": ListenerConfig(bind=f"{HOST}:{self.port}")}
         # a device that is away for a while finds its session again; one that never returns is forgotten
         config = BrokerConfig(listeners=listeners, plugins=PLUGINS, session_expiry_interval=3600)
-        self._broker = _Broker(config, listening)
-        await self._broker.start()
-
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._loop is not None:
-            asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
-
-    def _end_loop(self) -> None:
-        if self._loop is not None and self._thread is not None:
-            asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result(PATIENCE)
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(PATIENCE)
-            self._loop.close()
-        self._loop = self._thread = None
+        broker = _Broker(config, listening)
+        try:
+            await broker.start()
+        except BrokerError as problem:
+            started.set_exception(problem)
+            return
+        self._stop = partial(loop.call_soon_threadsafe, stopping.set)
+        started.set_result(None)
+        await stopping.wait()
+        with suppress(BrokerError, TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await broker.shutdown()
 
 
 def log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log why a task of the broker failed, unless a client only left before it had acknowledged a message."""
     if not isinstance(context.get("exception"), TimeoutError):
         loop.default_exception_handler(context)
-
-
-async def _cancel_others() -> None:
-    """Cancel the remaining tasks, so that asyncio does not warn about them."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)

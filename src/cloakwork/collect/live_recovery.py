@@ -132,11 +132,11 @@ class LiveRecovery:
                 worker.watch()
         busy = False
         for name, worker in self._workers.items():
-            if not self._leads or self._stopping.is_set():
-                break
             with self._changed:
                 woken = name in self._woken
                 self._woken.discard(name)
+            if not self._leads or self._stopping.is_set():
+                continue
             if woken or worker.next_due <= self._steady():
                 for result in self._turn(worker):
                     self._notify(result)

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -62,25 +62,15 @@ class PhysicsWatch:
         """Test a frame, unless it was tested before: readings less the baselines, and the sources drawn from them."""
         if time <= self._time:
             return
-        active = self._detector.step(readings, draws)
         known = [fault for fault in self._faults if fault.ended is None]
+        now = {
+            fault.sensor: fault for fault in (self._found(one, time) for one in self._detector.step(readings, draws))
+        }
+        new = [fault for sensor, fault in now.items() if sensor not in {one.sensor for one in known}]
         self._time, self._unsaved = time, self._unsaved + 1
-        self._faults = self._updated(active, time)
+        self._faults = tuple([*(_updated(fault, now, time) for fault in self._faults), *new][-MAX_KEPT:])
         if [fault for fault in self._faults if fault.ended is None] != known or self._unsaved >= SAVED_EVERY:
-            self._save(known)
-
-    def _updated(self, active: Sequence[Fault], time: int) -> tuple[FoundFault, ...]:
-        """The faults with those that are new, under their present names, and the end of those that are over."""
-        now = {found.sensor: found for found in (self._found(fault, time) for fault in active)}
-        faults = []
-        for fault in self._faults:
-            if fault.ended is not None:
-                faults.append(fault)
-            elif fault.sensor in now:
-                faults.append(replace(now.pop(fault.sensor), raised=fault.raised))
-            else:
-                faults.append(replace(fault, ended=time))
-        return tuple([*faults, *now.values()][-MAX_KEPT:])
+            self._save(new)
 
     def _found(self, fault: Fault, time: int) -> FoundFault:
         ids = self._site.ids
@@ -89,17 +79,15 @@ class PhysicsWatch:
             other = ids[fault.other]
         return FoundFault("" if fault.sensor is None else ids[fault.sensor], fault.kind.value, other, time)
 
-    def _save(self, known: Sequence[FoundFault]) -> None:
+    def _save(self, new: Sequence[FoundFault]) -> None:
         state = zlib.compress(self._detector.state.astype("<f8").tobytes(), 1)
         check = PhysicsCheck(self._site.name, self._model, self._time, state, self._faults)
         if not self._store.checks.save(check, after=self._saved):
             self._load()
             return
         self._saved, self._unsaved = self._time, 0
-        before = {(fault.sensor, fault.raised) for fault in known}
-        for fault in self._faults:
-            if fault.ended is None and (fault.sensor, fault.raised) not in before:
-                log.warning("%s: %s", self._site.name, fault_text(fault))
+        for fault in new:
+            log.warning("%s: %s", self._site.name, fault_text(fault))
 
     def _load(self) -> None:
         """Go on from the store; anew if it has nothing, or another model's."""
@@ -112,6 +100,13 @@ class PhysicsWatch:
         else:
             state = np.frombuffer(zlib.decompress(check.state), dtype="<f8")
             self._detector.state = state.reshape(rows, -1).astype(np.float64)
+
+
+def _updated(fault: FoundFault, now: Mapping[str, FoundFault], time: int) -> FoundFault:
+    """A fault under its present name, or with its end."""
+    if fault.ended is not None:
+        return fault
+    return replace(now[fault.sensor], raised=fault.raised) if fault.sensor in now else replace(fault, ended=time)
 
 
 def _fingerprint(site: CollectedSite, fresh: FloatArray) -> str:

@@ -1,16 +1,13 @@
 """Removes data that is too old, but never because this machine's clock jumped ahead."""
 
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping, Set
-from threading import Event, Thread
 
 from cloakwork.collect.storage import Store, unix_ms
 from cloakwork.errors import StoreError
 
-LOOK_S, ERASE_S = 60.0, 3600.0
-STOP_S = 15.0
+ERASE_S = 3600.0
 JUMP_S = 300.0  # the wall clock may drift by this much between two checks
 NEAR_MS = 3_600_000
 TRUST_S = 86_400.0
@@ -23,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Retention:
-    """Removes, once an hour, data that is older than so many days, from `start` to `stop`. It looks every minute.
+    """Removes, once an hour, data that is older than so many days. Call `check` every minute.
 
     Removed data is gone for good, so a wall clock that may be wrong removes nothing. It is trusted at a site if half of
     the site's sensors agree with it (a reading has arrived within the last hour, by this clock, and its device's stamp
@@ -48,24 +45,7 @@ class Retention:
         self._steady_since = steady()
         self._offset = clock() / 1000 - self._steady_since  # by which the wall clock is ahead of the steady one
         self._due = dict.fromkeys(sensors, self._steady_since)
-        self._doubted: dict[str, float] = {}
-        self._stopping = Event()
-        self._thread = Thread(target=self._work, daemon=True, name="cloakwork retention")
-
-    def start(self) -> None:
-        """Look for old data at once, and then every minute."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop, and wait for the present look."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(STOP_S)
-
-    def _work(self) -> None:
-        self.check()
-        while not self._stopping.wait(LOOK_S):
-            self.check()
+        self._warned: set[str] = set()
 
     def check(self) -> None:
         """Remove old data where it is due and the clock is trusted."""
@@ -86,11 +66,11 @@ class Retention:
         if now - self._steady_since >= TRUST_S or self._sensors_agree(site, ids):
             erased = self._store.erase_older(site, self._days)
             self._due[site] = now + ERASE_S
-            self._doubted.pop(site, None)
+            self._warned.discard(site)
             if erased.readings:
                 log.info("%s: removed %d readings that were too old", site, erased.readings)
-        elif now - self._doubted.setdefault(site, now) >= PATIENCE_S:
-            self._doubted[site] = math.inf
+        elif now - self._due[site] >= PATIENCE_S and site not in self._warned:
+            self._warned.add(site)
             log.warning(DOUBT, site)
 
     def _sensors_agree(self, site: str, ids: Set[str]) -> bool:

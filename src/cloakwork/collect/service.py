@@ -5,27 +5,25 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from threading import Thread
+from functools import partial
+from threading import Event, Thread
 
 import uvicorn
 
 from cloakwork.collect.api import ApiContext, ApiMetrics, EventLimits, Simulation, make_app
-from cloakwork.collect.collected_site import OFFLINE, CollectedBits, CollectedSite
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
-from cloakwork.collect.message_problems import CANNOT_MEASURE, CLAIM_BREAKING, Reason
-from cloakwork.collect.physics_watch import fault_text
 from cloakwork.collect.retention import Retention
 from cloakwork.collect.storage import Store, Token, unix_ms
-from cloakwork.collect.zone_publisher import ZonePublisher, zone_broker
+from cloakwork.collect.zone_publisher import ZonePublisher
 from cloakwork.errors import InputError
-from cloakwork.mqtt import AWAY, CLAIM, KEEP_ALIVE, PHYSICS, BrokerAddress, BrokerState, MqttClient, MqttMessage
+from cloakwork.mqtt import KEEP_ALIVE, BrokerAddress, BrokerState, MqttClient
 from cloakwork.readings import ReadingScale
 
 START_S = 20.0  # for the server to listen
 STOP_S = 15.0
-RECENT_MS = 3_600_000
-AWAY_MS = 900_000  # before a device that is offline is an alarm: it may only start again
+RETENTION_S = 60.0  # between two looks at old data
 GRACE_S = 5  # that a current request may take to end
 CLIENT_ID = "cloakwork-collector"
 log = logging.getLogger(__name__)
@@ -76,24 +74,17 @@ class Service:
             raise InputError("zones reach Home Assistant through the broker of the devices: give a broker.")
         self._listen = listen or ListenAddress()
         self.store, self._sites, self._clock = store, sites, clock
-        metrics = ApiMetrics()
-        self._zones = None
+        metrics, steady = ApiMetrics(), time.monotonic if speed == 1 else lambda: clock() / 1000
+        self.subscriber: MqttClient | None = None
+        self._zones: ZonePublisher | None = None
+        listeners = [metrics.count_result]
         if home_assistant and broker is not None:
-            self._zones = ZonePublisher(
-                zone_broker(broker),
-                sites,
-                name=f"{client_id}-zones",
-                page_url=page_url,
-                alarms=self._alarms,
-                clock=clock,
-            )
-        sensors = {name: frozenset(site.ids) for name, site in sites.items()}
-        steady = time.monotonic if speed == 1 else lambda: clock() / 1000
-        listeners = [metrics.count_result, *([] if self._zones is None else [self._zones.result])]
+            name = f"{client_id}-zones"
+            self._zones = ZonePublisher(broker, sites, store, name=name, page_url=page_url, clock=clock)
+            listeners.append(self._zones.result)
         self.live = LiveRecovery(store, sites, on_result=listeners, clock=clock, steady=steady, speed=speed)
         rules = {name: site.budget_rules for name, site in sites.items()}
         self.intake = Intake(store, rules, on_new=self.live.on_new, clock=clock)
-        self.subscriber: MqttClient | None = None
         if broker is not None:
             self.subscriber = make_subscriber(
                 broker, self.intake, client_id=client_id, group=group, sites=sorted(sites), clock=clock
@@ -113,27 +104,13 @@ class Service:
         )
         self._access, self._hub = context.access, context.hub
         self._server = uvicorn.Server(_config(make_app(context), self._listen))
-        self._retention = None
+        self._retention: Retention | None = None
         if keep_days is not None:
+            sensors = {name: limits.sensors for name, limits in rules.items()}
             self._retention = Retention(store, sensors, keep_days, clock=clock, steady=steady)
         self._socket: socket.socket | None = None
-        self._thread: Thread | None = None
-
-    def _alarms(self, site: str) -> dict[str, list[str]]:
-        """The reasons for each alarm of a site that is on now; a broken claim stays one for a window, or an hour."""
-        now = self._clock()
-        since = now - max(RECENT_MS, self._sites[site].budget_rules.window_ms)
-        problems = [problem for problem in self.store.problems.counts(site) if problem.last >= since]
-        reports = self.store.reports.latest(site)
-        return {
-            PHYSICS: [fault_text(fault) for fault in self.store.checks.faults(site) if fault.ended is None],
-            CLAIM: [f"{one.sensor}: {one.reason}" for one in problems if one.reason in (*CLAIM_BREAKING, Reason.ALARM)],
-            AWAY: [
-                f"{one.sensor}: {one.state}"
-                for one in reports
-                if one.state in CANNOT_MEASURE or (one.state == OFFLINE and one.received <= now - AWAY_MS)
-            ],
-        }
+        self._threads: list[Thread] = []
+        self._stopping = Event()
 
     @property
     def url(self) -> str:
@@ -151,7 +128,7 @@ class Service:
     @property
     def failed(self) -> bool:
         """Whether the server ended on its own."""
-        return self._thread is not None and not self._thread.is_alive()
+        return bool(self._threads) and not self._threads[0].is_alive()
 
     def start(self) -> None:
         """Start; raises an error for settings that cannot work."""
@@ -161,28 +138,24 @@ class Service:
             now = self._clock()
             self.intake.start({name: self.store.plans.begin(name, scale, now) for name, scale in scales.items()})
             self.live.start()
-            if self._zones is not None:
-                self._zones.start()
             self._serve(self._socket)
-            if self.subscriber is not None:
-                self.subscriber.start()
-            if self._retention is not None:
-                self._retention.start()
+            for client in (self._zones, self.subscriber):
+                if client is not None:
+                    client.start()
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
         """Stop in an order that stores everything that was accepted, and acknowledges everything that was stored."""
-        if self._retention is not None:
-            self._retention.stop()
+        self._stopping.set()
         if self.subscriber is not None:
             self.subscriber.stop()
         self._server.should_exit = True
         self._hub.close()
-        if self._thread is not None:
-            self._thread.join(STOP_S)
-            self._thread = None
+        for thread in self._threads:
+            thread.join(STOP_S)
+        self._threads = []
         if self._socket is not None:
             self._socket.close()
         self.intake.stop()
@@ -191,13 +164,22 @@ class Service:
             self._zones.stop()
 
     def _serve(self, bound: socket.socket) -> None:
-        self._thread = Thread(target=self._server.run, args=([bound],), daemon=True, name="cloakwork http")
-        self._thread.start()
-        end = time.monotonic() + START_S
+        serve, end = partial(self._server.run, [bound]), time.monotonic() + START_S
+        self._threads = [Thread(target=serve, daemon=True, name="cloakwork http")]
+        if self._retention is not None:
+            self._threads.append(Thread(target=self._retain, daemon=True, name="cloakwork retention"))
+        for thread in self._threads:
+            thread.start()
         while not self._server.started:
             if self.failed or time.monotonic() > end:
                 raise InputError("the HTTP server did not start; the log says why.")
             time.sleep(0.01)
+
+    def _retain(self) -> None:
+        while self._retention is not None:
+            self._retention.check()
+            if self._stopping.wait(RETENTION_S):
+                return
 
 
 def _config(app: object, listen: ListenAddress) -> uvicorn.Config:
@@ -253,15 +235,12 @@ def make_subscriber(
         raise InputError(f"group={group!r}: give a name without /, + and #.", group=group)
     share = "" if group is None else f"$share/{group}/"
 
-    def offer(message: MqttMessage) -> None:
-        intake.offer(message.topic, message.payload, message.acknowledge)
-
     return MqttClient(
         broker,
         client_id=client_id,
         lasting=True,
         filters=[f"{share}cloakwork/v1/{site}/+/+" for site in (["+"] if sites is None else sites)],
-        on_message=offer,
+        on_message=lambda message: intake.offer(message.topic, message.payload, message.acknowledge),
         has_room=lambda: intake.has_room,
         on_state=_log_state,
         keep_alive=keep_alive,

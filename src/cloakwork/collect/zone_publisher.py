@@ -9,17 +9,22 @@ import logging
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 
-from cloakwork.collect.collected_site import CollectedBits, CollectedSite
-from cloakwork.collect.storage import Result, unix_ms
+from cloakwork.collect.collected_site import OFFLINE, CollectedBits, CollectedSite
+from cloakwork.collect.message_problems import CANNOT_MEASURE, CLAIM_BREAKING, Reason
+from cloakwork.collect.physics_watch import fault_text
+from cloakwork.collect.storage import Result, Store, unix_ms
 from cloakwork.errors import InputError, StoreError
 from cloakwork.mqtt import (
     ALARMS,
+    AWAY,
+    CLAIM,
     PEOPLE,
+    PHYSICS,
     BrokerAddress,
     BrokerState,
     Connection,
@@ -36,17 +41,25 @@ from cloakwork.mqtt import (
 from cloakwork.recovery import PointSources
 
 USER_SUFFIX = "-zones"  # after the name of the collector's user at the broker
+RECENT_MS = 3_600_000
+AWAY_MS = 900_000  # before a device that is offline is an alarm: it may only start again
 ALARMS_S = 30.0  # between two looks at the alarms: without sensors there are no results to bring them
 log = logging.getLogger(__name__)
 
 
-def zone_broker(broker: BrokerAddress) -> BrokerAddress:
-    """Return the broker with the user that publishes zones: the collector's name with `-zones`, the same password.
-
-    A broker that ties sessions to users, as it should, would take two connections of one user for the same client and
-    end one whenever the other begins. Besides, the user that reads everything need not be able to write anything.
-    """
-    return broker if broker.user is None else replace(broker, user=broker.user + USER_SUFFIX)
+def alarm_reasons(store: Store, site: CollectedSite | CollectedBits, now: int) -> dict[str, list[str]]:
+    """The reasons for each alarm of a site that is on now; a broken claim stays one for a window, or an hour."""
+    since = now - max(RECENT_MS, site.budget_rules.window_ms)
+    problems = [problem for problem in store.problems.counts(site.name) if problem.last >= since]
+    return {
+        PHYSICS: [fault_text(fault) for fault in store.checks.faults(site.name) if fault.ended is None],
+        CLAIM: [f"{one.sensor}: {one.reason}" for one in problems if one.reason in (*CLAIM_BREAKING, Reason.ALARM)],
+        AWAY: [
+            f"{one.sensor}: {one.state}"
+            for one in store.reports.latest(site.name)
+            if one.state in CANNOT_MEASURE or (one.state == OFFLINE and one.received <= now - AWAY_MS)
+        ],
+    }
 
 
 class ZonePublisher:
@@ -56,18 +69,21 @@ class ZonePublisher:
     estimator gives no probabilities, there are alarms only.
 
     `name` is the client id at the broker; no two clients may have the same. `cloakwork/zones/<name>` says whether it is
-    online. `page_url` is the address of the page, for a link in Home Assistant. `alarms` gives the reasons for each of
-    the `ALARMS` of a site that is on now.
+    online. `page_url` is the address of the page, for a link in Home Assistant.
+
+    It signs in as the collector's user with `-zones`, by the same password. A broker that ties sessions to users, as it
+    should, would take two connections of one user for the same client and end one whenever the other begins. Besides,
+    the user that reads everything need not be able to write anything.
     """
 
     def __init__(
         self,
         broker: BrokerAddress,
         sites: Mapping[str, CollectedSite | CollectedBits],
+        store: Store,
         *,
         name: str = "cloakwork-zones",
         page_url: str | None = None,
-        alarms: Callable[[str], Mapping[str, Sequence[str]]] = lambda _: {},
         clock: Callable[[], int] = unix_ms,
     ) -> None:
         if not name or set(name) & set("/+#"):
@@ -76,18 +92,16 @@ class ZonePublisher:
             raise InputError(  # Home Assistant would refuse every entity
                 f"page address {page_url!r}: give https://collector.example or the like.", page_url=page_url
             )
-        self._sites = {site: watched for site, watched in sites.items() if _gives_probabilities(watched)}
-        self._clock, self._alarms = clock, alarms
+        self._sites, self._store, self._clock = sites, store, clock
+        self._zoned = {name for name, site in sites.items() if _gives_probabilities(site)}
         availability = f"cloakwork/zones/{name}"
-        self._alarmed = tuple(sites)
-        problems = [alarm_discovery(site, alarm, availability, page_url=page_url) for site in sites for alarm in ALARMS]
-        self._discovery = _discovery_messages(self._sites, availability, problems)
+        self._discovery = _discovery_messages(sites, self._zoned, availability, page_url)
         self._lock = Lock()
         self._newest: dict[str, Result] = {}
         self._waiting: set[str] = set()
         self._looked = -math.inf
         self._client = MqttClient(
-            broker,
+            broker if broker.user is None else replace(broker, user=broker.user + USER_SUFFIX),
             client_id=name,
             availability=availability,
             on_ready=self._announce,
@@ -103,7 +117,7 @@ class ZonePublisher:
 
     def result(self, result: Result) -> None:
         """Publish the zones of a recovered frame soon; returns at once."""
-        if result.site not in self._sites or result.settled or result.zones is None or not self._is_current(result):
+        if result.site not in self._zoned or result.settled or result.zones is None or not self._is_current(result):
             return
         with self._lock:
             before = self._newest.get(result.site)
@@ -131,23 +145,22 @@ class ZonePublisher:
         if waiting or time.monotonic() - self._looked > ALARMS_S:
             self._looked = time.monotonic()
             self._publish_alarms(connection)
-        for result in waiting:
-            if result.counts and self._is_current(result):
+        for result in filter(self._is_current, waiting):
+            if result.counts:
                 likely = max(range(len(result.counts)), key=result.counts.__getitem__)
                 people = {"count": likely, "probability": round(result.counts[likely], 3)}
                 connection.publish(zone_topic(result.site, PEOPLE), json.dumps(people).encode())
-            for zone in (result.zones or ()) if self._is_current(result) else ():
+            for zone in result.zones or ():
                 state = zone_state(
                     occupied=zone.occupied, probability=zone.probability, expected=zone.expected, time_ms=result.time
                 )
                 connection.publish(zone_topic(result.site, zone.id), state)
 
     def _publish_alarms(self, connection: Connection) -> None:
-        for site in self._alarmed:
+        for name, site in self._sites.items():
             with suppress(StoreError):  # the next look says it
-                reasons = self._alarms(site)
-                for alarm in ALARMS:
-                    connection.publish(zone_topic(site, alarm), alarm_state(reasons.get(alarm, ())))
+                for alarm, reasons in alarm_reasons(self._store, site, self._clock()).items():
+                    connection.publish(zone_topic(name, alarm), alarm_state(reasons))
 
 
 def _log_state(state: BrokerState) -> None:
@@ -167,20 +180,21 @@ def _gives_probabilities(watched: CollectedSite | CollectedBits) -> bool:
 
 
 def _discovery_messages(
-    sites: Mapping[str, CollectedSite | CollectedBits], availability: str, problems: Sequence[tuple[str, bytes]]
+    sites: Mapping[str, CollectedSite | CollectedBits], zoned: Set[str], availability: str, page_url: str | None
 ) -> dict[str, bytes]:
     """Return payloads by topic; refuses two zones that Home Assistant would take for one."""
-    messages = dict(problems)
-    for site, watched in sites.items():
-        if isinstance(watched, CollectedSite):  # bits do not count people
-            messages |= [people_discovery(site, watched.schedule, availability)]
-        for zone in watched.site.zones:
-            messages |= [probability_discovery(site, zone, watched.schedule, availability)]
-            topic, payload = zone_discovery(site, zone, watched.schedule, availability)
+    messages = dict(alarm_discovery(site, alarm, availability, page_url=page_url) for site in sites for alarm in ALARMS)
+    for name in sorted(zoned):
+        site = sites[name]
+        if isinstance(site, CollectedSite):  # bits do not count people
+            messages |= [people_discovery(name, site.schedule, availability)]
+        for zone in site.site.zones:
+            messages |= [probability_discovery(name, zone, site.schedule, availability)]
+            topic, payload = zone_discovery(name, zone, site.schedule, availability)
             if topic in messages:
                 raise InputError(
-                    f'{site}: its zone "{zone.id}" and one of another site are both {topic}. Rename one.',
-                    site=site,
+                    f'{name}: its zone "{zone.id}" and one of another site are both {topic}. Rename one.',
+                    site=name,
                     zone=zone.id,
                     topic=topic,
                 )

@@ -142,12 +142,10 @@ class CheckTable:
         self._database = database
 
     def load(self, site: str) -> PhysicsCheck | None:
-        found = self._database.rows(
-            "SELECT site, model, time, state, faults FROM physics_checks WHERE site = :site", site=site
-        )
-        return next(
-            (PhysicsCheck(site, model, time, state, _faults(text)) for _, model, time, state, text in found), None
-        )
+        sql = "SELECT site, model, time, state, faults FROM physics_checks WHERE site = :site"
+        for name, model, time, state, text in self._database.rows(sql, site=site):
+            return PhysicsCheck(name, model, time, state, _faults(text))
+        return None
 
     def faults(self, site: str) -> tuple[FoundFault, ...]:
         """Return the faults of a site, those that have ended too, the latest last."""
