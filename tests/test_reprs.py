@@ -33,7 +33,7 @@ ROOMS = cw.Rooms.from_text("...\n...", cell=0.5)
         cw.simulated_day(LINE.space, people=1, hours=1, habits=cw.Habits()),
         cw.ReadingsFile("readings.csv", ("hall",)),
         cw.load_site(str(files("cloakwork.site") / "example.toml")),
-        cw.Tradeoff((), zone="room", window=600.0, simulations=0, frames=24),
+        cw.Tradeoff((), zone="room", window=600.0, frames=24),
     ],
     ids=lambda thing: type(thing).__name__,
 )
