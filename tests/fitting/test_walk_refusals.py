@@ -5,21 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from cloakwork.errors import InputError
 from cloakwork.fitting import fit_walk, read_walk
 from cloakwork.site import parse_site
 from tests.fitting.walks import SPOTS, STATED, stated, true_plan, true_readings, write_walk
 
-Change = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
 
 def read(
     folder: Path,
     *,
     spots: list[tuple[float, float] | None] | None = None,
-    change: Change = lambda values: values,
     text: str = STATED,
     step: float = 0.0,
     noise: float = 0.05,
@@ -27,13 +23,9 @@ def read(
 ) -> None:
     site, where = parse_site(text), spots if spots is not None else [*SPOTS, None]
     readings = true_readings(true_plan(site), np.ones(12), np.full(12, 20.0), where)
-    walk, raw = write_walk(folder, site, change(readings), where, step=step, noise=noise)
+    walk, raw = write_walk(folder, site, readings, where, step=step, noise=noise)
     edit(walk, raw)
     read_walk(site, walk, raw)
-
-
-def fahrenheit(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.concatenate([32 + 1.8 * values[:, :1], values[:, 1:]], axis=1)
 
 
 def third_sensor(change: Callable[[float], float]) -> Callable[[Path, Path], None]:
@@ -55,12 +47,6 @@ def without_a_sensor(_: Path, raw: Path) -> None:
     raw.write_text("\n".join(line for line in lines if ",s03," not in line), encoding="utf-8")
 
 
-def cut_off(_: Path, raw: Path) -> None:
-    head, *lines = raw.read_text(encoding="utf-8").splitlines()
-    cells = [line.split(",") for line in lines]
-    raw.write_text("\n".join([head, *(f"{t},{s},{min(float(v), 20.6)}" for t, s, v in cells)]), encoding="utf-8")
-
-
 def through_a_wall(walk: Path, _: Path) -> None:
     walk.write_text(walk.read_text(encoding="utf-8").replace(",0.6,0.7", ",60.0,0.7"), encoding="utf-8")
 
@@ -69,11 +55,8 @@ def through_a_wall(walk: Path, _: Path) -> None:
     ("case", "key"),
     [
         ({"spots": [(1.0, 1.0), (1.1, 1.0), (1.0, 1.2), None]}, "spots"),
-        ({"change": fahrenheit}, "sensors"),
-        ({"change": lambda values: 32 + 1.8 * values, "text": 'unit = "°C"\n' + STATED}, "unit"),
         ({"edit": rename}, "sensors"),
         ({"edit": without_a_sensor}, "sensors"),
-        ({"edit": cut_off}, "sensors"),
         ({"edit": through_a_wall}, "at"),
         ({"text": STATED + "resolution = 0.0625\n", "step": 0.25}, "resolution"),
         (
@@ -89,11 +72,8 @@ def through_a_wall(walk: Path, _: Path) -> None:
     ],
     ids=[
         "one spot",
-        "Fahrenheit",
-        "all Fahrenheit",
         "unknown",
         "missing",
-        "clipped",
         "off the floor",
         "step",
         "step of one sensor",

@@ -53,16 +53,6 @@ def test_apply_and_adjoint_are_adjoint(physics: Physics) -> None:
     assert physics.apply(f) @ y == pytest.approx(f @ physics.adjoint(y), rel=1e-12)
 
 
-def test_a_batch_is_its_frames_one_by_one(physics: Physics) -> None:
-    rng = np.random.default_rng(2)
-    f, y = rng.normal(size=(2, 3, physics.places)), rng.normal(size=(2, 3, physics.sensors))
-    readings, back = physics.apply(f), physics.adjoint(y)
-    assert readings.shape == (2, 3, physics.sensors)
-    assert np.allclose(readings[1, 2], physics.apply(f[1, 2]), rtol=1e-12, atol=1e-14)
-    assert np.allclose(back[0, 1], physics.adjoint(y[0, 1]), rtol=1e-12, atol=1e-14)
-    assert np.vdot(readings, y) == pytest.approx(np.vdot(f, back), rel=1e-12)
-
-
 def test_apply_is_the_matrix(physics: Physics) -> None:
     assert np.allclose(physics.apply(np.eye(physics.places)).T, physics.matrix, rtol=1e-13, atol=0)
     with pytest.raises(ValueError, match="read-only"):

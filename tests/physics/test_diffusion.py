@@ -23,13 +23,6 @@ def spectral_norm(matrix: NDArray[np.float64]) -> float:
     return float(np.linalg.norm(matrix, 2))
 
 
-def test_laplacian_is_degrees_less_weights() -> None:
-    graph = nx.path_graph(4)
-    nx.set_edge_attributes(graph, {(0, 1): 2.0, (1, 2): 0.5, (2, 3): 3.0}, "weight")
-    ours = laplacian(4, np.array([[0, 1], [1, 2], [2, 3]]), np.array([2.0, 0.5, 3.0])).toarray()
-    assert np.allclose(ours, nx.laplacian_matrix(graph).toarray(), atol=1e-15)
-
-
 @pytest.mark.parametrize("tau", [1e-6, 0.01, 0.3, 1.0, 7.0, 100.0, 3000.0])
 def test_chebyshev_error_is_below_its_bound(tau: float) -> None:
     L = weighted_laplacian(40, 1)

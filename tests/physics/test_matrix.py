@@ -4,9 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from cloakwork.errors import PhysicsError
@@ -17,17 +14,6 @@ def all_pairs(places: NDArray[np.float64]) -> Space:
     i, j = np.triu_indices(len(places), k=1)
     lengths = np.linalg.norm(places[i] - places[j], axis=1)
     return Space(places, np.stack([i, j], axis=1), lengths, Metric.PLANE)
-
-
-@settings(max_examples=25, deadline=None)
-@given(arrays(np.float64, (3, 5), elements=st.floats(-100, 100)))
-def test_slopes_are_the_largest_over_neighbours(values: NDArray[np.float64]) -> None:
-    model = Matrix(values, Space.line(5, length=2.0))
-    steps = np.abs(np.diff(values, axis=1)) / 0.4
-    joint = float(np.linalg.norm(steps, axis=0).max())
-    assert joint <= model.moves().steepest().value <= joint * (1 + 1e-9) + 1e-300
-    assert model.moves().each == pytest.approx(steps.max(axis=1), rel=1e-9)
-    assert (model.moves().each >= steps.max(axis=1)).all()
 
 
 def test_over_a_plane_all_pairs_bound_every_move() -> None:

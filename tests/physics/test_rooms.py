@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from cloakwork.errors import PhysicsError
@@ -13,15 +12,6 @@ def ways(rooms: Rooms) -> set[frozenset[tuple[float, float]]]:
     """The ways between cells, by the positions of the cells."""
     places = [(round(float(x), 9), round(float(y), 9)) for x, y in rooms.space.places]
     return {frozenset((places[int(i)], places[int(j)])) for i, j in rooms.pairs}
-
-
-def test_text_and_walls_agree_on_an_open_floor() -> None:
-    text = Rooms.from_text("....\n....\n....", cell=0.5)
-    walls = Rooms.from_walls((2.0, 1.5), cell=0.5)
-    assert np.array_equal(text.grid, walls.grid)
-    assert ways(text) == ways(walls)
-    assert text.size == walls.size == (2.0, 1.5)
-    assert text.doors == walls.doors == 0
 
 
 def test_text_and_walls_agree_on_two_rooms() -> None:

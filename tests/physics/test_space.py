@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial import distance
 
 from cloakwork.errors import InputError, PhysicsError
-from cloakwork.physics import Graph, HeatPlane, Metric, Rooms, Space
+from cloakwork.physics import Graph, HeatPlane, Metric, Space
 
 
 def test_a_line_has_its_places_at_i_over_n() -> None:
@@ -37,12 +36,6 @@ def test_index_is_the_nearest_place(n: int, at: float) -> None:
     assert abs(space.places[place, 0] - at) <= np.abs(space.places[:, 0] - at).min() + 1e-15
 
 
-def test_distances_on_a_plane_are_as_the_crow_flies() -> None:
-    space = HeatPlane(n=(4, 3), m=(1, 1), T=0.1, size=(2.0, 5.0)).space
-    table = np.stack([space.distances(k) for k in range(len(space))])
-    assert np.allclose(table, distance.cdist(space.places, space.places), atol=1e-14)
-
-
 def test_distances_on_a_graph_are_its_shortest_paths() -> None:
     rng = np.random.default_rng(1)
     graph: nx.Graph[Any] = nx.connected_watts_strogatz_graph(20, 4, 0.4, seed=2)
@@ -51,12 +44,6 @@ def test_distances_on_a_graph_are_its_shortest_paths() -> None:
     space = Graph(graph, tau=0.1).space
     for source, found in nx.all_pairs_dijkstra_path_length(graph, weight="length"):
         assert space.distances(space.index(source)) == pytest.approx([found[node] for node in graph.nodes])
-
-
-def test_distances_on_a_floor_go_round_walls() -> None:
-    rooms = Rooms.from_walls((2, 2), cell=0.5, walls=[((1, 0), (1, 1.5))])
-    start, end = rooms.cell_at(0.75, 0.25), rooms.cell_at(1.25, 0.25)
-    assert rooms.space.distances(start)[end] == pytest.approx(0.5 * 7)
 
 
 @pytest.mark.parametrize(("pairs", "lengths"), [([[0, 1], [0, 1]], [2.0, 3.0]), ([[0, 1], [1, 0]], [3.0, 2.0])])

@@ -18,12 +18,6 @@ PLAN = cw.FloorPlan(
 )
 
 
-def test_travel_is_speed_times_spread() -> None:
-    assert cw.Timing(spread=0.5, speed=2.0).travel == 1.0
-    assert cw.Timing(spread=0.5, speed="any").travel == math.inf
-    assert cw.Timing(spread=0.5).travel == cw.Timing(speed="any").travel == 0.0
-
-
 @pytest.mark.parametrize("values", [{"spread": -1.0}, {"speed": -1.0}, {"speed": "fast"}, {"spread": math.nan}])
 def test_a_timing_that_means_nothing_is_refused(values: dict[str, float]) -> None:
     with pytest.raises(cw.PhysicsError):
@@ -73,11 +67,3 @@ def test_the_slope_of_a_frame_is_the_least_that_holds_for_two_paths_at_any_dista
         needed = max(needed, min(on_the_way, at_once + travel / apart * swept(travel)))
     slope = Family(model, cw.Tolerance(position=position), cw.Timing(1.0, travel)).steepest().value
     assert 0.99 * needed <= slope <= 1.05 * min(needed, float(np.linalg.norm(slopes.max(axis=0))))
-
-
-def test_one_sensor_alone_needs_no_timing() -> None:
-    cloaks = [
-        cw.Cloak(PLAN, epsilon=2, delta=1e-5, alpha=0.3, scope="sensor", assumptions=cw.Assumptions(timing=timing))
-        for timing in (cw.Timing(), cw.Timing(1.0, "any"))
-    ]
-    assert cloaks[0].sigma == cloaks[1].sigma

@@ -50,13 +50,6 @@ def test_slopes_are_at_least_those_of_every_member(physics: Physics, tolerance: 
         assert (alone >= member.moves().each).all()
 
 
-@pytest.mark.parametrize("factor", [0.7, 0.83, 1.0, 1.1, 1.3])
-@pytest.mark.parametrize("physics", [LINE, FLAT, HeatLine(n=10, m=[0.31], T=0.001)], ids=["line", "flat", "sharp"])
-def test_every_diffusion_in_the_range_is_covered(physics: Physics, factor: float) -> None:
-    family = Family(physics, Tolerance(diffusion=0.3))
-    assert physics.with_spread(factor).moves().steepest().value <= family.steepest().value
-
-
 def test_sensors_with_their_own_gain_errors_are_covered() -> None:
     family = Family(LINE, Tolerance(gain=0.1))
     rng = np.random.default_rng(2)
@@ -67,13 +60,6 @@ def test_sensors_with_their_own_gain_errors_are_covered() -> None:
         assert real.moves().steepest().value <= slope
         assert (real.moves().each <= alone).all()
     assert slope == pytest.approx(1.1 * LINE.moves().steepest().value)
-
-
-def test_diffusion_and_doors_are_tried_together() -> None:
-    both = Family(FLAT, Tolerance(diffusion=0.2, doors=True))
-    worst = FLAT.with_spread(0.8).with_doors_shut([0, 1, 2]).moves().steepest().value
-    assert both.steepest().value >= worst
-    assert len(both.members) == 8 * len(Family(FLAT, Tolerance(diffusion=0.2)).members)
 
 
 @pytest.mark.parametrize(

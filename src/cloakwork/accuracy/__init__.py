@@ -2,7 +2,7 @@
 
 from cloakwork.accuracy.bayes_risk import BayesRisk, bayes_risk
 from cloakwork.accuracy.cramer_rao import CramerRao, cramer_rao
-from cloakwork.accuracy.emd import emd, l1, l2
+from cloakwork.accuracy.emd import emd
 from cloakwork.accuracy.limits import Limits, limits, typical_std
 from cloakwork.accuracy.simulated_people import Habits, SimulatedDay, simulated_day
 from cloakwork.accuracy.slopes import Method
@@ -18,8 +18,6 @@ __all__ = [
     "bayes_risk",
     "cramer_rao",
     "emd",
-    "l1",
-    "l2",
     "limits",
     "longest_path",
     "simulated_day",

@@ -1,4 +1,4 @@
-"""Earth mover distance between two maps, by an exact minimum-cost flow, and two plainer distances."""
+"""Earth mover distance between two maps, by an exact minimum-cost flow."""
 
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -50,38 +50,10 @@ def emd(first: ArrayLike, second: ArrayLike, space: Space) -> float:
     return cost
 
 
-def l1(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the sum of absolute differences of two maps, without scaling.
-
-    >>> l1([1, 0, 0], [0, 0.5, 0])
-    1.5
-    """
-    return float(np.abs(_difference(first, second)).sum())
-
-
-def l2(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the root of the sum of squared differences of two maps, without scaling.
-
-    >>> l2([3, 0], [0, 4])
-    5.0
-    """
-    return float(np.sqrt((_difference(first, second) ** 2).sum()))
-
-
-def _difference(first: ArrayLike, second: ArrayLike) -> FloatArray:
-    places = np.asarray(first, dtype=np.float64).size
-    return _single_map("first", first, places) - _single_map("second", second, places)
-
-
-def _single_map(name: str, values: ArrayLike, places: int) -> FloatArray:
-    weights = frames(name, values, places, error=IncompatibleMapsError)
+def _normalised(name: str, values: ArrayLike, space: Space) -> FloatArray:
+    weights = frames(name, values, len(space), error=IncompatibleMapsError)
     if weights.ndim != 1:
         raise IncompatibleMapsError(f"the {name} map has shape {weights.shape}: give one map.", shape=weights.shape)
-    return weights
-
-
-def _normalised(name: str, values: ArrayLike, space: Space) -> FloatArray:
-    weights = _single_map(name, values, len(space))
     if weights.min() < 0:
         place = int(weights.argmin())
         raise IncompatibleMapsError(f"the {name} map has a negative weight at place {place}.", place=place)

@@ -9,12 +9,11 @@ from cloakwork._checks import FloatArray, rounded_down, rounded_up
 from cloakwork.accuracy.bayes_risk import risk_of
 from cloakwork.accuracy.cramer_rao import std_of_one, two_points
 from cloakwork.accuracy.slopes import Method, slopes_at
-from cloakwork.accuracy.whitening import Whitened, longest_path, refuse_one_place, spread_places, whiten
+from cloakwork.accuracy.whitening import Whitened, refuse_one_place, spread_places, whiten
 from cloakwork.physics import Drift, Physics
 
 SAMPLE = 500  # places of a large floor
 COMPARED = 40_000_000  # numbers read for comparing places of a graph with all others
-NEGLIGIBLE = 0.01  # of a step: a smaller mean error counts as none
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Limits:
 
     These hold for unbiased methods only: `typical_std` and `worst_std` are the median and the largest over places of
     the least standard deviation per axis (root mean square) of the position of a lone unit source, and `method` is how
-    they are computed. `extent` is about the diameter of the space, `step` the distance between neighbours.
+    they are computed.
     """
 
     average_emd: float
@@ -36,38 +35,17 @@ class Limits:
     places: int
     typical_std: float
     worst_std: float
-    extent: float
-    step: float
     method: Method
 
-    def sentences(self, unit: str = "") -> tuple[str, str]:
-        """Return the numbers in plain English; `unit`, such as "m", follows each distance."""
-        return self._every_method(unit), self._unbiased(unit)
-
     def __str__(self) -> str:
-        return "\n".join(self.sentences())
-
-    def _every_method(self, unit: str) -> str:
-        if self.average_emd < NEGLIGIBLE * self.step:
-            return "Places are hardly ever confused: a lone source at one of the places can be located exactly."
+        axis = "" if self.method is Method.TWO_POINTS else " along each axis"
         return (
             f"If a lone source of unit strength is equally likely at each of {self.places:,} places, no method has a "
-            f"mean distance (EMD) below {_text(self.average_emd, unit)}, and none names the right place in more than "
-            f"{rounded_up(100 * self.right_place, 3)} % of cases."
-        )
-
-    def _unbiased(self, unit: str) -> str:
-        graph = self.method is Method.TWO_POINTS
-        bound, axis = ("Hammersley-Chapman-Robbins", "") if graph else ("Cramer-Rao", " along each axis")
-        better = "A method that knows the extent of the space can do better."
-        if not self.typical_std < self.extent / 2:
-            return f"No unbiased method locates a lone source at a typical place ({bound}). {better}"
-        worst = f"{_text(self.worst_std, unit)} at the worst place"
-        if not self.worst_std < self.extent / 2:
-            worst = "at the worst place it is larger than the space"
-        return (
-            f"For unbiased methods only, the {bound} bound is a standard deviation of {_text(self.typical_std, unit)}"
-            f"{axis} at a typical place ({worst}). {better}"
+            f"mean distance (EMD) below {rounded_down(self.average_emd, 2)}, and none names the right place in more "
+            f"than {rounded_up(100 * self.right_place, 3)} % of cases.\n"
+            f"For unbiased methods only, the standard deviation{axis} is at least {rounded_down(self.typical_std, 2)} "
+            f"at a typical place and {rounded_down(self.worst_std, 2)} at the worst. A method that knows the extent of "
+            "the space can do better."
         )
 
 
@@ -97,8 +75,6 @@ def limits(physics: Physics, sigma: ArrayLike, *, drift: Drift | None = None) ->
         places=physics.places,
         typical_std=float(np.median(std)),
         worst_std=float(std.max()),
-        extent=longest_path(physics.space),
-        step=float(np.median(physics.space.lengths)),
         method=method,
     )
 
@@ -117,8 +93,3 @@ def _stds(whitened: Whitened, at: list[object] | None) -> tuple[FloatArray, Meth
     most = int(np.clip(COMPARED // whitened.columns.size, 12, 256))
     places = spread_places(len(whitened.columns), most).tolist()
     return np.array([two_points(whitened, place)[0] for place in places]), Method.TWO_POINTS
-
-
-def _text(value: float, unit: str) -> str:
-    """Return a lower limit in two digits, rounded down."""
-    return f"{rounded_down(value, 2)} {unit}".rstrip()

@@ -13,7 +13,7 @@ from cloakwork._checks import percent, rounded_up
 from cloakwork.cli.arguments import PICTURES, Json, SiteFile, option, reads, writes
 from cloakwork.cli.files import written
 from cloakwork.cli.output import note, program, working
-from cloakwork.cli.report import Labelled, Row, Table, render
+from cloakwork.cli.report import Labelled, Row, render
 from cloakwork.errors import InputError
 from cloakwork.fitting import MeasuredShifts, WalkFit, fit_walk, measured_shifts, read_walk, rounded
 from cloakwork.site import Site, edited, listed_sensors, load_site, parse_site, plan_beside
@@ -154,7 +154,6 @@ class CalibrationReport:
             "bad_sensors": fit.bad_sensors(),
             "bad_rooms": fit.bad_rooms(),
             "shifts": {
-                "bands": shifts.bands(),
                 "sensitivity": {"needed": shifts.sensitivity(alpha), "model": shifts.cloak.sensitivity},
                 "covers_alpha": shifts.covers(alpha),
                 "alpha": shifts.alpha,
@@ -217,20 +216,8 @@ class CalibrationReport:
 
 
 def shift_rows(shifts: MeasuredShifts, unit: str) -> Iterator[Row]:
-    """The shifts between spots next to those that the model allows, and what follows for alpha."""
+    """Whether the model allows the shifts between spots, and what follows for alpha."""
     alpha = shifts.cloak.alpha
-    yield "Shifts of the readings between spots"
-    heads = ("between spots", "pairs", "typical shift", "shift that the new model allows")
-    rows = (
-        (
-            f"{band.shortest:.2g} to {band.longest:.2g} m",
-            f"{band.pairs}",
-            f"{band.typical:.3g}{unit}",
-            f"{band.allowed:.3g}{unit}",
-        )
-        for band in shifts.bands()
-    )
-    yield Table.of(heads, rows)
     if shifts.covers(alpha):
         yield f"the new model allows every shift between spots within alpha = {alpha:g} m"
     elif shifts.distances[0] > 1.5 * alpha:

@@ -1,6 +1,5 @@
 """Real shifts of the readings between near positions, against those that the model allows."""
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -16,33 +15,17 @@ from cloakwork.privacy import Cloak, Scope
 CONFIDENCE = 0.95  # of what is said to be covered
 MIN_PAIRS = 5  # nearest pairs that count for a move, however short
 MAX_PAIRS = 5_000  # nearest pairs that are compared
-BANDS = 6
-
-
-@dataclass(frozen=True)
-class ShiftBand:
-    """Moves of similar length between measured positions, and how far they shift the readings.
-
-    `shortest` and `longest` are in the unit of the space. `typical` is the RMS shift without the noise of the readings,
-    `allowed` the shift that the model allows for a move of the mean length.
-    """
-
-    shortest: float
-    longest: float
-    pairs: int
-    typical: float
-    allowed: float
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredShifts:
     """The shifts between all pairs of P near positions, the nearest pair first, and what the cloak's model allows.
 
-    `distances` (P,) are in the unit of the space. `squares` and `variances` (P, c) are the squared shifts, and what
-    the noise of the readings adds to them on average: of all sensors together in one column, or of each sensor where
-    each is hidden alone. They are weighted as the cloak's noise weighs the sensors, such that the cloak's sensitivity
-    is what the model allows for its `alpha`; with equal noise they are in the unit of the readings, squared. `spread`
-    (P, c) is the largest standard deviation of a shift in any direction, with so many degrees of `freedom`.
+    `distances` (P,) are in the unit of the space. `squares` (P, c) are the squared shifts: of all sensors together in
+    one column, or of each sensor where each is hidden alone. They are weighted as the cloak's noise weighs the sensors,
+    such that the cloak's sensitivity is what the model allows for its `alpha`; with equal noise they are in the unit of
+    the readings, squared. `spread` (P, c) is the largest standard deviation of a shift in any direction, with so many
+    degrees of `freedom`.
 
     `alpha` is the shortest move for which the model covers every measured shift, with confidence 0.95; infinity if the
     measurements show none.
@@ -52,7 +35,6 @@ class MeasuredShifts:
     ends: IntArray
     distances: FloatArray
     squares: FloatArray
-    variances: FloatArray
     spread: FloatArray
     freedom: float
 
@@ -82,22 +64,10 @@ class MeasuredShifts:
         """Return whether the model allows all shifts measured within `alpha`."""
         return self.sensitivity(alpha) <= self.slope * alpha
 
-    def bands(self) -> list[ShiftBand]:
-        """Return bands of moves, each to twice the length of the one before it, that have at least five pairs."""
-        edges = self.cloak.alpha * np.array([0.0, *(1.5 * 2.0 ** np.arange(BANDS))])
-        ends = np.searchsorted(self.distances, edges, side="right").tolist()
-        return [self._band(low, high) for low, high in itertools.pairwise(ends) if high - low >= MIN_PAIRS]
-
     def _within(self, alpha: float) -> int:
         """Return the number of pairs within `alpha`, at least the nearest ones."""
         pairs = int(np.searchsorted(self.distances, alpha * (1 + 1e-9), side="right"))
         return min(max(pairs, MIN_PAIRS), len(self.distances))
-
-    def _band(self, first: int, end: int) -> ShiftBand:
-        lengths = self.distances[first:end]
-        real = float((self.squares[first:end] - self.variances[first:end]).mean(axis=0).max())
-        shortest, longest, allowed = (float(each) for each in (lengths[0], lengths[-1], self.slope * lengths.mean()))
-        return ShiftBand(shortest, longest, end - first, math.sqrt(max(real, 0.0)), allowed)
 
     def _largest(self, pairs: int) -> float:
         """Return a bound on every real shift of the nearest pairs, for all of them together.
@@ -173,14 +143,10 @@ def measured_shifts(
     claimed = cloak.allowance.cost(cloak.sigmas, 0 * cloak.roundings)
     weights = (cloak.sensitivity / claimed / cloak.sigmas) ** 2
     squares = (values[one] - values[other]) ** 2 * weights
-    added = (variance[one] + variance[other]) * weights
-    spread = np.sqrt(added)
+    spread = np.sqrt((variance[one] + variance[other]) * weights)
     if cloak.scope is not Scope.SENSOR:
         squares, spread = squares.sum(axis=1, keepdims=True), spread.max(axis=1, keepdims=True)
-        added = added.sum(axis=1, keepdims=True)
-    return MeasuredShifts(
-        cloak, np.stack([one, other], axis=1), apart[one, other], squares, added, spread, float(freedom)
-    )
+    return MeasuredShifts(cloak, np.stack([one, other], axis=1), apart[one, other], squares, spread, float(freedom))
 
 
 def _distances(space: Space, at: FloatArray) -> FloatArray:

@@ -86,15 +86,8 @@ def read_walk(site: Site, walk: Path, readings: Path) -> Walk:
             f"{readings}: no reading of {_named(missing)} during the walk. Read all sensors while you stand.",
             sensors=tuple(missing),
         )
-    _refuse_fahrenheit(site, sensors, values)
     step = _steps(site, sensors, values)
     table = _Table(spot[inside], sensors[inside], times[inside], values[inside], (len(starts), len(site.sensor_ids)))
-    if clipped := [site.sensor_ids[k] for k in table.clipped(step)]:
-        raise ReadingError(
-            f"{_named(clipped)}: all readings at a spot are at the very end of the range, as if cut off there. Widen "
-            "the range of the hardware, or stand farther away.",
-            sensors=tuple(clipped),
-        )
     noise = table.noise(step)
     _refuse_quiet(site, table, noise, step)
     middles = (starts + ends) / 2
@@ -231,26 +224,6 @@ def _refuse_quiet(site: Site, table: "_Table", noise: FloatArray, step: FloatArr
         )
 
 
-def _refuse_fahrenheit(site: Site, sensors: IntArray, values: FloatArray) -> None:
-    """Refuse sensors that read Fahrenheit among sensors that read Celsius, or where the site is in Celsius."""
-    middles = np.array([np.median(values[sensors == sensor]) for sensor in range(len(site.sensor_ids))])
-    centre, baseline = float(np.median(middles)), float(np.median(site.baselines))
-    if site.unit.endswith("C") and 4 * abs((centre - 32) / 1.8 - baseline) < abs(centre - baseline):
-        raise ReadingError(
-            f"the readings look like Fahrenheit, and the site is in {site.unit} with a baseline of {baseline:g}. "
-            "Convert them where they are measured, or state the right unit, baseline and resolution.",
-            unit=site.unit,
-        )
-    fahrenheit = 32 + 1.8 * centre
-    odd = np.flatnonzero(np.abs(middles - fahrenheit) < 0.2 * abs(fahrenheit - centre))
-    if 0 < len(odd) < len(middles) / 2:
-        names = [site.sensor_ids[k] for k in odd]
-        raise ReadingError(
-            f"{_named(names)}: reads Fahrenheit, and the others Celsius. Convert it where it measures.",
-            sensors=tuple(names),
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class _Table:
     """Readings by spot and sensor."""
@@ -288,18 +261,6 @@ class _Table:
             raise ReadingError("a sensor has no spot with two readings. Stand at each spot for several readings.")
         squares = self.sums(self.rest(self.value) ** 2).sum(axis=0)
         return np.asarray(np.sqrt(np.maximum(squares / self.freedom, step**2 / 12 + 1e-24)))
-
-    def clipped(self, step: FloatArray) -> IntArray:
-        """Return sensors that read nothing but their highest or lowest value at some spots, where noise would show."""
-        low, high = (np.full(self.shape, fill) for fill in (np.inf, -np.inf))
-        np.minimum.at(low, (self.spot, self.sensor), self.value)
-        np.maximum.at(high, (self.spot, self.sensor), self.value)
-        noise = self.noise(np.zeros(len(step)))  # a sensor without any is constant, and not clipped
-        same = special.erf(step / (2 * math.sqrt(2) * noise))  # at most, for a reading and the one before
-        chances = math.log(self.shape[0]) + (self.counts - 1) * np.log(np.maximum(same, 1e-300))
-        ends = [(low == high) & (low == end) for end in (high.max(axis=0), low.min(axis=0))]
-        logs = np.array([np.where(end, np.minimum(chances, 0.0), 0.0).sum(axis=0) for end in ends])
-        return np.flatnonzero((logs < math.log(UNLIKELY / (2 * len(step)))).any(axis=0))
 
     def unsettled(self, noise: FloatArray) -> float:
         """Return how probable trends within spots are that are as strong as these, if there are none."""

@@ -9,7 +9,6 @@ from scipy.sparse import linalg as sparse_linalg
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.array_sum import chebyshev_sum
 
 MAX_ENTRIES = 100_000_000  # largest dense block of rows: 800 MB
 TRUNCATION = 1e-15
@@ -61,9 +60,23 @@ def pulse(L: sparse.csr_array, tau: float, rows: FloatArray) -> CertifiedRows:
         return CertifiedRows(rows.copy(), 0.0)
     coefficients = chebyshev_coefficients(tau * bound / 2)
     doubled = 2 * (sparse.identity(L.shape[0], format="csr") - L * (2 / bound)).tocsr()
-    total = chebyshev_sum(doubled, coefficients, np.ascontiguousarray(rows.T))
+    total = _chebyshev_sum(doubled, coefficients, np.ascontiguousarray(rows.T))
     roundings = np.finfo(float).eps * (8 + len(coefficients) ** 2)
     return CertifiedRows(np.ascontiguousarray(total.T), (TRUNCATION + roundings) * _norm(rows))
+
+
+def _chebyshev_sum(doubled: sparse.csr_array, coefficients: FloatArray, columns: FloatArray) -> FloatArray:
+    """The sum of c_k T_k(A) columns, for the sparse matrix 2 A and columns (n, k)."""
+    total, previous, current = coefficients[0] * columns, columns, columns
+    for k, coefficient in enumerate(coefficients[1:]):
+        following = doubled @ current
+        if k == 0:
+            following *= 0.5
+        else:
+            following -= previous
+        previous, current = current, following
+        total += coefficient * current
+    return np.asarray(total)
 
 
 def pulse_reach(L: sparse.csr_array, tau: float) -> int:

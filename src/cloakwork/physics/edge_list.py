@@ -2,7 +2,7 @@
 
 import csv
 import sys
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -163,10 +163,14 @@ def _from_file(path: Path) -> EdgeList:
 
     try:
         parquet = _is_parquet(path)
-        batches = list((_parquet_rows if parquet else _csv_rows)(path))
-        if not sum(len(batch["source"]) for batch in batches):
+        table = (_parquet_table if parquet else _csv_table)(path)
+        if not len(table):
             raise PhysicsError(f"{path} has no edges.", source=str(path))
-        names, numbers = _numbered([batch[end] for end in EDGE_COLUMNS[:2] for batch in batches], typed=parquet)
+        names, ends = _numbered([table["source"], table["target"]], typed=parquet)
+        weights, lengths = (
+            np.array(table[name].cast(pa.float64())) if name in table.column_names else np.ones(len(table))
+            for name in EDGE_COLUMNS[2:]
+        )
     except FileNotFoundError:
         raise PhysicsError(f"{path} does not exist.", source=str(path)) from None
     except (pa.ArrowException, OSError) as broken:
@@ -174,26 +178,27 @@ def _from_file(path: Path) -> EdgeList:
         raise PhysicsError(f"{path} cannot be read as a list of edges: {reason}", source=str(path)) from None
     if None in names or "" in names:
         raise PhysicsError(f"{path} has an edge without a source or target.", source=str(path))
-    weights, lengths = (np.concatenate([batch[name] for batch in batches]) for name in EDGE_COLUMNS[2:])
-    return _merged(names, numbers.reshape(2, -1).T, weights, lengths)
+    return _merged(names, ends, weights, lengths)
 
 
 def _numbered(columns: list[Any], *, typed: bool) -> tuple[list[Any], IntArray]:
-    """The names of all nodes in order, and the number of each entry."""
+    """The names of all nodes in order, and the numbers of the ends of each edge, shape (edges, 2)."""
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute as pc  # noqa: PLC0415
 
-    columns = [one.dictionary_decode() if isinstance(one, pa.DictionaryArray) else one for one in columns]
+    columns = [pc.dictionary_decode(one) if pa.types.is_dictionary(one.type) else one for one in columns]
     numeric = all(pa.types.is_integer(one.type) or pa.types.is_floating(one.type) for one in columns)
     columns = [one.cast(pa.int64()) if numeric else pc.utf8_trim_whitespace(one.cast(pa.string())) for one in columns]
-    encoded = pa.chunked_array(columns).combine_chunks().dictionary_encode("encode")
+    chunks = [chunk for one in columns for chunk in one.chunks]
+    encoded = pa.chunked_array(chunks).combine_chunks().dictionary_encode("encode")
     names = encoded.dictionary
     if not typed and pc.all(pc.match_substring_regex(names, _WHOLE)).as_py():
         names = names.cast(pa.int64())
     order = pc.sort_indices(names).to_numpy()
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    return names.take(pa.array(order)).to_pylist(), rank[encoded.indices.to_numpy(zero_copy_only=False)]
+    numbers = rank[encoded.indices.to_numpy(zero_copy_only=False)]
+    return names.take(pa.array(order)).to_pylist(), numbers.reshape(2, -1).T
 
 
 def _is_parquet(path: Path) -> bool:
@@ -201,44 +206,42 @@ def _is_parquet(path: Path) -> bool:
         return path.suffix.lower() == ".parquet" or file.read(4) == b"PAR1"
 
 
-def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The columns of a Parquet file, some thousand rows at a time."""
+def _parquet_table(path: Path) -> Any:
     import pyarrow.parquet  # noqa: PLC0415
 
-    with pyarrow.parquet.ParquetFile(path) as file:
-        names = edge_columns(file.schema_arrow.names) or EDGE_COLUMNS
-        yield from (_columns(path, batch, names) for batch in file.iter_batches())
+    table = pyarrow.parquet.read_table(path)
+    return table.rename_columns(edge_columns(table.column_names) or list(EDGE_COLUMNS[: table.num_columns]))
 
 
-def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The columns of a CSV file, a megabyte at a time. Nodes are texts, so that 007 and 7 stay two nodes."""
+def _csv_table(path: Path) -> Any:
+    """The columns of a CSV file. Nodes are texts, so that 007 and 7 stay two nodes."""
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute as pc  # noqa: PLC0415
     from pyarrow import csv as arrow_csv  # noqa: PLC0415
 
-    skipped, delimiter, names = _csv_form(path)
+    skipped, first = _first_line(path)
+    delimiter = next((mark for mark in "\t;," if mark in first), " ")
+    cells = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter))]
+    header = edge_columns(cells)
+    names = list(EDGE_COLUMNS[: len(cells)]) if header is None else header
     types = dict(zip(EDGE_COLUMNS, (pa.string(), pa.string(), pa.float64(), pa.float64()), strict=True))
-    known = [name for name in EDGE_COLUMNS if name in names]
-    with arrow_csv.open_csv(
+    table = arrow_csv.read_csv(
         path,
-        read_options=arrow_csv.ReadOptions(skip_rows=skipped, column_names=names),
+        read_options=arrow_csv.ReadOptions(skip_rows=skipped + (header is not None), column_names=names),
         parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
-        convert_options=arrow_csv.ConvertOptions(column_types=types, include_columns=known),
-    ) as reader:
-        for batch in reader:
-            yield _columns(path, batch.filter(pc.invert(pc.starts_with(batch["source"], "#"))), known)
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=types, include_columns=[name for name in EDGE_COLUMNS if name in names]
+        ),
+    )
+    return table.filter(pc.invert(pc.starts_with(table["source"], "#")))
 
 
-def _csv_form(path: Path) -> tuple[int, str, list[str]]:
-    """Lines to skip, the delimiter and the names of the columns, from the first line that is no comment."""
+def _first_line(path: Path) -> tuple[int, str]:
+    """How many lines come before the first that is no comment, and that line."""
     with path.open("rb") as file:
-        skipped, first = 0, ""
-        for line in file:
-            first = line.decode("utf-8-sig", "replace").strip()
-            if first and not first.startswith("#"):
-                break
-            skipped, first = skipped + 1, ""
-        if not first:
+        lines = (line.decode("utf-8-sig", "replace").strip() for line in file)
+        found = next(((k, line) for k, line in enumerate(lines) if line and not line.startswith("#")), None)
+        if found is None:
             raise PhysicsError(f"{path} has no edges.", source=str(path))
         file.seek(-1, 2)
         if file.read(1) not in b"\r\n":
@@ -247,22 +250,4 @@ def _csv_form(path: Path) -> tuple[int, str, list[str]]:
                 "complete, end it with a line break.",
                 source=str(path),
             )
-    delimiter = next((mark for mark in "\t;," if mark in first), " ")
-    cells = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter))]
-    header = edge_columns(cells)
-    return (
-        (skipped, delimiter, list(EDGE_COLUMNS[: len(cells)])) if header is None else (skipped + 1, delimiter, header)
-    )
-
-
-def _columns(path: Path, batch: Any, names: Sequence[str]) -> dict[str, Any]:
-    columns = dict(zip(names, batch.columns, strict=False))
-    for name in EDGE_COLUMNS[2:]:
-        if name not in columns:
-            columns[name] = np.ones(batch.num_rows)
-            continue
-        try:
-            columns[name] = np.asarray(columns[name].to_numpy(zero_copy_only=False), dtype=np.float64)
-        except (TypeError, ValueError):
-            raise PhysicsError(f"{path} has a {name} that is not a number.", source=str(path)) from None
-    return columns
+    return found

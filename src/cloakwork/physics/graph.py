@@ -13,8 +13,7 @@ from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray, frames, member_of, not_negative, positive, read_only, short_repr
 from cloakwork._method_cache import memoize
-from cloakwork.errors import InputError, PhysicsError
-from cloakwork.physics.array_sum import moved
+from cloakwork.errors import PhysicsError
 from cloakwork.physics.base import Physics
 from cloakwork.physics.diffusion import CertifiedRows, laplacian, unit_rows
 from cloakwork.physics.edge_list import EdgeList
@@ -195,17 +194,6 @@ class Graph(Physics):
         values = frames("sources", sources, self.places)
         spread = self.kernel.apply((values.reshape(-1, self.places) * self._root).T).T / self._root
         return np.asarray(self.gain * spread[:, self.sensor_places]).reshape(*values.shape[:-1], self.sensors)
-
-    def batch_apply(self, sources: Any) -> Any:
-        """True readings of many maps by their own array library: shape (frames, n) in, (frames, m) out.
-
-        `sources` is an array of NumPy, PyTorch or CuPy in double precision, perhaps on a GPU, and so is the result.
-        """
-        if getattr(sources, "ndim", 0) != 2 or sources.shape[1] != self.places:
-            raise InputError(f"sources: give an array of maps, shape (frames, {self.places}).", places=self.places)
-        root = moved(self._root, sources)
-        spread = self.kernel.batch_apply((sources * root).T).T / root
-        return self.gain * spread[:, moved(self.sensor_places, sources)]
 
     def adjoint(self, readings: ArrayLike) -> FloatArray:
         if self.explicit:

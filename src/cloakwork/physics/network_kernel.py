@@ -16,7 +16,6 @@ from scipy import sparse
 from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled_in_order, prefetch
 from cloakwork.errors import PhysicsError
-from cloakwork.physics.array_sum import chebyshev_sum, library_of, sparse_like
 from cloakwork.physics.diffusion import TRUNCATION, chebyshev_coefficients
 
 MAX_TERMS = 200  # of a Chebyshev sum; a rational sum is faster where more are needed
@@ -46,7 +45,6 @@ RESIDUES = np.array(
 )
 RATIONAL = 2.8e-10
 SYSTEMS = 5
-BATCH_ERROR = 1e-10  # of `batch_apply`, relative to the input, apart from roundings
 CACHE_LINE = 64  # bytes
 BLOCK = 16  # columns that a Chebyshev sum takes at once
 AHEAD = np.uint64(32)  # entries between the one in hand and the one whose row is fetched
@@ -145,21 +143,6 @@ class NetworkKernel:
             else:
                 result[:, first : first + width] = once(part)
         return result
-
-    def batch_apply(self, columns: Any) -> Any:
-        """exp(-tau L) times columns (n, k) by their own library, on their device, with an error of `BATCH_ERROR`."""
-        key = (library_of(columns), str(getattr(columns, "device", "")))
-        if key not in self._doubled:
-            scale = 2 / self.bound if self.bound else 0.0
-            A = sparse.csr_array(2 * scale * self.W + sparse.diags_array(2 - 2 * scale * self.diagonal))
-            rows, near = (part.astype(np.int32) for part in (A.indptr, A.indices))
-            self._doubled[key] = sparse_like(rows, near, A.data, columns)
-        return chebyshev_sum(self._doubled[key], self.rougher(BATCH_ERROR).coefficients, columns)
-
-    @cached_property
-    def _doubled(self) -> dict[tuple[str, str], Any]:
-        """2 (1 - 2 L / bound) in each library and on each device that asked for it."""
-        return {}
 
     @cached_property
     def _csr(self) -> Any:
