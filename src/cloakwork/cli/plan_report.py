@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakwork._checks import duration, rounded_up
+from cloakwork._checks import duration, rounded_down, rounded_up
 from cloakwork.accuracy import Limits
 from cloakwork.cli.output import counted, working
 from cloakwork.cli.planned_noise import planning, write_plan
@@ -125,7 +125,7 @@ class PlanReport:
             "max_count": site.spec.sources.max_count,
             "over_time": self.guarantee.over_time,
             "left_open": list(map(str, site.left_open)),
-            "explanation": self.guarantee.explain(),
+            "explanation": self.guarantee.explanation,
             "warnings": list(map(str, self.advice)),
         }
 
@@ -172,7 +172,7 @@ class PlanReport:
         yield ""
         unit = f" {self.site.unit}".rstrip()
         yield f"A source changes a reading by up to {self.cloak.physics.peak:.4g}{unit}; all noise is in this unit."
-        yield str(self.guarantee.explain())
+        yield str(self.guarantee.explanation)
         yield "Accuracy for a lone source"
         yield f"  - One frame detects it in {100 * self.detected:.0f} % of cases."
         if self.drift is not None:
@@ -190,16 +190,15 @@ def answer(site: Site, cloak: Cloak, guarantee: Guarantee) -> Iterator[Labelled]
     seen = "one sensor" if alone else "all sensors"
     claim = f"a move of up to {move} in any {window} is hidden from anyone who sees {seen}"
     yield Labelled("Guarantee", f"{claim}: epsilon {cloak.epsilon:g}, delta {cloak.delta:g}")
-    guess = guarantee["best_test_accuracy"].text
-    yield Labelled("", f'the best guess at "did it move?" is right in at most {guess} of cases (coin: 50 %)')
+    guess = f"right in at most {guarantee.best_test} % of cases (coin: 50 %)"
+    yield Labelled("", f'the best guess at "did it move?" is {guess}')
     stay = site.spec.privacy.stay
     others = "what several sensors show together; " if alone else ""
     what = "presence, number, room" if site.length_unit else "presence and number"
     stays = "where someone stays for hours (below)"
     if stay is not None:
-        guess = guarantee["stay_best_test_accuracy"].text
         stays = f"where someone stays for more than {duration(stay.length)}"
-        claim = f"epsilon {stay.epsilon:g}, delta {stay.delta:g}; right in at most {guess}"
+        claim = f"epsilon {stay.epsilon:g}, delta {stay.delta:g}; right in at most {guarantee.stay_best_test} %"
         yield Labelled("", f"a seat, within {move}, over {duration(stay.length)}: {claim}")
     yield Labelled("Not hidden", f"{others}{what}; {stays}")
 
@@ -260,14 +259,14 @@ class BitsReport:
         seen = f"is hidden from anyone who sees all sensors: epsilon {claim.epsilon:g}, delta {claim.delta:g}"
         yield Labelled("Guarantee", f"{what}, {seen}")
         yield Labelled("Not hidden", "the habits of someone who comes again and again (below)")
-        yield Labelled("Accuracy", f"{self.guarantee['truth'].text} of reports are true")
+        yield Labelled("Accuracy", f"{rounded_down(100 * self.site.flip.truth, 4)} % of reports are true")
         yield ""
         spans = self.guarantee.over_time[: None if self.details else SHOWN_SPANS]
         cells = ((f"  {span.time}", rounded_up(span.epsilon, 3), f"{span.readings:,}") for span in spans)
         yield Table.of((KEEPS, "epsilon", "reports of a sensor"), cells)
         if self.details:
             yield ""
-            yield str(self.guarantee.explain())
+            yield str(self.guarantee.explanation)
             yield from (f"  - {sentence}" for sentence in self.site.assumptions)
         yield from _ending(self.path, (), written=self.written)
 

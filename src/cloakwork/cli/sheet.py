@@ -87,11 +87,11 @@ def _sections(site: Site | BitSite, plan: Plan | BitPlan, file: Path, texts: dic
         hidden, shown, assumed = [f"hidden{of_scope}"], ["shown_stay"], ["assumed"]
         if site.spec.privacy.stay is not None:
             values["stay"] = _duration(site.spec.privacy.stay.length, texts)
-            values["stay_right"] = _decimal(guarantee["stay_best_test_accuracy"].shown, texts)
+            values["stay_right"] = _decimal(guarantee.stay_best_test, texts)
             hidden, shown = [*hidden, f"hidden_stay{of_scope}"], ["shown_long_stay"]
         if site.spec.sources.kind == "lasting":
             assumed.append("lingering_covered" if site.spec.physics.tolerance.memory else "lingering")
-    values["right"] = _decimal(guarantee["best_test_accuracy"].shown, texts)
+    values["right"] = _decimal(guarantee.best_test, texts)
 
     def text(key: str) -> str:
         return escape(_of_number(texts[key], sensors).format(**values))

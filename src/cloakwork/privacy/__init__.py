@@ -22,7 +22,7 @@ from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.exposure import Exposure, exposures, flip_exposures
 from cloakwork.privacy.flip import Flip, Shares, flip_table, share_limits
 from cloakwork.privacy.gaussian import Profile, check_claim, largest_mu
-from cloakwork.privacy.guarantee import LARGE_COST, Explanation, Figure, Guarantee
+from cloakwork.privacy.guarantee import LARGE_COST, Explanation, Guarantee
 from cloakwork.privacy.hardware import Hardware
 from cloakwork.privacy.laplace import LaplaceProfile, laplace_table
 from cloakwork.privacy.ledger import Immutable, Ledger
@@ -54,7 +54,6 @@ __all__ = [
     "DesignReport",
     "Explanation",
     "Exposure",
-    "Figure",
     "Flip",
     "Guarantee",
     "Hardware",

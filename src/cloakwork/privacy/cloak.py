@@ -276,7 +276,7 @@ class Cloak(Immutable):
 
     def explain(self) -> Explanation:
         """Explain in plain sentences what is hidden from whom, what is not, the cost, and what drives the noise."""
-        return Guarantee.of(self).explain()
+        return Guarantee.of(self).explanation
 
     def __repr__(self) -> str:
         return (

@@ -166,7 +166,7 @@ class Flip(Immutable):
 
     def explain(self) -> Explanation:
         """Explain in plain sentences what is hidden from whom, and what is not."""
-        return Guarantee.of_flip(self).explain()
+        return Guarantee.of_flip(self).explanation
 
     def __repr__(self) -> str:
         return (

@@ -1,20 +1,20 @@
-"""What a guarantee says in words: its figures, each with a label, and the sentences around them."""
+"""What a guarantee says in words, with every bound rounded outward."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
-from cloakwork._checks import percent, rounded_down, rounded_up, spread_of
+from cloakwork._checks import more_noise, rounded_down, rounded_up, spread_of
 from cloakwork.physics import Metric, Physics
 from cloakwork.privacy.claim import Scope
 from cloakwork.privacy.design import Design
 from cloakwork.privacy.distribution import NoiseLaw
 from cloakwork.privacy.exposure import Exposure, exposures, flip_exposures
-from cloakwork.privacy.long_stay import lingering
+from cloakwork.privacy.long_stay import Stay, lingering
 
 if TYPE_CHECKING:
     from cloakwork.privacy.cloak import Cloak
@@ -23,28 +23,6 @@ if TYPE_CHECKING:
 LARGE_COST = 0.05  # of steps of the hardware, beyond which noise floor is worth measuring
 SHOWN_SENSORS = 3
 WINDOWS = {"one window": 1, "two windows": 2, "24 windows": 24}  # for those who ask about no other times
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure that a person reads.
-
-    `name` is its key and `label` its name in a table. `shown` is the number as text, a bound rounded outward.
-    """
-
-    name: str
-    label: str
-    value: Any
-    shown: str
-    unit: str = ""
-
-    @property
-    def text(self) -> str:
-        """The number with its unit."""
-        return f"{self.shown} {self.unit}".rstrip()
-
-    def __str__(self) -> str:
-        return f"{self.label}: {self.text}."
 
 
 @dataclass(frozen=True)
@@ -68,47 +46,45 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What is hidden, the figures of the claim, its assumptions, what it leaves open, its cost, what sets the noise.
+    """A guarantee in sentences, and what observers learn over longer times.
+
+    `best_test` is how often the best test between two neighbours is right at most, in percent, and `stay_best_test` the
+    same for a source that stays; empty without a claim for stays.
 
     >>> from cloakwork.physics import HeatLine
     >>> from cloakwork.privacy import Cloak
-    >>> guarantee = Guarantee.of(Cloak(HeatLine(n=100, m=50, T=0.05), epsilon=1.0, delta=1e-6, alpha=0.01))
-    >>> print(guarantee["sensitivity"])
-    Shift of the readings by a hidden move, at most: 0.1359.
+    >>> Guarantee.of(Cloak(HeatLine(n=100, m=50, T=0.05), epsilon=1.0, delta=1e-6, alpha=0.01)).best_test
+    '54.8'
     """
 
-    hidden: tuple[str, ...]
-    claim: tuple[Figure, ...]
-    assumptions: tuple[str, ...]
-    not_hidden: tuple[str, ...]
+    explanation: Explanation
     over_time: tuple[Exposure, ...]
-    cost: tuple[Figure, ...]
-    drivers: tuple[str, ...] = ()
+    best_test: str
+    stay_best_test: str = ""
 
     @classmethod
     def of(
         cls, cloak: "Cloak", *, spans: Mapping[str, int] | None = None, sensor_names: Sequence[str] | None = None
     ) -> "Guarantee":
-        """Collect the figures of a cloak.
+        """Put the guarantee of a cloak into words.
 
         `spans` has the readings of a sensor in times of increasing length, by the names of the times; without it, they
         are those of 1, 2 and 24 windows. Sensors are called by their numbers unless `sensor_names` gives names.
         """
         names = sensor_names or [str(k) for k in range(cloak.physics.sensors)]
-        over = tuple(exposures(cloak, _windows(cloak) if spans is None else spans))
-        return cls(
-            tuple(_hidden(cloak)),
-            tuple(_claims(cloak)),
-            tuple(_assumptions(cloak)),
-            tuple(_not_hidden(cloak, over)),
-            over,
-            tuple(_cost(cloak)),
-            tuple(_drivers(cloak, names)),
-        )
+        over, stay = tuple(exposures(cloak, _windows(cloak) if spans is None else spans)), cloak.stay
+        right, stay_right = _percent(cloak.profile.best_test_accuracy), ""
+        hidden = [_moves(cloak), *_claim("a window", cloak.epsilon, cloak.delta, right)]
+        if stay is not None:
+            stay_right = _percent(float(special.ndtr(cloak.stay_mu(stay.readings) / 2)))
+            hidden += [_stay(cloak, stay), *_claim("a stay", stay.epsilon, stay.delta, stay_right)]
+        hidden += _assumptions(cloak)
+        parts = (_not_hidden(cloak, over), _cost(cloak), _drivers(cloak, names))
+        return cls(Explanation(tuple(hidden), *map(tuple, parts)), over, right, stay_right)
 
     @classmethod
     def of_flip(cls, flip: "Flip", *, spans: Mapping[str, int] | None = None) -> "Guarantee":
-        """Collect the figures of randomised response; `spans` as for a cloak."""
+        """Put the guarantee of randomised response into words; `spans` as for a cloak."""
         over = tuple(flip_exposures(flip, _windows(flip) if spans is None else spans))
         n, sensors = flip.readings_per_window, "one sensor" if flip.sensors == 1 else f"up to {flip.sensors} sensors"
         readings = "the one reading of a window" if n == 1 else f"all {n} readings of a window"
@@ -120,21 +96,13 @@ class Guarantee:
             f"What happens over longer times, at the same delta: {_epsilons(flip, over)}.",
             "Anything that the times of reports tell: report at fixed times, never on change.",
         )
-        label = f"Reports that are true, at least (a guess without looking: {100 / flip.values:.4g} %)"
-        truth = Figure("truth", label, flip.truth, rounded_down(100 * flip.truth, 4), "%")
-        claim = tuple(_claim("", "a window", flip.epsilon, flip.delta, flip.best_test_accuracy(n)))
-        return cls((hidden,), claim, (), open_, over, (truth,))
-
-    def __getitem__(self, name: str) -> Figure:
-        for figure in (*self.claim, *self.cost):
-            if figure.name == name:
-                return figure
-        raise KeyError(name)
-
-    def explain(self) -> Explanation:
-        """Return the guarantee in sentences."""
-        hidden = (*self.hidden, *map(str, self.claim), *self.assumptions)
-        return Explanation(hidden, self.not_hidden, tuple(map(str, self.cost)), self.drivers)
+        truth = (
+            f"A report is the true value in {rounded_down(100 * flip.truth, 4)} % of cases, a guess without looking in "
+            f"{100 / flip.values:.4g} %."
+        )
+        right = _percent(flip.best_test_accuracy(n))
+        claim = _claim("a window", flip.epsilon, flip.delta, right)
+        return cls(Explanation((hidden, *claim), open_, (truth,)), over, right)
 
 
 def _windows(mechanism: "Cloak | Flip") -> dict[str, int]:
@@ -150,44 +118,39 @@ def _observer(scope: Scope) -> str:
     return "all sensors" if scope is Scope.NETWORK else "one sensor, and no other,"
 
 
-def _hidden(cloak: "Cloak") -> Iterator[str]:
-    k, alpha, stay = cloak.readings_per_window, cloak.alpha, cloak.stay
+def _moves(cloak: "Cloak") -> str:
+    k, alpha = cloak.readings_per_window, cloak.alpha
     seen = "the one frame of a window" if k == 1 else f"all {k} frames of a window"
-    yield (
+    return (
         f"Whether a unit source moved by up to {f'{alpha:g} {cloak.physics.length_unit}'.rstrip()}, from an observer "
         f"who sees {seen} from {_observer(cloak.scope)} and nothing else. This is weight times distance: a source of "
         f"weight 0.1 is hidden within {10 * alpha:g}, a source of weight 2 only within {alpha / 2:g}."
     )
-    if stay is None:
-        return
+
+
+def _stay(cloak: "Cloak", stay: Stay) -> str:
     seen = "," if cloak.scope is Scope.NETWORK else f" of {_observer(cloak.scope)}"
     follow = "its readings follow it at once"
     if after := lingering(cloak.allowance):
         follow = f"its warmth no longer changes how readings round {after * stay.readings:,} frames after it has left"
-    yield (
-        f"Where a unit source stays, within {alpha:g}, if it stays there for up to {stay.readings:,} consecutive "
+    return (
+        f"Where a unit source stays, within {cloak.alpha:g}, if it stays there for up to {stay.readings:,} consecutive "
         f"frames, from an observer who keeps all frames{seen} also those before and after. The other sources may move; "
         f"this one does not, and {follow}. A stay may begin and end at any frame. Several stays add up."
     )
 
 
-def _claims(cloak: "Cloak") -> Iterator[Figure]:
-    stay = cloak.stay
-    yield from _claim("", "a window", cloak.epsilon, cloak.delta, cloak.profile.best_test_accuracy)
-    if stay is not None:
-        right = float(special.ndtr(cloak.stay_mu(stay.readings) / 2))
-        yield from _claim("stay_", "a stay", stay.epsilon, stay.delta, right)
+def _claim(what: str, epsilon: float, delta: float, right: str) -> tuple[str, str]:
+    """What epsilon and delta mean for an observer of a window or of a stay, and how often the best test is right."""
+    factor, plus = rounded_up(math.exp(min(epsilon, 700)), 3), f", plus {delta:g}" if delta else ""
+    return (
+        f"Any event of {what} is at most e^{epsilon:g} = {factor} times as likely in one case as in the other{plus}.",
+        f"The best test between the two is right in at most {right} % of cases; a coin is right in 50 %.",
+    )
 
 
-def _claim(prefix: str, what: str, epsilon: float, delta: float, right: float) -> Iterator[Figure]:
-    """Yield epsilon, delta and the best test of a guarantee."""
-    factor = f"e^{epsilon:g} = {rounded_up(math.exp(min(epsilon, 700)), 3)} times"
-    label = f"Any event of {what} is as likely in one case as in the other, up to"
-    yield Figure(f"{prefix}epsilon", label, epsilon, factor)
-    if delta:
-        yield Figure(f"{prefix}delta", f"Plus, for {what}, a delta of", delta, f"{delta:g}")
-    label = f"The best test between the two, for {what}, is right in at most (a coin: 50 %)"
-    yield Figure(f"{prefix}best_test_accuracy", label, right, rounded_up(100 * right, 3), "%")
+def _percent(probability: float) -> str:
+    return rounded_up(100 * probability, 3)
 
 
 def _assumptions(cloak: "Cloak") -> Iterator[str]:
@@ -280,32 +243,31 @@ def _not_hidden(cloak: "Cloak", over: Sequence[Exposure]) -> Iterator[str]:
         yield "Anything from an observer who combines several sensors."
 
 
-def _cost(cloak: "Cloak") -> Iterator[Figure]:
-    spread, shift = spread_of(cloak.sigmas), cloak.sensitivity
-    yield Figure("sigma", "Standard deviation of the noise", cloak.sigmas.tolist(), spread)
-    yield Figure("sensitivity", "Shift of the readings by a hidden move, at most", shift, rounded_up(shift))
-    yield _share("resolution_cost", "Cost of the steps of hardware and sending", cloak.resolution_cost)
+def _cost(cloak: "Cloak") -> Iterator[str]:
+    k = cloak.readings_per_window
+    yield f"{cloak.noise.title()} noise with a standard deviation of {spread_of(cloak.sigmas)}."
+    yield f"A hidden move shifts the readings by at most {rounded_up(cloak.sensitivity)}."
+    yield f"The steps of hardware and sending take {more_noise(cloak.resolution_cost)}."
     if cloak.slow is not None:
         share = float((cloak.slow.deviations(cloak.steps) / cloak.sigmas).max()) ** 2
-        more = 1 + share * cloak.readings_per_window
-        yield Figure("offset_variance", "Slow offsets: variance of the mean of a window", more, f"{more:.3g}", "times")
-    if timing := cloak.timing_cost:
-        yield _share("timing_cost", "More noise because sources move while sensors measure in turn", timing)
+        yield f"Slow offsets make the variance of the mean of a window {1 + share * k:.3g} times as large."
+    if cloak.timing_cost:
+        yield f"Sources that move while sensors measure in turn take {more_noise(cloak.timing_cost)}."
     if cloak.design is Design.LEAST_ERROR:
         report = cloak.design_report
-        of_all, own, equal = f"{report.carrying} of {cloak.physics.sensors}", report.variance, report.equal_variance
-        yield Figure("carrying", "Sensors that carry 99 % of the information", report.carrying, of_all)
-        yield Figure("variance", "Mean variance of a lone source from one window (unbiased)", own, f"{own:.3g}")
-        yield Figure("equal_variance", "The same with equal noise", equal, f"{equal:.3g}")
+        yield (
+            f"Noise differs between sensors: {report.carrying} of {cloak.physics.sensors} carry 99 % of the "
+            "information. From one window an unbiased method locates a lone source along an axis with a mean variance "
+            f"of {report.variance:.3g}; with equal noise it would be {report.equal_variance:.3g}."
+        )
         return
-    mu = cloak.frame_mu / (1 + cloak.resolution_cost) * math.sqrt(cloak.readings_per_window)
+    mu = cloak.frame_mu / (1 + cloak.resolution_cost) * math.sqrt(k)
     value = cloak.alpha / (mu * cloak.distribution.efficiency)
-    label = "Rule of thumb: one window locates a lone source to, at best (standard deviation, unbiased)"
-    yield Figure("rule_of_thumb", label, value, f"{value:.3g}", cloak.physics.length_unit)
-
-
-def _share(name: str, label: str, value: float) -> Figure:
-    return Figure(name, label, value, percent(value).removesuffix(" %"), "%")
+    yield (
+        "Rule of thumb: from one window, an unbiased method locates a lone unit source with a standard deviation of "
+        f"about {value:.3g} at best (Cramer-Rao). If that is large, a method that knows the extent of the space does "
+        "better."
+    )
 
 
 def _drivers(cloak: "Cloak", names: Sequence[str]) -> Iterator[str]:
