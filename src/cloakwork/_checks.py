@@ -17,8 +17,6 @@ from cloakwork.errors import InputError
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
-_TEXTS, _DATES = "texts: give numbers", "dates or times: give numbers"
-_OTHER_KINDS = {"S": _TEXTS, "U": _TEXTS, "M": _DATES, "m": _DATES, "c": "complex numbers: give real ones"}
 _NOT_NUMBERS = str | bytes | np.datetime64 | np.timedelta64
 _LONGEST_SHOWN = 64
 
@@ -117,27 +115,20 @@ def _floats(values: Any) -> FloatArray | None:
 
 
 def numbers(name: str, values: object, *, error: type[InputError] = InputError) -> FloatArray:
-    """Convert to floats of any shape; refuse anything but numbers, such as texts and dates.
+    """Convert to floats of any shape; refuse anything but real numbers, such as texts and dates.
 
     >>> numbers("x", [1, 2]).tolist()
     [1.0, 2.0]
     >>> numbers("x", ["1", "2"])
     Traceback (most recent call last):
-    cloakwork.errors.InputError: x holds texts: give numbers.
+    cloakwork.errors.InputError: x: give a list or an array of numbers; several rows must have the same length.
     """
     array = array_or_none(values)
-    if array is None:
+    if array is not None and array.dtype == object and array.ndim:  # as whole numbers beyond 64 bits
+        array = None if any(isinstance(entry, _NOT_NUMBERS) for entry in array.flat) else _floats(array)
+    if array is None or array.dtype.kind not in "biuf":
         raise error(f"{name}: give a list or an array of numbers; several rows must have the same length.")
-    other = _OTHER_KINDS.get(array.dtype.kind)
-    if other is not None and array.ndim:
-        raise error(f"{name} holds {other}.")
-    if array.dtype.kind in "biuf":
-        return np.asarray(array, dtype=np.float64)
-    mixed = array.dtype != object or not array.ndim or any(isinstance(entry, _NOT_NUMBERS) for entry in array.flat)
-    converted = None if mixed else _floats(array)
-    if converted is None:
-        raise error(f"{name}: give a list or an array of numbers.")
-    return converted
+    return np.asarray(array, dtype=np.float64)
 
 
 def whole_numbers(name: str, values: ArrayLike, length: int | None = None) -> IntArray:

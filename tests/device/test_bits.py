@@ -78,25 +78,6 @@ def test_a_key_holder_gets_the_bits_back_and_no_one_else(plan: BitPlan, keys: Pa
     assert unveiling_of(messages, "door", plan, keys)[1] == bits
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        ('zone = "left"\n', 'zone = "right"\n', ""),
-        ("readings_per_window = 60\n", "", "bits.readings_per_window"),
-        ("epsilon = 2.0", "epsilon = 1000.0", "bits.epsilon"),
-        ("[bits]\n", "[bits]\nalpha = 1.0\n", "bits.alpha"),
-        ('[[zone]]\nid = "left"\n', "", "zone"),
-        (SITE, SITE + '[[sensor]]\nid = "door"\nzone = "left"\n', "sensor"),
-    ],
-)
-def test_a_site_file_that_is_wrong_about_bits_names_the_key(old: str, new: str, key: str) -> None:
-    with pytest.raises(SiteError) as refused:
-        parse_any_site(SITE.replace(old, new))
-    lines = refused.value.values["lines"]
-    assert isinstance(lines, dict)
-    assert key in lines
-
-
 def test_a_site_has_readings_or_bits() -> None:
     for table in ("physics", "sources", "privacy"):
         with pytest.raises(SiteError, match="two site files") as refused:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cloakwork.device import Target, provision
-from cloakwork.errors import InputError, SiteError
+from cloakwork.errors import InputError
 from cloakwork.keys import load_keys
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.privacy import Keystream
@@ -111,20 +111,3 @@ def test_a_device_in_c_has_no_slow_offset_yet(plan: Plan, keys: Path, tmp_path: 
         provision(plan, "a", tmp_path / "a", broker=BrokerAddress(), keys=keys, resolution=0.01, target=Target.C)
     assert not (tmp_path / "a").exists()
     assert load_keys(keys).sensors == ()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        ('length = "2h"', 'length = "30s"', "privacy.stay"),
-        ("epsilon = 20.0", "epsilon = 0.0", "privacy.stay.epsilon"),
-        ("epsilon = 20.0\ndelta = 1e-5", "epsilon = 20.0\ndelta = 0.0", "privacy.stay.delta"),
-        ('[sources]\nkind = "lasting"', '[sources]\nkind = "pulse"', "privacy.stay"),
-    ],
-)
-def test_a_site_file_that_is_wrong_about_stays_names_the_key(old: str, new: str, key: str) -> None:
-    with pytest.raises(SiteError) as refused:
-        parse_site(SITE.replace(old, new))
-    lines = refused.value.values["lines"]
-    assert isinstance(lines, dict)
-    assert key in lines

@@ -1,11 +1,8 @@
 """`[motion]`, `[[entrance]]` and `hold`: what they mean, what is refused, and that they do not affect the noise."""
 
-import pytest
-
-from cloakwork.errors import SiteError
 from cloakwork.recovery import Motion
 from cloakwork.site import Site, parse_site
-from tests.site.test_zones import GRAPH, LINE, PLANE, ROOMS, WALLS
+from tests.site.test_zones import GRAPH, LINE, PLANE, WALLS
 
 MANY = WALLS.replace('kind = "pulse"\n[privacy]', 'kind = "pulse"\nmax_count = 40\n[privacy]')
 
@@ -32,44 +29,6 @@ def test_each_key_replaces_one_default() -> None:
         mean_sit_s=1200.0, mean_walk_s=15.0, speed=0.5, mean_present_s=14_400.0, mean_absent_s=86_400.0
     )
     assert moving(LINE, 'absent = "1w"').motion == Motion.still(mean_absent_s=604_800.0)
-
-
-@pytest.mark.parametrize(
-    ("text", "lines", "key"),
-    [
-        (WALLS, ['kind = "cats"'], "kind"),
-        (WALLS, ['kind = "still"', "speed = 0.5"], "speed"),
-        (WALLS, ['kind = "still"', 'stay = "1h"'], "stay"),
-        (WALLS, ['speed = "fast"'], "speed"),
-        (WALLS, ['stay = "forever"'], "stay"),
-        (WALLS, ["present = -1"], "present"),
-        (WALLS, ['hold = "-30s"'], "hold"),
-        (LINE, ["speed = 0.5"], "speed"),
-        (MANY, ["hold = 60", "walk = 3"], "walk"),
-    ],
-)
-def test_a_motion_that_means_nothing_is_refused_with_its_line(text: str, lines: list[str], key: str) -> None:
-    line = next(k for k, content in enumerate(lines) if content.startswith(key))
-    with pytest.raises(SiteError) as caught:
-        moving(text, *lines)
-    assert caught.value.values["lines"] == {f"motion.{key}": len(text.splitlines()) + 2 + line}
-
-
-@pytest.mark.parametrize(
-    ("text", "at"),
-    [
-        (WALLS, "[4.1, 1.0]"),
-        (WALLS, "[1, 2, 3]"),
-        (ROOMS, "[0.1, 0.1]"),
-        (LINE, "3.5"),
-        (GRAPH, '"q"'),
-        (MANY, "[1, 1]"),
-    ],
-)
-def test_an_entrance_that_is_no_place_is_refused_with_its_line(text: str, at: str) -> None:
-    with pytest.raises(SiteError) as caught:
-        entered(text, at)
-    assert caught.value.values["lines"] == {"entrance[1].at": len(text.splitlines()) + 2}
 
 
 def test_zones_are_held_for_two_periods_and_at_least_half_a_minute() -> None:

@@ -5,7 +5,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,30 +115,5 @@ def test_shapes_that_touch_share_no_place_and_leave_none_out(cuts: list[float]) 
     assert sorted(held) == list(range(24))
 
 
-@pytest.mark.parametrize(
-    ("text", "zone", "key"),
-    [
-        (ROOMS, "room = [2.25, 0.75]", "room"),
-        (ROOMS, "between = [0, 1]", "between"),
-        (PLANE, "corners = [[0, 0], [3.5, 1]]", "corners"),
-        (PLANE, "corners = [[0, 0], [0.2, 0.2]]", "corners"),
-        (LINE, "between = [0.5, 2.5]", "between"),
-        (LINE, "between = [0.5, 0.5]", "between"),
-        (GRAPH, 'places = ["a", "q"]', "places"),
-        (GRAPH, 'label = "z"', ""),
-        (LINE, 'between = [0, 1]\nplaces = ["a"]', ""),
-        (LINE, 'between = [0, 1]\nlabel = "\\n"', "label"),
-    ],
-)
-def test_a_zone_that_means_nothing_is_refused_with_its_line(text: str, zone: str, key: str) -> None:
-    lines = ["[[zone]]", 'id = "z"', *zone.splitlines()]
-    line = next((k for k, content in enumerate(lines) if key and content.startswith(key)), 0)
-    with pytest.raises(SiteError) as caught:
-        zoned(text, "\n".join(lines[1:]))
-    assert caught.value.values["lines"] == {f"zone[1].{key}".rstrip("."): len(text.splitlines()) + 1 + line}
-
-
-def test_two_zones_of_one_id_are_refused_and_zones_that_overlap_are_not() -> None:
-    with pytest.raises(SiteError, match=r'zones 1 and 2 .*"z"'):
-        zoned(LINE, 'id = "z"\nbetween = [0, 1]', 'id = "z"\nbetween = [1, 2]')
+def test_zones_may_overlap() -> None:
     assert len(zoned(LINE, 'id = "y"\nbetween = [0, 1]', 'id = "z"\nbetween = [0.5, 2]').zones) == 2

@@ -54,8 +54,9 @@ class State:
 
     def pack(self) -> bytes:
         """The bytes of one copy."""
-        fields = {name: getattr(self, name) for name in _FIELDS}
-        fields["v"] = 1
+        fields: dict[str, object] = {"v": 1}  # in the order in which the device in C writes and expects them
+        for name in _FIELDS:
+            fields[name] = getattr(self, name)
         fields["key"] = None if self.key is None else self.key.hex()
         if self.offset is not None:
             fields["offset"] = self.offset
