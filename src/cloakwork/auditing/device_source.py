@@ -173,23 +173,21 @@ class Recording:
         return gaps(self._numbers)
 
     def _keep(self, reading: _Reading) -> bool:
-        if reading.at < self._since or 0 < reading.stamp < self._since or not self._is_new(reading.seq, reading.value):
+        if reading.at < self._since or 0 < reading.stamp < self._since:
             return False
+        seen = self._listener.replays.check(reading.seq, reading.value)
+        if seen == "alarm":
+            raise ReadingError(
+                f"number {reading.seq} has two values. Noise was used twice, or someone else publishes in the sensor's "
+                "name: these are not reports of one honest device."
+            )
+        if seen == "again":
+            return False
+        self._numbers.append(reading.seq)
+        self.values.append(reading.value)
         self._rows.writerow((reading.stamp, self._listener.sensor, reading.seq, reading.value))
         self._file.flush()
         return True
-
-    def _is_new(self, seq: int, value: int) -> bool:
-        seen = self._listener.replays.check(seq, value)
-        if seen == "alarm":
-            raise ReadingError(
-                f"number {seq} has two values. Noise was used twice, or someone else publishes in the sensor's name: "
-                "these are not reports of one honest device."
-            )
-        if seen != "again":
-            self._numbers.append(seq)
-            self.values.append(value)
-        return seen != "again"
 
     def _continue(self) -> None:
         text = self.path.read_text(encoding="utf-8")

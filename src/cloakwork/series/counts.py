@@ -182,15 +182,6 @@ def tally(
     )
 
 
-def default_step(most: float) -> float:
-    """Return the largest power of ten up to a thousandth of `most`.
-
-    >>> default_step(50.0), default_step(1000.0)
-    (0.01, 1.0)
-    """
-    return float(f"1e{math.floor(math.log10(positive('most_per_event', most)) + _TOLERANCE) - 3}")
-
-
 def _limits(
     with_values: bool,
     most_per_event: float | None,
@@ -218,7 +209,8 @@ def _limits(
                 "give most_per_event: the most that one event may count.", parameter="most_per_event"
             )
         most = in_range("most_per_event", limit)
-        fine = default_step(most) if step is None else positive("step", step)
+        thousandth = float(f"1e{math.floor(math.log10(most) + _TOLERANCE) - 3}")  # or less: a power of ten
+        fine = thousandth if step is None else positive("step", step)
     per_event = _in_steps("most_per_event", most, fine)
     if most_per_person is None:
         return fine, per_event, Contribution(per_event)
@@ -259,9 +251,6 @@ def person_column(persons: Any) -> TextColumn:
         if len(set(persons.labels)) < len(persons.labels):
             raise InputError("persons: each label must occur once.")
         return persons
-    if isinstance(persons, np.ndarray) and persons.ndim == 1 and persons.dtype.kind in "iu":
-        labels, places = np.unique(persons, return_inverse=True)
-        return TextColumn(places.reshape(-1), tuple(map(str, labels.tolist())))
     if isinstance(persons, str | bytes) or not isinstance(persons, Iterable):
         raise InputError(_PERSONS)
     entries = persons.tolist() if isinstance(persons, np.ndarray) else list(persons)
