@@ -9,12 +9,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from cloakwork.collect.api import ApiContext, make_app
-from cloakwork.collect.attack import follow
+from cloakwork.collect.attack import AttackCache, Span
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, Result, Role, Store, open_store, unix_ms
-from cloakwork.readings import Frame
 from tests.collect import api_kit
 from tests.collect.api_kit import NOW, Still
 from tests.collect.fake_store import lenient
@@ -79,19 +78,18 @@ def test_an_attacker_follows_sources_that_moved(tmp_path: Path) -> None:
     assert [track["label"] for track in attack["tracks"]] == [source["label"]]
 
 
-def test_an_attack_that_would_take_too_long_uses_the_last_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attack_that_would_take_too_long_uses_the_last_frames(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = flat_site(FLAT + "speed = 0\n", 30.0)
     times = [moment(one, number) for number in range(6)]
-    steps = [values(one, (1.25, 1.25), seed=number) for number in range(6)]
-
-    def frames(some: Sequence[int]) -> list[Frame]:
-        return [one.frame(when, steps[times.index(when)]) for when in some]
-
-    whole = follow(one, times, frames)
+    for number in range(6):
+        sqlite_store.readings.add(readings(one, number, values(one, (1.25, 1.25), seed=number)))
+    whole = AttackCache(sqlite_store).attack_until(one, times[-1], Span.DAY)
     assert whole is not None
     assert (whole.frames, whole.cut, whole.since) == (6, False, times[0])
     monkeypatch.setattr("cloakwork.collect.attack.PATIENCE_S", 0.0)
-    short = follow(one, times, frames)
+    short = AttackCache(sqlite_store).attack_until(one, times[-1], Span.DAY)
     assert short is not None
     assert (short.frames, short.cut, short.since, short.time) == (1, True, times[-1], times[-1])
 

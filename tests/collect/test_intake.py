@@ -5,7 +5,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.message_problems import Reason
-from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus, Store, open_store
+from cloakwork.collect.storage import ProblemCount, Reading, ReadingStatus
 from cloakwork.errors import BusyError, InputError, StoreBusyError
 from cloakwork.sensor.wire import write_reading, write_status
 from tests.collect.fake_store import ALLOWED, DAY, NOW, SITES, FakeStore, IntakeHarness, row
@@ -165,16 +164,6 @@ def test_a_failing_store_costs_nothing_but_time(
     assert "123456789" not in caplog.text
 
 
-def test_readings_that_were_stored_before_their_answer_was_lost_are_new(
-    harness: IntakeHarness, fake_store: FakeStore
-) -> None:
-    fake_store.answer_lost = True
-    harness.reading(1)
-    until(lambda: harness.done and harness.new)
-    assert harness.new == [row(1)]
-    assert harness.counted() == {}
-
-
 def test_stopped_while_the_store_fails_nothing_is_acknowledged(fake_store: FakeStore) -> None:
     harness = IntakeHarness(fake_store, capacity=10)
     fake_store.gate.clear()
@@ -202,18 +191,6 @@ def test_stopped_while_the_store_fails_nothing_is_acknowledged(fake_store: FakeS
     assert [type(answer) for answer in said] == [BusyError]
 
 
-def test_stopping_stores_queued_readings(fake_store: FakeStore) -> None:
-    harness = IntakeHarness(fake_store)
-    fake_store.gate.clear()
-    for seq in range(1200):
-        harness.reading(seq)
-    threading.Timer(0.05, fake_store.gate.set).start()
-    harness.intake.stop()
-    assert harness.done == len(fake_store.rows) == 1200
-    harness.reading(5000)
-    assert harness.done == 1200, "after the stop nothing is acknowledged"
-
-
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
@@ -234,16 +211,6 @@ def test_a_request_with_a_bad_reading_stores_none(
     assert fake_store.rows == {}
 
 
-def test_a_request_that_takes_too_long_is_busy_and_may_come_again(
-    harness: IntakeHarness, fake_store: FakeStore
-) -> None:
-    fake_store.gate.clear()
-    with pytest.raises(BusyError):
-        harness.intake.submit([row(1)], timeout=0.05)
-    fake_store.gate.set()
-    assert harness.intake.submit([row(1)]) == [ReadingStatus.AGAIN]
-
-
 def test_a_listener_that_fails_does_not_end_the_intake(fake_store: FakeStore) -> None:
     def fail(_: object) -> None:
         raise ZeroDivisionError
@@ -258,27 +225,3 @@ def test_a_listener_that_fails_does_not_end_the_intake(fake_store: FakeStore) ->
     assert intake.submit([row(7)]) == [ReadingStatus.NEW]
     intake.stop()
     assert len(fake_store.rows) == 4
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(str(tmp_path / "store.db"), wait_s=0.2) as found:
-        yield found
-
-
-def test_everything_ends_up_in_a_real_store(store: Store) -> None:
-    harness = IntakeHarness(store)
-    for seq in range(1500):
-        harness.reading(seq, sensor="s1" if seq % 2 else "s2", stamp=NOW - seq)
-    for value in (5, 6):
-        harness.reading(1, value=value, stamp=NOW - 1)
-    harness.offer("cloakwork/v1/flat/s1/status", write_status("online", 1, ALLOWED))
-    harness.offer("cloakwork/v1/flat/s1/reading", b"nonsense")
-    harness.intake.stop()
-    assert harness.done == 1504
-    kept = list(store.readings.iterate("flat"))
-    assert sorted(reading.seq for reading in kept) == list(range(1500))
-    assert [report.state for report in store.reports.latest("flat")] == ["online"]
-    assert [(alarm.sensor, alarm.seq) for alarm in store.readings.alarms("flat")] == [("s1", 1)]
-    wanted = {Reason.MALFORMED: 1, Reason.DUPLICATE: 1, Reason.ALARM: 1}
-    assert {problem.reason: problem.count for problem in store.problems.counts("flat")} == wanted

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.site_worker import SiteWorker
+from cloakwork.collect.site_worker import RecoveryState, SiteWorker
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Result, Store
 from cloakwork.collect.storage.results import ResultTable
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import Frame, ReadingScale
-from tests.collect.small_sites import LINE, LONG, MANY, give, make, moment, readings, running
+from tests.collect.small_sites import LONG, MANY, give, make, moment, readings, running
 from tests.waiting import until
 
 
@@ -37,18 +37,6 @@ def test_a_complete_frame_is_recovered_saved_and_published(watched: CollectedSit
     assert lag.per_second == pytest.approx(1 / 60)
 
 
-def test_a_frame_that_is_completed_late_is_recovered_once_more(watched: CollectedSite, sqlite_store: Store) -> None:
-    rows = readings(watched, 0)
-    with running(sqlite_store, watched) as (live, told):
-        give(sqlite_store, live, rows[:9])
-        until(lambda: told)
-        give(sqlite_store, live, rows[9:])
-        until(lambda: len(told) == 2)
-        assert live.settle(LONG)
-    assert [result.sensors for result in told] == [9, 12]
-    assert sqlite_store.results.get("corridor", rows[0].time) == told[1]
-
-
 def test_frames_that_wait_from_before_a_new_plan_are_not_recovered_with_its_noise(
     watched: CollectedSite, sqlite_store: Store
 ) -> None:
@@ -61,22 +49,6 @@ def test_frames_that_wait_from_before_a_new_plan_are_not_recovered_with_its_nois
         until(lambda: not sqlite_store.frames.waiting("corridor"))
     found = sqlite_store.results.at("corridor", [moment(watched, number) for number in range(2)])
     assert {result.time: result.failed for result in found} == {moment(watched, 0): True, moment(watched, 1): False}
-
-
-def test_frames_left_before_a_restart_are_recovered(watched: CollectedSite, sqlite_store: Store) -> None:
-    for number in range(12):
-        sqlite_store.readings.add(readings(watched, number, without=["s03"] if number == 4 else []))
-    with running(sqlite_store, watched) as (live, told):
-        until(lambda: len({result.time for result in told}) == 12)
-        assert live.settle(LONG)
-        assert not live.state("corridor").more
-    live_ones = [result.time for result in told if not result.settled]
-    assert live_ones == sorted(live_ones), "sources are followed in the order of time"
-    assert sqlite_store.frames.waiting("corridor") == []
-    assert {result.time: result.sensors for result in told}[moment(watched, 4)] == 11
-    with running(sqlite_store, watched) as (live, again):
-        assert live.settle(LONG)
-    assert again == []
 
 
 def test_what_the_store_could_not_take_is_saved_later_and_computed_once(
@@ -152,76 +124,6 @@ def test_where_sources_are_not_followed_the_newest_win_when_frames_come_faster_t
     assert sqlite_store.frames.waiting("many") == []
 
 
-def test_each_site_has_its_turn(tmp_path: Path, sqlite_store: Store, held: Held) -> None:
-    folders = [tmp_path / "a", tmp_path / "b"]
-    for folder in folders:
-        folder.mkdir()
-    busy, calm = make(folders[0]), make(folders[1], LINE.replace("corridor", "hall"))
-    with running(sqlite_store, busy, calm) as (live, told):
-        for number in range(30):
-            give(sqlite_store, live, readings(busy, number))
-            if number == 0:
-                held.wait_for_call(1)
-            if number == 10:
-                give(sqlite_store, live, readings(calm, 0))
-        held.go_on.release(2)
-        held.wait_for_call(3)
-        assert [site for site, _ in held.calls] == ["corridor", "hall", "corridor"]
-        until(lambda: any(result.site == "hall" for result in told))
-        assert len(told) == 2
-        assert live.state("hall").solved == 1
-        held.go_on.release(100)
-        until(lambda: len({(result.site, result.time) for result in told}) == 31)
-
-
-def test_a_frame_that_fails_is_recorded_and_stops_nothing(
-    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    usual = CollectedSite.frames
-
-    def spoilt(self: CollectedSite, *read: Any) -> list[Frame]:
-        bad = moment(self, 1)
-        return [replace(made, steps=made.steps[:3]) if made.time == bad else made for made in usual(self, *read)]
-
-    monkeypatch.setattr(CollectedSite, "frames", spoilt)
-    with running(sqlite_store, watched) as (live, told), caplog.at_level(logging.CRITICAL):
-        for number in range(3):
-            give(sqlite_store, live, readings(watched, number))
-        until(lambda: live.state("corridor").solved == 3)
-        assert live.settle(LONG)
-        assert live.state("corridor").failed == 1
-    assert {result.time for result in told} == {moment(watched, 0), moment(watched, 2)}
-    bad = sqlite_store.results.get("corridor", moment(watched, 1))
-    assert bad is not None
-    assert bad.status.startswith("failed: the solver raised")
-    assert sqlite_store.frames.waiting("corridor") == []
-
-
-def test_a_stop_is_clean_and_the_rest_waits_in_the_store(
-    watched: CollectedSite, sqlite_store: Store, held: Held
-) -> None:
-    with running(sqlite_store, watched) as (live, told):
-        for number in range(30):
-            give(sqlite_store, live, readings(watched, number))
-        held.go_on.release()
-        held.wait_for_call(2)
-        ending = threading.Thread(target=live.stop)
-        ending.start()
-        until(live._stopping.is_set)  # noqa: SLF001 - before the frame at hand is done
-        held.go_on.release()
-        ending.join(LONG)
-        assert not [thread for thread in threading.enumerate() if thread.name == "cloakwork live"]
-        assert len(held.calls) == 2, "it ended after the frame at hand"
-        number = len({result.time for result in told})
-        assert number < 30
-        assert len(sqlite_store.frames.waiting("corridor")) == 30 - number
-        assert live.stop()
-        held.go_on.release(100)
-        live.start()
-        until(lambda: len({result.time for result in told}) == 30)
-    assert sqlite_store.frames.waiting("corridor") == []
-
-
 def test_a_defect_of_ours_fails_the_frames_at_hand_and_stops_no_other(
     watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -241,3 +143,26 @@ def test_a_defect_of_ours_fails_the_frames_at_hand_and_stops_no_other(
     bad = sqlite_store.results.get("corridor", moment(watched, 0))
     assert bad is not None
     assert bad.status == "failed: the solver raised AssertionError"
+
+
+def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(
+    watched: CollectedSite, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, lags = Solver.solve, list[RecoveryState]()
+
+    def solve(self: Solver, frames: Sequence[Frame]) -> list[Result]:
+        found = usual(self, frames)
+        lags.append(live.state("corridor"))
+        if len(lags) == 1:
+            store.erase("corridor", "s03")
+        return found
+
+    monkeypatch.setattr(Solver, "solve", solve)
+    with running(store, watched) as (live, told):
+        give(store, live, readings(watched, 0))
+        until(lambda: told)
+        assert live.settle(LONG)
+        assert live.state("corridor").solved == 1
+    assert [result.sensors for result in told] == [11]
+    assert [(lag.solved, lag.lag_ms) for lag in lags] == [(0, None), (0, None)]
+    assert store.results.latest("corridor") == told[0]

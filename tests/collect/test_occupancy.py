@@ -51,11 +51,6 @@ def test_a_source_that_is_here_or_there_is_in_each_room_with_its_share() -> None
     assert found == {"room-1": (0.6, 0.6), "room-2": (0.2, 0.2)}
 
 
-def test_one_source_here_and_one_there_are_both_certain() -> None:
-    found = told(SITE, result(at((LEFT, 1.0), (RIGHT, 1.0)), [(LEFT, 1.0), (RIGHT, 1.0)], (0.0, 0.0, 1.0)))
-    assert found == {"room-1": (1.0, 1.0), "room-2": (1.0, 1.0)}
-
-
 def test_two_sources_that_may_each_be_in_a_room_are_more_likely_there_than_one() -> None:
     beside = LEFT + 1
     found = told(SITE, result(at((LEFT, 0.5), (beside, 0.5)), [(LEFT, 0.5), (beside, 0.5)], (0.25, 0.5, 0.25)))

@@ -1,6 +1,5 @@
 """A site of bits in the collector: from noisy bits in a store to results, the API and Home Assistant."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +7,6 @@ import pytest
 
 from cloakwork.collect.collected_site import CollectedBits, load_collected_site
 from cloakwork.collect.storage import Reading, Store
-from cloakwork.collect.zone_publisher import ZonePublisher
-from cloakwork.mqtt import BrokerAddress
 from cloakwork.recovery import presence
 from cloakwork.site import BitSite, freeze_bits, load_any_site, plan_beside
 from tests.collect.small_sites import FIRST, LONG, give, running
@@ -83,11 +80,3 @@ def test_results_are_what_the_library_computes_from_the_stored_reports(
             assert zone.probability == pytest.approx(expected)
             assert zone.occupied == (expected >= 0.5)
     assert sqlite_store.frames.waiting("office") == []
-
-
-def test_home_assistant_hears_of_each_zone_and_of_no_count(office: CollectedBits, sqlite_store: Store) -> None:
-    publisher = ZonePublisher(BrokerAddress(), {"office": office}, sqlite_store)
-    found = [json.loads(payload) for payload in publisher._discovery.values()]  # noqa: SLF001 - no broker is needed
-    names = [body["name"] for body in found]
-    assert {"Left half", "Left half probability", "right", "right probability"} <= set(names)
-    assert "People" not in names

@@ -65,14 +65,6 @@ def test_a_service_that_fails_to_start_leaves_nothing_running_and_can_start_late
     assert ours() == []
 
 
-def test_a_server_that_ends_on_its_own_is_noticed(watched: CollectedSite, store: Store) -> None:
-    service = Service({"hall": watched}, store, broker=None, listen=ListenAddress(port=0))
-    service.start()
-    service._server.should_exit = True  # noqa: SLF001 - as a fault of it would
-    until(lambda: service.failed)
-    service.stop()
-
-
 def test_a_sensor_that_is_away_for_a_moment_is_no_alarm(watched: CollectedSite, store: Store) -> None:
     now = 1_700_000_000_000
     states = {"s1": ("offline", now - AWAY_MS + 1), "s2": ("offline", now - AWAY_MS), "s3": ("failing", now)}

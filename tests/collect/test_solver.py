@@ -2,8 +2,6 @@
 
 import csv
 import math
-import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,7 @@ from cloakwork.cli.app import app
 from cloakwork.collect.attack import attack
 from cloakwork.collect.collected_site import CollectedSite, load_collected_site, load_collected_sites
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.storage import Reading, Result
+from cloakwork.collect.storage import Reading
 from cloakwork.errors import ReadingError, SiteError
 from cloakwork.readings import Frame, frame_recovery, iso_ms, partial_cloak
 from cloakwork.recovery import Recovery, recover
@@ -32,11 +30,6 @@ def frame(watched: CollectedSite, rows: list[Reading]) -> Frame:
 def frames(watched: CollectedSite, rows: list[Reading]) -> list[Frame]:
     times = dict.fromkeys(row.time for row in rows)
     return [frame(watched, [row for row in rows if row.time == when]) for when in times]
-
-
-def numbers(result: Result) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    assert result.map is not None
-    return np.frombuffer(zlib.decompress(result.map), dtype="<f4")
 
 
 def test_a_site_that_has_changed_since_its_plan_is_refused(tmp_path: Path) -> None:
@@ -81,28 +74,6 @@ def test_results_are_those_of_the_command(text: str, tmp_path: Path, capsys: pyt
         np.testing.assert_allclose(numbers, np.reshape(ours, (-1, 4)) if ours else [], rtol=1e-9)
 
 
-def test_a_result_has_its_certificate_and_a_map_of_expected_sources(watched: CollectedSite) -> None:
-    [result] = Solver(watched, clock=lambda: 77).solve([frame(watched, readings(watched, 0))])
-    assert (result.site, result.time, result.sensors, result.expected) == ("corridor", moment(watched, 0), 12, 12)
-    assert (result.estimator, result.solved) == ("PointSources", 77)
-    assert result.took_ms > 0
-    assert not result.failed
-    assert result.counts is not None
-    assert sum(result.counts) == pytest.approx(1)
-    shown = numbers(result)
-    assert shown.shape == (40,)
-    assert shown.sum() == pytest.approx(float(np.dot(result.counts, range(3))), abs=0.02)
-    assert all(type(spot.weight) is float and type(spot.at) is tuple for spot in result.sources)
-
-
-def test_preparing_changes_no_result(watched: CollectedSite) -> None:
-    one = [frame(watched, readings(watched, 0))]
-    prepared = Solver(watched, clock=lambda: 0)
-    prepared.prepare()
-    plain, later = Solver(watched, clock=lambda: 0).solve(one), prepared.solve(one)
-    assert [replace(result, took_ms=0) for result in plain] == [replace(result, took_ms=0) for result in later]
-
-
 def refuse(monkeypatch: pytest.MonkeyPatch, steps: int, problem: Exception) -> None:
     """Let recovery fail whenever a reading is this far from the baseline."""
 
@@ -144,21 +115,6 @@ def test_frames_that_tell_nothing_are_not_worth_the_time(watched: CollectedSite)
     results = [Solver(watched).alone(frame) for frame in [*frames, watched.frame(moment(watched, 1), few)]]
     assert [result.failed for result in results] == [True, False, False]
     assert "not a multiple of the period" in results[0].status
-
-
-def test_a_window_together_is_one_frame_with_the_noise_of_the_mean(watched: CollectedSite) -> None:
-    rows = [row for number in range(6) for row in readings(watched, number)]
-    said = attack(watched, frames(watched, rows))
-    assert said is not None
-    steps = np.array([[row.value for row in rows if row.seq == number] for number in range(6)])
-    cloak = watched.cloak
-    means = steps.mean(axis=0) * cloak.steps - watched.site.baselines
-    sigma = np.sqrt((cloak.sigmas**2 + cloak.steps**2 / 6) / 6)
-    oracle = recover(means[None, :], cloak.physics, sigma=sigma, estimator=watched.estimator.estimator)
-    assert (said.frames, said.readings, said.since) == (6, 72, moment(watched, 0))
-    assert said.time == moment(watched, 5)
-    assert said.counts == pytest.approx(oracle.counts[0].tolist(), abs=1e-6)
-    assert [spot.at[0] for spot in said.sources] == pytest.approx([s.at for s in oracle.sources[0]], abs=1e-6)
 
 
 def test_a_window_counts_each_sensor_for_itself(watched: CollectedSite) -> None:

@@ -5,8 +5,6 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from cloakwork.collect.storage import (
     Erased,
     ProblemCount,
@@ -14,7 +12,6 @@ from cloakwork.collect.storage import (
     Store,
     open_store,
 )
-from cloakwork.collect.storage.database import Database
 from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 
 DAY = 86_400_000
@@ -121,28 +118,6 @@ def _is_in_files(value: bytes, folder: Path) -> bool:
     return any(value in file.read_bytes() for file in folder.iterdir())
 
 
-def test_erasing_succeeds_although_someone_writes_when_the_file_is_to_shrink(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "store.db"
-    with open_store(str(path), wait_s=5) as store, closing(sqlite3.connect(path, isolation_level=None)) as writer:
-        store.readings.add(frames(1500))
-        shrink = Database.shrink
-
-        def while_another_writes(database: Database) -> bool:
-            writer.execute("BEGIN IMMEDIATE")
-            emptied = shrink(database)
-            writer.execute("COMMIT")
-            return emptied
-
-        monkeypatch.setattr(Database, "shrink", while_another_writes)
-        before = _size(tmp_path)
-        assert store.erase(SITE) == Erased(4500, 0, 0, in_files=True)
-        monkeypatch.undo()
-        store.erase(SITE)
-        assert _size(tmp_path) < before / 4
-
-
 def test_a_file_shrinks_after_erasing_and_forgets(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     with open_store(str(path)) as store:
@@ -174,13 +149,3 @@ def test_retention_does_not_hold_up_the_results_of_today(store: Store) -> None:
     assert store.erase_older(SITE, 2).readings == 1
     kept = store.results.save([result(0, 1, time=when) for when in (now - 3 * DAY, now)], erasures=erasures)
     assert [one.time for one in kept] == [now], "the other has no readings any more"
-
-
-def test_a_site_that_has_only_reports_is_known(store: Store) -> None:
-    store.reports.add([report(site="lab")])
-    store.problems.add([ProblemCount("", "", "wrong topic", 1, START)])
-    assert store.sites() == ["lab"]
-    store.readings.add(frames(1))
-    assert store.sites() == [SITE, "lab"]
-    store.erase("lab")
-    assert store.sites() == [SITE]

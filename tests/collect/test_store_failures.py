@@ -11,13 +11,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
 from cloakwork.collect.storage import ReadingStatus, Role, Store, open_store
-from cloakwork.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
+from cloakwork.errors import StoreAwayError, StoreError, StoreFullError
 from tests.collect.store_rows import SITE, frames, reading
 from tests.forking import python
 from tests.parts import program
@@ -35,31 +34,6 @@ with open_store(url, wait_s=60) as store:
         store.readings.add([Reading("flat", f"s{k % 4}", k, k // 4, k, 1) for k in range(start, start + 20)])
         print(start + 20, flush=True)
 """
-
-
-@contextmanager
-def locked(url: str) -> Iterator[None]:
-    """Another program holds a lock that keeps all writers out."""
-    if url.startswith("sqlite"):
-        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            yield
-    else:
-        with psycopg.connect(url) as server:
-            server.execute("LOCK TABLE readings IN EXCLUSIVE MODE")
-            yield
-
-
-def test_a_locked_store_waits_and_then_says_so(store_url: str) -> None:
-    with open_store(store_url, wait_s=0.3) as store:
-        store.readings.add(frames(1))
-        with locked(store_url):
-            start = time.monotonic()
-            with pytest.raises(StoreBusyError, match=r"0\.3 s"):
-                store.readings.add(frames(1, first=1))
-            assert time.monotonic() - start >= 0.3
-            assert len(list(store.readings.iterate(SITE))) == 3  # reading goes on
-        assert store.readings.add(frames(2)) == [AGAIN] * 3 + [NEW] * 3
 
 
 @pytest.fixture

@@ -1,12 +1,8 @@
 """Opening a store: every address, every version, and everything that is no store."""
 
 import re
-import sqlite3
 import stat
 import subprocess
-import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,16 +25,6 @@ def columns(url: str) -> dict[str, set[str]]:
         found = {table: {str(column["name"]) for column in look.get_columns(table)} for table in look.get_table_names()}
     database.close()
     return {name: told for name, told in found.items() if not name.startswith("sqlite_")}
-
-
-def test_sqlite_refuses_a_value_of_another_type_than_its_column(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    open_store(str(path)).close()
-    with closing(sqlite3.connect(path)) as other:
-        tables_made = other.execute("PRAGMA table_list").fetchall()
-        assert {row[1] for row in tables_made if row[5]} >= {"readings", "results", "tokens", "cloakwork_version"}
-        with pytest.raises(sqlite3.IntegrityError, match="INTEGER"):
-            other.execute("INSERT INTO readings VALUES ('flat', 's1', 1, 1, 'a word', 1, NULL)")
 
 
 def version(url: str) -> int:
@@ -93,23 +79,6 @@ def test_many_processes_may_open_a_new_store_at_once(store_url: str) -> None:
     assert [process.returncode for process in running] == [0] * 4, said
     with open_store(store_url) as store:
         assert store.frames.waiting(SITE) == []
-
-
-def test_two_that_open_a_new_file_at_once_both_succeed(tmp_path: Path) -> None:
-    """SQLite does not wait at this step: whoever reads the file in its first form turns others away at once."""
-    path = tmp_path / "store.db"
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        other.execute("CREATE TABLE theirs (x)")
-        other.execute("DROP TABLE theirs")
-        other.execute("BEGIN IMMEDIATE")
-        with ThreadPoolExecutor(1) as pool:
-            opening = pool.submit(open_store, str(path))
-            time.sleep(0.3)
-            assert not opening.done()
-            other.execute("COMMIT")
-            with opening.result(60) as store:
-                assert store.readings.add(frames(1)) == [ReadingStatus.NEW] * 3
 
 
 def test_a_bare_path_is_a_file_that_only_its_owner_may_read(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cloakwork.collect.storage import Alarm, FrameState, Reading, ReadingStatus, Store
 from cloakwork.errors import InputError
-from tests.collect.store_rows import SITE, START, frames, moment, reading
+from tests.collect.store_rows import SITE, START, frames, reading
 
 NEW, AGAIN, ALARM = ReadingStatus.NEW, ReadingStatus.AGAIN, ReadingStatus.ALARM
 LARGEST = 2**53 - 1
@@ -58,26 +58,6 @@ def test_a_number_that_does_not_fit_is_refused_with_its_whole_call(store: Store)
         shown = "".join(traceback.format_exception(refusal.value))
         assert str(abs(value)) not in shown
     assert list(store.readings.iterate(SITE)) == []
-
-
-def test_a_call_larger_than_one_statement_is_one_transaction(store: Store) -> None:
-    rows = frames(700, 5)
-    assert store.readings.add(rows) == [NEW] * 3500
-    assert store.readings.add(rows[::-1]) == [AGAIN] * 3500
-    assert list(store.readings.iterate(SITE)) == rows
-    with pytest.raises(InputError):
-        store.readings.add([*frames(700, 5, first=700), reading(seq=2**64)])
-    assert sum(1 for _ in store.readings.iterate(SITE)) == 3500
-
-
-def test_a_frame_has_the_readings_of_exactly_one_time(store: Store) -> None:
-    store.readings.add([*frames(2), reading("s9", 0, time=moment(0) + 1)])
-    assert store.frames.values(SITE, [moment(1)])[moment(1)] == {"s1": 10, "s2": 10, "s3": 10}
-    assert store.frames.values(SITE, [moment(1), moment(0) + 1, 5]) == {
-        moment(1): {"s1": 10, "s2": 10, "s3": 10},
-        moment(0) + 1: {"s9": 0},
-        5: {},
-    }
 
 
 def test_a_sensor_that_speaks_twice_of_one_time_counts_once_with_its_highest_number(store: Store) -> None:

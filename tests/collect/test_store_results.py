@@ -5,10 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
-from cloakwork.collect.storage import DeviceReport, FrameState, ProblemCount, RecoveredSource, Result, Store
-from cloakwork.errors import InputError
+from cloakwork.collect.storage import DeviceReport, FrameState, ProblemCount, RecoveredSource, Store
 from tests.collect.store_rows import SITE, START, frames, moment, reading, report, result, waiting
 
 
@@ -19,19 +17,6 @@ def test_a_result_comes_back_as_it_was(store: Store) -> None:
     assert store.results.get(SITE, moment(0)) == result(0)
     assert store.results.get(SITE, moment(1)) == bare
     assert store.results.latest(SITE) == bare
-
-
-def test_nan_is_stored_as_nan(store: Store) -> None:
-    store.readings.add(frames(1))
-    spot = RecoveredSource("3", (math.nan,), 1.0, math.inf, math.nan)
-    store.results.save([result(gap=math.nan, fit=math.nan, took_ms=math.nan, sources=(spot,))])
-    found = store.results.latest(SITE)
-    assert found is not None
-    assert math.isnan(found.gap)
-    assert math.isnan(found.fit)
-    assert math.isnan(found.took_ms)
-    assert math.isnan(found.sources[0].at[0])
-    assert found.sources[0].radius == math.inf
 
 
 def test_numbers_of_numpy_are_kept_as_numbers(store: Store) -> None:
@@ -65,33 +50,6 @@ def test_a_later_result_takes_the_place_of_an_earlier_one(store: Store) -> None:
     assert len(store.results.save([result(status="old"), result(status="better", map=None)])) == 1
     assert store.results.latest(SITE) == result(status="better", map=None)
     assert len(store.results.page(SITE).items) == 1
-
-
-@pytest.mark.parametrize("newest_first", [False, True])
-@pytest.mark.parametrize("limit", [1, 3, 9, 10])
-def test_pages_of_results_hold_each_once_while_others_arrive(store: Store, limit: int, newest_first: bool) -> None:
-    store.readings.add(frames(9))
-    store.results.save([result(k) for k in range(9)])
-    found: list[Result] = []
-    after = None
-    for k in range(20):
-        page = store.results.page(SITE, limit=limit, after=after, newest_first=newest_first)
-        found += page.items
-        after = page.next
-        if after is None:
-            break
-        store.readings.add([reading(frame=100 + k)])
-        store.results.save([result(100 + k, 1)])
-    times = [one.time for one in found if one.time < moment(50)]
-    assert times == sorted((moment(k) for k in range(9)), reverse=newest_first)
-    assert len({one.time for one in found}) == len(found)
-
-
-def test_a_cursor_that_no_page_of_results_returned_is_refused(sqlite_store: Store) -> None:
-    for after in ("", "x", "1.2", "1" * 30):
-        with pytest.raises(InputError) as refusal:
-            sqlite_store.results.page(SITE, after=after)
-        assert refusal.value.after == after
 
 
 def test_a_frame_waits_until_it_has_a_result_from_all_its_readings(store: Store) -> None:

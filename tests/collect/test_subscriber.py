@@ -4,9 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-import paho.mqtt.client as paho
 import pytest
-from paho.mqtt.enums import CallbackAPIVersion
 
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.message_problems import Reason
@@ -15,7 +13,7 @@ from cloakwork.collect.storage import open_store
 from cloakwork.errors import InputError
 from cloakwork.mqtt import BrokerAddress
 from cloakwork.mqtt.client import HELD_BACK
-from tests.broker import READER, Broker, make_certificates, running_broker
+from tests.broker import Broker, running_broker
 from tests.collect.subscriber_kit import Collector, publish, reading, stored
 from tests.waiting import until
 
@@ -81,38 +79,6 @@ def test_it_can_subscribe_to_its_own_sites_only(broker: Broker, path: Path) -> N
         publish(broker, [("cloakwork/v1/barn/s01/reading", reading(0)[1]), reading(5)])
         until(lambda: collector.new)
         assert collector.intake.state.problems == {}
-
-
-def test_with_tls_password_and_rules(tmp_path: Path, path: Path) -> None:
-    with running_broker(tmp_path / "broker", tls=True, users={READER: "battery", "s01": "horse"}) as broker:
-        right = BrokerAddress(broker.host, broker.port, True, READER, "battery", broker.ca)
-        with Collector(right, path) as collector:
-            until(collector.connected)
-            device = paho.Client(CallbackAPIVersion.VERSION2)
-            device.username_pw_set("s01", "horse")
-            device.tls_set(str(broker.ca))
-            device.connect(broker.host, broker.port)
-            device.loop_start()
-            for number in range(400):
-                device.publish(*reading(number), qos=1)  # of all sensors, but it may speak for its own only
-            until(lambda: len(collector.new) == 20)
-            device.disconnect()
-            device.loop_stop()
-        assert set(stored(path)) == set(range(1, 400, 20))
-        (tmp_path / "other").mkdir()
-        make_certificates(tmp_path / "other")
-        refusals = {
-            "refuses collector": BrokerAddress(broker.host, broker.port, True, READER, "wrong", broker.ca),
-            "is not trusted": BrokerAddress(
-                broker.host, broker.port, True, READER, "battery", tmp_path / "other" / "ca.pem"
-            ),
-            "gone": BrokerAddress(broker.host, broker.port),
-        }
-        for reason, reached in refusals.items():
-            with Collector(reached, path) as collector:
-                until(lambda: reason in collector.subscriber.state.reason)  # noqa: B023 - called in this turn only
-                assert not collector.connected()
-                assert "battery" not in collector.subscriber.state.reason
 
 
 @pytest.mark.parametrize("group", ["", "a/b", "+", "#"])

@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +19,9 @@ from cloakwork.collect.storage import FoundFault, PhysicsCheck, Store, open_stor
 from cloakwork.collect.zone_publisher import USER_SUFFIX, ZonePublisher
 from cloakwork.errors import InputError
 from cloakwork.mqtt import ALARMS, BrokerAddress
-from cloakwork.mqtt.connection import make_client
 from tests.broker import READER, Broker, running_broker
 from tests.collect.small_sites import FLAT, flat_result, flat_site
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 NAME = "cloakwork-zones"
 PAGE = "https://collector.example"
@@ -168,51 +166,6 @@ def test_alarms_are_problems_with_their_reasons_and_need_no_result(broker: Broke
         assert set(told) <= set(DOCUMENTED.split())
         assert (told["device_class"], told["state_topic"]) == ("problem", f"cloakwork/zones/flat/{alarm}")
         assert told["device"]["configuration_url"] == PAGE
-
-
-def test_a_stopped_publisher_is_offline(broker: Broker) -> None:
-    with listening(broker) as listener:
-        with telling(broker) as teller:
-            until(lambda: listener.of(AVAILABLE) == ["online"])
-        assert (teller.state.connected, teller.state.reason) == (False, "stopped")
-        until(lambda: listener.of(AVAILABLE) == ["online", "offline"])
-
-
-@pytest.fixture
-def may_connect(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """While it is clear, no client connects: the broker keeps no states, so the listener has to come first."""
-    allowed, usual = threading.Event(), make_client
-
-    def client_for(*args: Any, **options: Any) -> paho.Client:
-        assert allowed.wait(PATIENCE)
-        return usual(*args, **options)
-
-    monkeypatch.setattr("cloakwork.mqtt.client.make_client", client_for)
-    allowed.set()
-    return allowed
-
-
-def test_while_the_broker_is_away_only_the_newest_state_waits(tmp_path: Path, may_connect: threading.Event) -> None:
-    broker, start = Broker(tmp_path / "broker"), now()
-    with telling(broker) as teller:
-        for k in range(50):
-            teller.result(flat_result(flat_site(), start + k, zone=k % 2))
-        until(lambda: "cannot be reached" in teller.state.reason)
-        broker.start()
-        try:
-            until(lambda: teller.state.connected)
-            may_connect.clear()
-            broker.kill()
-            until(lambda: not teller.state.connected)
-            teller.result(flat_result(flat_site(), start + 50, zone=None))
-            broker.start()
-            with listening(broker) as listener:
-                may_connect.set()
-                until(lambda: listener.states("room-2"))
-                until(lambda: listener.of(AVAILABLE)[-1:] == ["online"])
-        finally:
-            broker.kill()
-    assert [state["probability"] for state in listener.states("room-1")] == [0.0]
 
 
 USER = READER + USER_SUFFIX  # of a collector whose own user is READER

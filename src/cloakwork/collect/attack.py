@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -51,45 +50,7 @@ class Attack(Result):
     cut: bool = False
 
 
-def follow(
-    site: CollectedSite,
-    times: Sequence[int],
-    frames_of: Callable[[Sequence[int]], Iterable[Frame]],
-    *,
-    clock: Callable[[], int] = unix_ms,
-) -> Attack | None:
-    """Follow sources through the frames of all these times, in their order; None if there is no reading.
-
-    This judges the last moment from all frames up to it, as a smoother would. Where they would take longer than
-    `PATIENCE_S`, it takes as many of the last as do not: first one, and then more while their time allows.
-    """
-    _follow(site, frames_of(times[-1:]), clock, 0.0)  # compiles, which would make one frame seem to take long
-    began = time.perf_counter()
-    used, cost = 0, 0.0
-    found: Attack | None = None
-    while used < len(times):
-        enough = min(len(times), GROWTH * used or 1)
-        affordable = enough if not used else int((began + PATIENCE_S - time.perf_counter()) / cost)
-        if affordable < min(enough, 2 * used):
-            break
-        used, started = min(enough, affordable), time.perf_counter()
-        found = _follow(site, frames_of(times[-used:]), clock, began)
-        cost = (time.perf_counter() - started) / used
-    return found and replace(found, cut=used < len(times))
-
-
-def _follow(site: CollectedSite, frames: Iterable[Frame], clock: Callable[[], int], began: float) -> Attack | None:
-    # with a lag, the tracker draws the paths of more frames together, which a start from nothing needs
-    tracker, last, times, readings = FrameTracker(site.site, site.cloak, lag=site.lag), None, [], 0
-    for frame in frames:
-        if frame.present.any():
-            last = tracker.step(frame)
-            times.append(frame.time)
-            readings += last.sensors
-    return None if last is None else _attack(site, last, len(times), readings, times[0], clock(), began)
-
-
-def attack(site: CollectedSite, frames: Iterable[Frame], *, clock: Callable[[], int] = unix_ms) -> Attack | None:
+def attack(site: CollectedSite, frames: Iterable[Frame]) -> Attack | None:
     """Combine all these frames, assuming that no source moved; None if they have no reading. Takes up to some seconds.
 
     This is for sites whose sources are not followed.
@@ -117,20 +78,18 @@ def attack(site: CollectedSite, frames: Iterable[Frame], *, clock: Callable[[], 
     combined = replace(part, total_sigmas=part.total_sigmas * shrink, roundings=part.roundings * shrink)
     recovery = recover(values[None, :], combined, estimator=site.estimator.estimator)
     [found] = recovered_frames(recovery, [Frame(max(times), np.zeros(len(present), np.int64), present)])
-    return _attack(site, found, len(times), int(numbers.sum()), min(times), clock(), began)
+    return _attack(site, found, times, int(numbers.sum()), began)
 
 
-def _attack(
-    site: CollectedSite, found: FrameRecovery, frames: int, readings: int, since: int, solved: int, began: float
-) -> Attack:
-    result = make_result(site, found, solved, 1000 * (time.perf_counter() - began))
-    return Attack(**vars(result), frames=frames, readings=readings, since=since)
+def _attack(site: CollectedSite, found: FrameRecovery, times: Sequence[int], readings: int, began: float) -> Attack:
+    result = make_result(site, found, 0, 1000 * (time.perf_counter() - began))
+    return Attack(**vars(result), frames=len(times), readings=readings, since=min(times))
 
 
 class AttackCache:
     """Computes attacks, and keeps the last few: one takes seconds, and many screens may ask at once.
 
-    An attack is computed again when more readings of its span have arrived.
+    An attack is computed again when more readings of its span have arrived, or some were erased.
     """
 
     def __init__(self, store: Store, *, clock: Callable[[], int] = unix_ms) -> None:
@@ -156,16 +115,44 @@ class AttackCache:
                 return self._attacks[key]
         most = MAX_FRAMES if site.follows else min(MAX_FRAMES, max(1, MAX_READINGS // len(site.ids)))
         times = sorted(frame.time for frame in stored[:most])
-        if site.follows:
-            found = follow(site, times, partial(self._frames, site), clock=self._clock)
-        else:
-            found = attack(site, self._frames(site, times), clock=self._clock)
+        found = self._followed(site, times) if site.follows else attack(site, self._frames(site, times))
         if found is None:
             return None
-        found = replace(found, span=span, cut=found.cut or len(stored) > most)
+        cut = found.cut or len(stored) > most
+        found = replace(found, span=span, cut=cut, solved=self._clock())
         with self._lock:
             self._attacks[key] = found
         return found
+
+    def _followed(self, site: CollectedSite, times: Sequence[int]) -> Attack | None:
+        """Follow sources through the frames of all these times; None if there is no reading.
+
+        This judges the last moment from all frames up to it, as a smoother would. Where they would take longer than
+        `PATIENCE_S`, it takes as many of the last as do not: first one, and then more while their time allows.
+        """
+        self._follow(site, times[-1:], 0.0)  # compiles, which would make one frame seem to take long
+        began = time.perf_counter()
+        used, cost = 0, 0.0
+        found: Attack | None = None
+        while used < len(times):
+            enough = min(len(times), GROWTH * used or 1)
+            affordable = enough if not used else int((began + PATIENCE_S - time.perf_counter()) / cost)
+            if affordable < min(enough, 2 * used):
+                break
+            used, started = min(enough, affordable), time.perf_counter()
+            found = self._follow(site, times[-used:], began)
+            cost = (time.perf_counter() - started) / used
+        return found and replace(found, cut=used < len(times))
+
+    def _follow(self, site: CollectedSite, times: Sequence[int], began: float) -> Attack | None:
+        # with a lag, the tracker draws the paths of more frames together, which a start from nothing needs
+        tracker, last, taken, readings = FrameTracker(site.site, site.cloak, lag=site.lag), None, [], 0
+        for frame in self._frames(site, times):
+            if frame.present.any():
+                last = tracker.step(frame)
+                taken.append(frame.time)
+                readings += last.sensors
+        return None if last is None else _attack(site, last, taken, readings, began)
 
     def _frames(self, site: CollectedSite, times: Sequence[int]) -> Iterator[Frame]:
         """The stored frames of these times; not all are in memory at once."""
