@@ -15,7 +15,7 @@ from types import FrameType
 
 import cloakwork
 from cloakwork.collect import open_store
-from cloakwork.collect.api.event_hub import ApiEvent, result_event
+from cloakwork.collect.api.event_streams import result_event
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.site_worker import SiteWorker
 from cloakwork.collect.storage import Result
@@ -24,7 +24,7 @@ from cloakwork.sensor.wire import topic, write_reading
 from tests.collect.small_sites import make, readings
 
 PACKAGE = Path(cloakwork.__file__).parent
-FORMS = (FrameRecovery, Result, ApiEvent)
+FORMS = (FrameRecovery, Result)
 
 
 def modules_met(folder: Path) -> list[str]:

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 import cloakwork as cw
 from cloakwork.cli.app import app
-from cloakwork.collect.api.application import ROUTES
+from cloakwork.collect.api import ROUTES
 from cloakwork.collect.message_problems import Reason
 from cloakwork.site import schema
 from papers.__main__ import app as laboratory
@@ -109,7 +109,7 @@ def key_table(spec: type[BaseModel]) -> str:
 
 def route_table() -> str:
     """The routes of the collector, from their declarations."""
-    document = get_openapi(title="", version="0", routes=[route for module in ROUTES for route in module.router.routes])
+    document = get_openapi(title="", version="0", routes=ROUTES)
     rows = [
         (f"`{method.upper()} {path}`", ", ".join(one["x-roles"]) or "anyone", one["description"].split("\n\n")[0])
         for path, methods in document["paths"].items()

@@ -1,9 +1,9 @@
-"""Shared by tests of the HTTP interface: a small site, a real store and intake, and a client for each role."""
+"""Shared by tests of the HTTP interface: small sites, a real store and intake, and a client for each role."""
 
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -14,14 +14,15 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from httpx2 import Response
 
-from cloakwork.collect.api import ApiContext, EventLimits, Simulation, make_app
-from cloakwork.collect.api.event_hub import EventHub, result_event
-from cloakwork.collect.collected_site import CollectedSite
+from cloakwork.collect.api import ApiContext, make_app
+from cloakwork.collect.api.event_streams import EventHub
+from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.site_worker import RecoveryState
-from cloakwork.collect.storage import RecoveredSource, Result, Role, Store, open_store, pack_map
+from cloakwork.collect.storage import Reading, RecoveredSource, Result, Role, Store, open_store, pack_map
 from cloakwork.mqtt import BrokerState, MqttClient
 from cloakwork.site import freeze, parse_site
 from tests.collect.fake_store import lenient
@@ -51,9 +52,13 @@ readings_per_window = 30
 
 
 @cache
-def watched(name: str = "hall") -> CollectedSite:
-    site = parse_site(SITE.format(name=name))
+def collected(text: str) -> CollectedSite:
+    site = parse_site(text)
     return CollectedSite(site, freeze(site, site.cloak()))
+
+
+def watched(name: str = "hall") -> CollectedSite:
+    return collected(SITE.format(name=name))
 
 
 class Still(LiveRecovery):
@@ -63,7 +68,7 @@ class Still(LiveRecovery):
         self.now = RecoveryState(1500, 900, 3, False, 1, 7, 0, 0.5, 20.0, "")
 
     def state(self, site: str) -> RecoveryState:
-        assert site in {"hall", "yard"}
+        assert site
         return self.now
 
 
@@ -84,24 +89,48 @@ class Bench:
     intake: Intake
     live: Still
     broker: Broker
-    hub: EventHub
+    context: ApiContext
     app: FastAPI
     client: TestClient
     secrets: dict[str, str]
     ids: dict[str, str]
 
+    @property
+    def hub(self) -> EventHub:
+        hub: EventHub = self.app.state.hub
+        return hub
+
     def code(self, who: str) -> str:
         """A one-time code for the token of someone."""
         [token] = [token for token in self.store.tokens.list_all() if token.id == self.ids[who]]
-        code: str = self.app.state.access.make_code(token)
-        return code
+        return self.context.access.make_code(token)
 
-    def publish(self, made: Result) -> None:
-        """Send a result to all streams."""
-        self.hub.publish([result_event(made)])
+    def save(self, *made: Result) -> None:
+        """Store results, each with a reading: one without readings is not kept."""
+        self.store.readings.add([Reading(one.site, "s1", one.time, one.time, 1, NOW) for one in made])
+        assert len(self.store.results.save(made)) == len(made)
 
     def bearer(self, who: str) -> dict[str, str]:
         return {} if who == "anonymous" else {"Authorization": f"Bearer {self.secrets[who]}"}
+
+    def ask(self, path: str, who: str = "analyst") -> Response:
+        answer: Response = self.client.get(path, headers=self.bearer(who))
+        return answer
+
+    def get(self, path: str, who: str = "analyst") -> Any:
+        """What a request that succeeds gives."""
+        answer = self.ask(path, who)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def post(self, path: str, body: Any, who: str) -> Response:
+        answer: Response = self.client.post(path, json=body, headers=self.bearer(who))
+        return answer
+
+
+def error_code(answer: Response) -> tuple[int, str]:
+    """Status and code of an error."""
+    return answer.status_code, answer.json()["error"]["code"]
 
 
 def reading(
@@ -121,21 +150,19 @@ def result(when: int = NOW, *, site: str = "hall", solved: int = NOW) -> Result:
 @contextmanager
 def parts(
     folder: Path,
-    limits: EventLimits | None = None,
-    simulation: Simulation | None = None,
+    *,
+    sites: Mapping[str, CollectedSite | CollectedBits] | None = None,
     url: str | None = None,
-    proxied: bool = False,
+    **options: Any,
 ) -> Iterator[Bench]:
-    """Everything but a server; `client` is not started."""
-    sites = {name: watched(name) for name in ("hall", "yard")}
-    rules = {name: lenient(*one.ids) for name, one in sites.items()}
+    """Everything but a server; `client` is not started. The options are those of `ApiContext`."""
+    sites = {name: watched(name) for name in ("hall", "yard")} if sites is None else sites
     with open_store(url or str(folder / "store.db")) as store:
-        intake = Intake(store, rules, on_new=lambda _: None)
+        intake = Intake(store, {name: lenient(*one.ids) for name, one in sites.items()}, on_new=lambda _: None)
         intake.start()
         try:
             live, broker = Still(), Broker()
-            options: dict[str, Any] = {"broker": broker, "limits": limits, "proxied": proxied, "simulation": simulation}
-            context = ApiContext(store, sites, intake, live, **options)
+            context = ApiContext(store, sites, intake, live, broker=broker, **options)
             app = make_app(context)
             made = {
                 "device": store.tokens.create(Role.DEVICE, "hall", "s1", "a device"),
@@ -147,28 +174,22 @@ def parts(
             secrets = {who: new.secret for who, new in made.items()}
             ids = {who: new.token.id for who, new in made.items()}
             client = TestClient(app, raise_server_exceptions=False)
-            yield Bench(store, intake, live, broker, context.hub, app, client, secrets, ids)
+            yield Bench(store, intake, live, broker, context, app, client, secrets, ids)
         finally:
             intake.stop()
 
 
 @contextmanager
-def bench(
-    folder: Path,
-    limits: EventLimits | None = None,
-    simulation: Simulation | None = None,
-    url: str | None = None,
-    proxied: bool = False,
-) -> Iterator[Bench]:
+def bench(folder: Path, **options: Any) -> Iterator[Bench]:
     """An app that is called in this process."""
-    with parts(folder, limits, simulation, url, proxied=proxied) as made, made.client:
+    with parts(folder, **options) as made, made.client:
         yield made
 
 
 @contextmanager
-def served(folder: Path, limits: EventLimits | None = None) -> Iterator[tuple[Bench, str]]:
+def served(folder: Path, **options: Any) -> Iterator[tuple[Bench, str]]:
     """An app behind a real server, and its address."""
-    with parts(folder, limits) as made:
+    with parts(folder, **options) as made:
         server = uvicorn.Server(
             uvicorn.Config(made.app, port=0, log_level="warning", server_header=False, timeout_graceful_shutdown=5)
         )

@@ -12,10 +12,10 @@ from tests.collect.small_sites import make
 from tests.postgres import Postgres, running_postgres
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
     from tests.browser import Visit
-    from tests.collect.fake_api import FakeApi
+    from tests.collect.page_kit import Home
 
 
 @pytest.fixture(scope="session")
@@ -72,9 +72,20 @@ def browser() -> "Iterator[Browser]":
 
 
 @pytest.fixture(scope="module")
-def flat_visit(browser: "Browser") -> "Iterator[tuple[Visit, FakeApi]]":
+def flat_visit(browser: "Browser") -> "Iterator[tuple[Visit, Home]]":
     """A visit to the flat that tests share; each leaves the page live."""
-    from tests.collect.page_kit import watching  # noqa: PLC0415 - as above
+    from tests.collect.page_kit import Home, watching  # noqa: PLC0415 - as above
 
-    with watching(browser, expected=("net::ERR", "Failed to load resource")) as opened:
-        yield opened
+    home = Home()
+    with watching(browser, home, expected=("net::ERR", "Failed to load resource")) as visit:
+        yield visit, home
+
+
+@pytest.fixture(scope="module")
+def page(browser: "Browser") -> "Iterator[Page]":
+    """The page's code in a browser, to call its functions; no one is signed in."""
+    from tests.browser import visiting  # noqa: PLC0415 - as above
+    from tests.collect.page_kit import USUAL, Home, collecting  # noqa: PLC0415
+
+    with collecting(Home([])) as url, visiting(browser, url, expected=USUAL) as visit:
+        yield visit.page

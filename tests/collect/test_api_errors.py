@@ -1,15 +1,28 @@
-"""Errors have one shape and reveal nothing; responses have security headers; logs hold no secret and no payload."""
+"""Errors have one shape and reveal nothing; bodies are limited; responses have safe headers; logs hold no secret."""
 
+import json
 import logging
+import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from fastapi.exceptions import RequestValidationError
 
-from tests.collect.api_kit import PLAIN, Bench, bench, reading, served
+from cloakwork.collect.api import error_responses, route_context
+from cloakwork.collect.storage import Reading
+from cloakwork.errors import BusyError, StoreAwayError
+from tests.collect.api_kit import NOW, PLAIN, Bench, bench, error_code, reading, served
+from tests.waiting import PATIENCE, until
 
 TELLING = "hunter2-21.25"
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
@@ -18,44 +31,25 @@ def made(tmp_path: Path) -> Iterator[Bench]:
         yield one
 
 
-def shape(answer: httpx2.Response) -> str:
-    """The code of an error, whose shape is checked."""
-    body = answer.json()
-    assert list(body) == ["error"]
-    assert list(body["error"]) == ["code", "message"]
-    assert answer.headers["content-type"] == "application/json"
-    message: str = body["error"]["message"]
-    assert message[0].isupper() or message.startswith(("body", "path", "query", "header", "request")), message
-    assert message.endswith("."), message
-    code: str = body["error"]["code"]
-    return code
-
-
 def test_one_shape_for_every_error(made: Bench) -> None:
     client, device, analyst = made.client, made.bearer("device"), made.bearer("analyst")
-    as_json = {"Content-Type": "application/json"}
-    found = {
-        404: client.get("/v1/nothing"),
-        405: client.put("/v1/sites"),
-        401: client.get("/v1/sites"),
-        403: client.get("/v1/tokens", headers=analyst),
-        413: client.post("/v1/readings", content=b" " * 1_100_000, headers=device | as_json),
-        415: client.post("/v1/readings", content=b"{}", headers=device),
-        422: client.get("/v1/sites/hall/results?limit=many", headers=analyst),
-    }
-    assert {status: answer.status_code for status, answer in found.items()} == {status: status for status in found}
-    assert [shape(answer) for answer in found.values()] == [
-        "not-found",
-        "wrong-method",
-        "no-token",
-        "forbidden",
-        "too-large",
-        "not-json",
-        "invalid",
-    ]
-    assert found[405].headers["allow"] == "GET"
-    assert shape(client.get("/v1/sites/", headers=analyst)) == "not-found"
-    assert shape(client.request("BREW", "/v1/sites")) == "wrong-method"
+    for answer, expected in (
+        (client.get("/v1/nothing"), (404, "not-found")),
+        (client.get("/v1/sites/", headers=analyst), (404, "not-found")),
+        (client.put("/v1/sites"), (405, "wrong-method")),
+        (client.request("BREW", "/v1/sites"), (405, "wrong-method")),
+        (client.get("/v1/sites"), (401, "no-token")),
+        (client.get("/v1/tokens", headers=analyst), (403, "forbidden")),
+        (client.post("/v1/readings", content=b" " * 1_100_000, headers=device | JSON), (413, "too-large")),
+        (client.post("/v1/readings", content=b"{}", headers=device), (415, "not-json")),
+        (client.get("/v1/sites/hall/results?limit=many", headers=analyst), (422, "invalid")),
+    ):
+        assert error_code(answer) == expected
+        body = answer.json()
+        assert (list(body), list(body["error"])) == (["error"], ["code", "message"])
+        assert body["error"]["message"].endswith(".")
+        assert answer.headers["content-type"] == "application/json"
+    assert client.put("/v1/sites").headers["allow"] == "GET"
 
 
 def test_an_internal_error_reveals_nothing(
@@ -66,18 +60,29 @@ def test_an_internal_error_reveals_nothing(
 
     monkeypatch.setattr(made.store.results, "latest", fail)
     with caplog.at_level(logging.DEBUG):
-        answer = made.client.get("/v1/sites/hall/latest", headers=made.bearer("analyst"))
-    assert (answer.status_code, shape(answer)) == (500, "internal")
-    for told in (answer.text, caplog.text):
-        assert TELLING not in told
-        assert "Traceback" not in told
+        answer = made.ask("/v1/sites/hall/latest")
+    assert error_code(answer) == (500, "internal")
+    for text in (answer.text, caplog.text):
+        assert TELLING not in text
+        assert "Traceback" not in text
     assert "GET /v1/sites/{site}/latest failed: RuntimeError at test_api_errors.py" in caplog.text
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+def test_a_busy_intake_and_an_unavailable_store_ask_to_retry(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(problem: Exception, *_: object, **__: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(made.intake, "submit", partial(fail, BusyError("full")))
+    monkeypatch.setattr(made.store.results, "latest", partial(fail, StoreAwayError("locked by 4711")))
+    for answer in (made.post("/v1/readings", reading(), "device"), made.ask("/v1/sites/hall/latest")):
+        assert error_code(answer) == (503, "busy")
+        assert int(answer.headers["retry-after"]) > 0
+        assert "4711" not in answer.text
+
+
 def test_no_log_and_no_error_has_a_secret_or_a_payload(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Over a real server, whose own log counts as well."""
-    answers: list[httpx2.Response] = []
     with (
         caplog.at_level(logging.DEBUG),
         served(tmp_path) as (made, address),
@@ -93,27 +98,25 @@ def test_no_log_and_no_error_has_a_secret_or_a_payload(tmp_path: Path, caplog: p
             TELLING,
             {"v": {TELLING: TELLING}},
         ]
-        answers += [client.post("/v1/readings", json=body, headers=device) for body in bodies]
-        answers.append(
-            client.post("/v1/readings", content=TELLING, headers=device | {"Content-Type": "application/json"})
-        )
-        answers.append(client.post("/v1/tokens", json={"role": TELLING, "label": "\x00"}, headers=operator))
-        answers.append(client.post("/v1/session", json={"token": wrong}))
-        answers.append(client.post("/v1/session", json={"token": TELLING * 10}))
-        answers.append(client.get("/v1/sites", headers={"Authorization": f"Bearer {wrong}"}))
-        answers.append(client.get("/v1/sites", headers={"Cookie": f"cloakwork={TELLING}"}))
-        made_token = client.post("/v1/tokens", json={"role": "analyst", "label": "x"}, headers=operator).json()
-        client.delete(f"/v1/tokens/{made_token['id']}", headers=operator)
+        answers = [client.post("/v1/readings", json=body, headers=device) for body in bodies]
+        answers += [
+            client.post("/v1/readings", content=TELLING, headers=device | JSON),
+            client.post("/v1/tokens", json={"role": TELLING, "label": "\x00"}, headers=operator),
+            client.post("/v1/session", json={"token": wrong}),
+            client.post("/v1/session", json={"token": TELLING * 10}),
+            client.get("/v1/sites", headers={"Authorization": f"Bearer {wrong}"}),
+            client.get("/v1/sites", headers={"Cookie": f"cloakwork={TELLING}"}),
+        ]
+        new = client.post("/v1/tokens", json={"role": "analyst", "label": "x"}, headers=operator).json()
+        client.delete(f"/v1/tokens/{new['id']}", headers=operator)
         session = client.post("/v1/session", json={"token": made.secrets["operator"]})
-        secrets = [*made.secrets.values(), made_token["secret"], session.cookies["cloakwork"], TELLING]
+        secrets = [*made.secrets.values(), new["secret"], session.cookies["cloakwork"], TELLING]
         client.post("/v1/sites/hall/erase", json={"everything": True}, headers=operator)
     assert all(400 <= answer.status_code < 500 for answer in answers), answers
-    told = [answer.text + str(answer.headers) for answer in answers]
     ours = [record.getMessage() for record in caplog.records if not record.name.startswith("http")]
     assert any("made token" in text for text in ours), "what operators do is logged"
-    for secret in secrets:
-        assert not any(secret in text for text in told)
-        assert not any(secret in text for text in ours)
+    shown = [*(answer.text + str(answer.headers) for answer in answers), *ours]
+    assert [secret for secret in secrets if any(secret in text for text in shown)] == []
 
 
 SAFE = {
@@ -130,14 +133,10 @@ SAFE = {
 @pytest.mark.parametrize("path", ["/", "/healthz", "/v1/sites", "/v1/nothing", "/static/nothing", "/v1/session"])
 def test_every_response_has_security_headers_and_no_version(made: Bench, path: str) -> None:
     for who in ("anonymous", "operator"):
-        answer = made.client.get(path, headers=made.bearer(who))
+        answer = made.ask(path, who)
         assert {name: answer.headers[name] for name in SAFE} == SAFE
-        assert "server" not in answer.headers
-        assert "strict-transport-security" not in answer.headers
-        assert answer.headers["cache-control"] == (
-            "no-cache" if path == "/" and answer.status_code == 200 else "no-store"
-        )
-        assert "access-control-allow-origin" not in answer.headers
+        assert not {"server", "strict-transport-security", "access-control-allow-origin"} & set(answer.headers)
+        assert answer.headers["cache-control"] == ("no-cache" if path == "/" else "no-store")
 
 
 def test_no_other_site_may_read_a_response(made: Bench) -> None:
@@ -147,22 +146,22 @@ def test_no_other_site_may_read_a_response(made: Bench) -> None:
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_files_of_the_page_are_found_by_name_only(made: Bench) -> None:
-    for name in ("../app.py", "%2e%2e/api/app.py", "..%2fapi%2fapp.py", "%2fetc%2fpasswd", "__init__.py", "x" * 200):
+def test_files_of_the_page_are_found_by_name_only_and_sent_when_they_change(made: Bench) -> None:
+    for name in ("../api/__init__.py", "%2e%2e/__init__.py", "..%2f__init__.py", "%2fetc%2fpasswd", "x" * 200):
         assert made.client.get(f"/static/{name}").status_code in {404, 422}
-    for name, file in made.app.state.page.items():
-        answer = made.client.get(f"/static/{name}")
-        assert answer.content == file.body
-        assert answer.headers["content-type"] == file.media_type
-        again = made.client.get(f"/static/{name}", headers={"If-None-Match": answer.headers["etag"]})
-        assert (again.status_code, again.content) == (304, b"")
+    answer = made.client.get("/static/app.js")
+    assert answer.headers["content-type"].startswith("text/javascript")
+    again = made.client.get("/static/app.js", headers={"If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
 
 
-def test_metrics_count_readings_problems_lag_and_requests(made: Bench) -> None:
-    made.client.post("/v1/readings", json=[reading(1), reading(2)], headers=made.bearer("device"))
-    made.client.post("/v1/readings", json=[reading(1), reading(2, value=9)], headers=made.bearer("device"))
-    made.client.post("/v1/readings", json=reading() | {"v": 2}, headers=made.bearer("device"))
-    text = made.client.get("/metrics", headers=made.bearer("analyst")).text
+def test_metrics_count_readings_problems_lag_and_requests_and_no_made_up_addresses(made: Bench) -> None:
+    for body in ([reading(1), reading(2)], [reading(1), reading(2, value=9)], reading() | {"v": 2}):
+        made.post("/v1/readings", body, "device")
+    for path in ("/made-up", "/v1/sites/made-up"):
+        made.ask(path)
+    text = made.ask("/metrics").text
+    assert "made-up" not in text
     lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     wanted = {
         'cloakwork_readings_total{verdict="new"}': 2,
@@ -171,17 +170,81 @@ def test_metrics_count_readings_problems_lag_and_requests(made: Bench) -> None:
         'cloakwork_problems_total{reason="malformed"}': 1,
         'cloakwork_lag_seconds{site="hall"}': 1.5,
         'cloakwork_backlog_frames{site="hall"}': 3,
+        'cloakwork_solve_seconds{site="hall"}': 0.02,
         "cloakwork_broker_connected": 1,
         "cloakwork_queued_readings": 0,
-        'cloakwork_http_requests_total{method="POST",route="/v1/readings",status="200"}': 2,
-        'cloakwork_http_requests_total{method="POST",route="/v1/readings",status="422"}': 1,
+        'cloakwork_http_seconds_count{method="POST",route="/v1/readings",status="200"}': 2,
+        'cloakwork_http_seconds_count{method="POST",route="/v1/readings",status="422"}': 1,
     }
     assert {name: float(lines.get(name, "nan")) for name in wanted} == wanted
 
 
-def test_addresses_that_do_not_exist_do_not_fill_the_metrics(made: Bench) -> None:
-    for k in range(50):
-        made.client.get(f"/made-up/{k}")
-        made.client.get(f"/v1/sites/made-up-{k}", headers=made.bearer("analyst"))
-    text = made.client.get("/metrics", headers=made.bearer("analyst")).text
-    assert "made-up" not in text
+def many_keys(size: int) -> bytes:
+    keys = ",".join(f'"{k:x}":0' for k in range(size // 9))
+    return f"{{{keys}}}".encode()
+
+
+def test_only_devices_can_send_much(made: Bench) -> None:
+    for body, expected in ((many_keys(1_000_000), 413), (many_keys(3_000), 413), (many_keys(2_000), 422), (b"{}", 422)):
+        assert made.client.post("/v1/session", content=body, headers=JSON).status_code == expected
+    large = made.client.post("/v1/tokens", content=many_keys(3_000), headers=made.bearer("operator") | JSON)
+    assert large.status_code == 413
+
+
+def test_a_body_full_of_faults_causes_few_errors(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[int] = []
+    usual = RequestValidationError.errors
+
+    def counted(problem: RequestValidationError) -> Any:
+        found.append(len(usual(problem)))
+        return usual(problem)
+
+    monkeypatch.setattr(RequestValidationError, "errors", counted)
+    for body in (many_keys(900_000), b"[" + many_keys(900_000) + b"]", b"[" + 900 * b"{}," + b"{}]", b"[0,0,0]"):
+        answer = made.client.post("/v1/readings", content=body, headers=made.bearer("device") | JSON)
+        assert error_code(answer) == (422, "invalid")
+        assert "body" in answer.json()["error"]["message"]
+    assert max(found) <= 6, "one for each key that is missing in the first reading that is wrong"
+
+
+def test_what_would_wait_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route_context, "MAX_WAITING", 1)
+    with bench(tmp_path) as busy, ThreadPoolExecutor(2) as crowd:
+        released = threading.Event()
+        held = [crowd.submit(busy.context.compute, lambda: released.wait(PATIENCE)) for _ in range(2)]
+        busy.store.readings.add([Reading("hall", "s1", 1, NOW, 5, NOW)])
+        try:
+            until(lambda: busy.context._room._value == 0)  # noqa: SLF001
+            assert busy.ask("/v1/sites/hall/attack").status_code == 503
+            assert busy.ask("/v1/sites").status_code == 200
+        finally:
+            released.set()
+        assert [one.result() for one in held] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("who", "length", "body", "expected"),
+    [
+        ("device", "Content-Length: 2000000", b"", b"HTTP/1.1 413"),
+        # more than is allowed, and there is no end of it yet
+        ("device", "Transfer-Encoding: chunked", 4 * (b"8000\r\n" + b" " * 0x8000 + b"\r\n"), b"HTTP/1.1 413"),
+        ("device", "Content-Length: 5\r\nTransfer-Encoding: chunked", b"0\r\n\r\n", b"HTTP/1.1 400"),
+        ("anonymous", "Content-Length: 50", b"", b"HTTP/1.1 401"),
+    ],
+)
+def test_a_body_is_refused_before_it_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, who: str, length: str, body: bytes, expected: bytes
+) -> None:
+    monkeypatch.setattr(error_responses, "BODY_BYTES", 100_000)
+    with served(tmp_path) as (made, address):
+        host = urlsplit(address)
+        with socket.create_connection((host.hostname, host.port), timeout=PATIENCE) as link:
+            lines = ["POST /v1/readings HTTP/1.1", "Host: localhost", "Content-Type: application/json", length]
+            lines += [f"{name}: {value}" for name, value in made.bearer(who).items()]
+            link.sendall(("\r\n".join(lines) + "\r\n\r\n").encode() + body)
+            answer = b""
+            while not answer.endswith(b"}}") and (piece := link.recv(4096)):
+                answer += piece
+        assert answer.startswith(expected)
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["message"]
+        assert who == "anonymous" or b"connection: close" in answer.lower()

@@ -3,11 +3,9 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import Visit, visiting
+from tests.browser import Visit
 from tests.collect.access import contrast, tab_through, violations
-from tests.collect.fake_api import FakeApi, running_api
-from tests.collect.fake_sites import PERIOD_MS
-from tests.collect.page_kit import USUAL, sign_in, sites, watching
+from tests.collect.page_kit import FLAT, GRAPH, LINE, NEW, Home, go, sign_in, watching
 
 ROUTES = ["home", "history", "devices", "privacy", "settings"]
 # how far things moved without being asked to: the sum of layout shifts, of which browsers call 0.1 good
@@ -22,27 +20,25 @@ SCREENS = {"phone": (360, 740), "phone-390": (390, 844), "laptop": (1280, 800), 
 
 @pytest.mark.parametrize("site", ["flat", "hall", "pipes", "new"])
 def test_names_and_contrast_are_sufficient_on_every_page_of_every_kind_of_site(browser: Browser, site: str) -> None:
-    with (
-        running_api(sites()) as api,
-        visiting(browser, f"{api.url}?site={site}", expected=(*USUAL, "net::ERR")) as visit,
-    ):
+    home = Home([FLAT, LINE, GRAPH, NEW], silent=["s17", "s44"])
+    with watching(browser, home, site=site, expected=("net::ERR", "status of 404")) as visit:
         page = visit.page
-        if site == "flat":
-            sign_in(page, "cw_wrong")
-            expect(page.locator("#sign-in-problem")).not_to_be_empty()
-            assert in_both_themes(page) == []
-        sign_in(page)
-        page.wait_for_selector("#board[aria-busy=false]")
+        home.trouble()
         for route in ROUTES if site == "flat" else ["home", "devices"]:
-            page.click(f"#routes a[href='#/{route}']")
+            go(page, route)
             for summary in page.locator("summary:visible").all():
                 summary.click()
             if route == "privacy":
                 expect(page.locator("#attack-plan .mark").first).to_be_attached()
             assert in_both_themes(page) == [], route
         if site == "flat":
-            api.cut()
+            page.context.set_offline(True)
             expect(page.locator("#state")).to_have_attribute("data-state", "lost")
+            assert in_both_themes(page) == []
+            page.context.set_offline(False)
+            page.click("#sign-out")
+            sign_in(page, "cw_wrong")
+            expect(page.locator("#sign-in-problem")).not_to_be_empty()
             assert in_both_themes(page) == []
 
 
@@ -55,33 +51,34 @@ def in_both_themes(page: Page) -> list[str]:
     return wrong
 
 
-def test_everything_is_reached_by_keyboard_in_the_order_of_the_page(flat_visit: tuple[Visit, FakeApi]) -> None:
-    page = flat_visit[0].page
-    page.reload()
-    page.wait_for_selector("#board[aria-busy=false]")
-    stops = tab_through(page)
-    assert stops[0]["text"] == "Skip to content"
-    assert all(at["ring"] for at in stops), [at for at in stops if not at["ring"]]
-    assert all(at["seen"] for at in stops), [at for at in stops if not at["seen"]]
-    names = [str(at["text"]) for at in stops]
-    wanted = ["Home", "History", "Devices", "Privacy", "Settings", "What to do", "What this means"]
-    assert [name for name in names if name in wanted] == wanted
-    page.reload()
-    page.wait_for_selector("#board[aria-busy=false]")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    assert page.evaluate("() => document.activeElement.id") == "main"
-    page.locator("#slider").focus()
-    page.keyboard.press("ArrowLeft")
-    expect(page.locator("#state-text")).to_contain_text("past")
-    page.locator("#go-live").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("#state-text")).to_contain_text("live")
+def test_everything_is_reached_by_keyboard_in_the_order_of_the_page(browser: Browser) -> None:
+    home = Home(silent=["s17"])
+    with watching(browser, home) as visit:
+        page = visit.page
+        home.trouble()
+        expect(page.locator("#banner")).to_be_visible()
+        page.reload()
+        page.wait_for_selector("#board[aria-busy=false]")
+        stops = tab_through(page)
+        assert stops[0]["text"] == "Skip to content"
+        assert [at for at in stops if not (at["ring"] and at["seen"])] == []
+        wanted = ["Home", "History", "Devices", "Privacy", "Settings", "What to do", "What this means"]
+        assert [str(at["text"]) for at in stops if at["text"] in wanted] == wanted
+        page.reload()
+        page.wait_for_selector("#board[aria-busy=false]")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.evaluate("() => document.activeElement.id") == "main"
+        page.locator("#slider").focus()
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("#state-text")).to_contain_text("past")
+        page.locator("#go-live").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#state-text")).to_contain_text("live")
 
 
-def test_the_sentence_is_a_live_region_that_changes_only_with_its_text(flat_visit: tuple[Visit, FakeApi]) -> None:
-    visit, api = flat_visit
-    page = visit.page
+def test_the_sentence_is_a_live_region_that_changes_only_with_its_text(flat_visit: tuple[Visit, Home]) -> None:
+    page, home = flat_visit[0].page, flat_visit[1]
     expect(page.locator("#sentence")).to_have_attribute("aria-live", "polite")
     page.evaluate(
         """() => {
@@ -90,16 +87,14 @@ def test_the_sentence_is_a_live_region_that_changes_only_with_its_text(flat_visi
           new MutationObserver(note).observe(document.getElementById("sentence"), { childList: true });
         }"""
     )
-    api.sites["flat"].people = 0
-    for _ in range(3):
-        api.advance(PERIOD_MS)
+    home.people = 0
+    home.advance(3)
     expect(page.locator("#sentence")).to_have_text("Nobody is here.")
-    api.sites["flat"].people = 3
-    said = page.evaluate("() => said")
-    assert said.count("Nobody is here.") == 1
+    home.people = 3
+    assert page.evaluate("() => said").count("Nobody is here.") == 1
 
 
-def test_the_checks_notice_what_is_wrong(flat_visit: tuple[Visit, FakeApi]) -> None:
+def test_the_checks_notice_what_is_wrong(flat_visit: tuple[Visit, Home]) -> None:
     page = flat_visit[0].page
     # elements of our own: the page redraws its own tables whenever it likes
     page.evaluate(
@@ -126,23 +121,24 @@ def test_the_checks_notice_what_is_wrong(flat_visit: tuple[Visit, FakeApi]) -> N
 @pytest.mark.parametrize("screen", ["phone-390", "laptop"])
 def test_nothing_moves_while_the_page_fills(browser: Browser, screen: str) -> None:
     width, height = SCREENS[screen]
-    with watching(browser, viewport={"width": width, "height": height}) as (visit, api):
+    home = Home()
+    with watching(browser, home, viewport={"width": width, "height": height}) as visit:
         page = visit.page
         page.reload()
         page.wait_for_selector("#board[aria-busy=false]")
         expect(page.locator("#lanes rect").first).to_be_attached()
-        api.advance(PERIOD_MS)
+        home.advance()
         assert page.evaluate(MOVED) < 0.1
 
 
-def test_the_page_fits_every_screen_and_twice_the_text_size(flat_visit: tuple[Visit, FakeApi]) -> None:
+def test_the_page_fits_every_screen_and_twice_the_text_size(flat_visit: tuple[Visit, Home]) -> None:
     visit, _ = flat_visit
     page = visit.page
     for screen, (width, height) in (SCREENS | {"zoomed": (640, 400)}).items():
         page.set_viewport_size({"width": width, "height": height})
         for route in ROUTES:
-            page.click(f"#routes a[href='#/{route}']")
+            go(page, route)
             page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
-        page.click("#routes a[href='#/home']")
+        go(page, "home")
         assert page.locator("#plan .drawing").bounding_box() is not None
         visit.picture(screen)

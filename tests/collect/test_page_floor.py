@@ -1,18 +1,15 @@
 """The page's geometry, in the browser that runs it: which cells walls keep apart."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
-from cloakwork.collect.api.site_geometry import floor_shape
+from cloakwork.collect.api.site_geometry import floor_shape, site_geometry
 from cloakwork.physics import Rooms, Space
-from tests.browser import visiting
-from tests.collect.fake_api import running_api
-from tests.collect.fake_sites import FakeSite, flat_text
-from tests.collect.page_kit import USUAL
+from tests.collect.api_kit import collected
+from tests.collect.page_kit import FLAT
 
 DRAWING = """
 ############
@@ -24,12 +21,6 @@ DRAWING = """
 #.......#..#
 ############
 """
-
-
-@pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    with running_api({}) as api, visiting(browser, api.url, expected=USUAL) as visit:
-        yield visit.page
 
 
 WALK = """async ([geometry, at, far]) => {
@@ -57,8 +48,8 @@ WALK = """async ([geometry, at, far]) => {
 
 
 def _flat() -> tuple[dict[str, Any], Space]:
-    site = FakeSite(flat_text(), None)
-    return site.geometry, site.site.physics.space
+    site = collected(FLAT)
+    return site_geometry("flat", site).model_dump(), site.site.physics.space
 
 
 def _drawn() -> tuple[dict[str, Any], Space]:

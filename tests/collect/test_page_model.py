@@ -1,31 +1,23 @@
 """One truth: sentence, rooms, marks and lanes of the page come from one model, over a day with leaving and doubt."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
-from tests.browser import visiting
-from tests.collect.fake_api import running_api
-from tests.collect.fake_sites import FakeSite, flat_text
-from tests.collect.page_kit import USUAL
+from cloakwork.collect.api.site_geometry import site_geometry
+from tests.collect.api_kit import collected
+from tests.collect.page_kit import FLAT
 
 FRAMES, SAMPLES, STEP_MS, HOLD = 288, 100, 300_000, 2
 AWAY = 3  # the number after the last room
-GEOMETRY = FakeSite(flat_text(), None).geometry
+GEOMETRY = site_geometry("flat", collected(FLAT)).model_dump()
 ZONES = GEOMETRY["zones"]
 MODEL = """async ([results, lanes, space]) => {
   const { homeModel, laneStates } = await import("./static/home_model.js");
   return [results.map((one) => homeModel(one, space)), laneStates(lanes, space)];
 }"""
-
-
-@pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    with running_api({}) as api, visiting(browser, api.url, expected=USUAL) as visit:
-        yield visit.page
 
 
 def call(page: Page, module: str, name: str, *arguments: Any) -> Any:

@@ -9,9 +9,9 @@ import pytest
 import typer.main
 
 from cloakwork.cli.app import app
-from cloakwork.collect.api import EventLimits
 from cloakwork.collect.api.access_control import MAX_SESSIONS_PER_TOKEN, SESSION_S, SMALL_BODY
 from cloakwork.collect.api.error_responses import BODY_BYTES
+from cloakwork.collect.api.event_streams import MAX_STREAMS, MAX_STREAMS_PER_TOKEN
 from cloakwork.collect.intake import CAPACITY
 from tests.collect.api_kit import Bench, bench
 from tests.deploy.installation import DEPLOY, ROOT
@@ -52,17 +52,16 @@ def test_each_command_and_option_exists() -> None:
 
 
 def test_each_metric_is_on_the_page(made: Bench) -> None:
-    text = made.app.state.context.metrics.text().decode()
+    text = made.ask("/metrics").text
     real = {name for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, flags=re.MULTILINE)}
     real = {name for name in real if not name.endswith("_created")}
     assert set(re.findall(r"^\| `(cloakwork_\w+)`", PAGE, flags=re.MULTILINE)) == real
 
 
 def test_the_limits_are_those_of_the_interface() -> None:
-    usual = EventLimits()
     for line in (
         f"{BODY_BYTES >> 20} MiB of a device, {SMALL_BODY >> 10} KiB of anyone else |",
-        f"{usual.streams_per_token} of one token, {usual.streams} in all",
+        f"{MAX_STREAMS_PER_TOKEN} of one token, {MAX_STREAMS} in all",
         f"{MAX_SESSIONS_PER_TOKEN} of one token |",
         f"for {SESSION_S / 3600:g} hours",
         f"above {CAPACITY:,} nothing more",

@@ -10,7 +10,7 @@ from threading import Event, Thread
 
 import uvicorn
 
-from cloakwork.collect.api import ApiContext, ApiMetrics, EventLimits, Simulation, make_app
+from cloakwork.collect.api import ApiContext, Simulation, make_app
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
 from cloakwork.collect.live_recovery import LiveRecovery
@@ -65,7 +65,6 @@ class Service:
         keep_days: float | None = None,
         home_assistant: bool = False,
         page_url: str | None = None,
-        limits: EventLimits | None = None,
         simulation: Simulation | None = None,
         clock: Callable[[], int] = unix_ms,
         speed: float = 1.0,
@@ -74,14 +73,13 @@ class Service:
             raise InputError("zones reach Home Assistant through the broker of the devices: give a broker.")
         self._listen = listen or ListenAddress()
         self.store, self._sites, self._clock = store, sites, clock
-        metrics, steady = ApiMetrics(), time.monotonic if speed == 1 else lambda: clock() / 1000
+        steady = time.monotonic if speed == 1 else lambda: clock() / 1000
         self.subscriber: MqttClient | None = None
         self._zones: ZonePublisher | None = None
-        listeners = [metrics.count_result]
         if home_assistant and broker is not None:
             name = f"{client_id}-zones"
             self._zones = ZonePublisher(broker, sites, store, name=name, page_url=page_url, clock=clock)
-            listeners.append(self._zones.result)
+        listeners = [] if self._zones is None else [self._zones.result]
         self.live = LiveRecovery(store, sites, on_result=listeners, clock=clock, steady=steady, speed=speed)
         rules = {name: site.budget_rules for name, site in sites.items()}
         self.intake = Intake(store, rules, on_new=self.live.on_new, clock=clock)
@@ -94,16 +92,15 @@ class Service:
             sites,
             self.intake,
             self.live,
-            metrics=metrics,
             broker=self.subscriber,
             proxied=self._listen.proxied,
-            limits=limits,
             simulation=simulation,
             clock=clock,
             speed=speed,
         )
-        self._access, self._hub = context.access, context.hub
-        self._server = uvicorn.Server(_config(make_app(context), self._listen))
+        app = make_app(context)
+        self._access, self._hub = context.access, app.state.hub
+        self._server = uvicorn.Server(_config(app, self._listen))
         self._retention: Retention | None = None
         if keep_days is not None:
             sensors = {name: limits.sensors for name, limits in rules.items()}

@@ -5,7 +5,6 @@ open by mistake.
 """
 
 import hashlib
-import hmac
 import re
 import secrets
 import time
@@ -15,16 +14,24 @@ from threading import Lock
 from typing import Annotated, Any
 
 from cachetools import TTLCache
-from fastapi import Depends
+from fastapi import Depends, Security
 from fastapi.routing import APIRoute
+from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
-from cloakwork.collect.api.error_responses import BODY_LIMIT, documented_errors
+from cloakwork.collect.api.error_responses import BODY_LIMIT, DEFAULTS, documented_errors
 from cloakwork.collect.storage import Role, Store, Token
 from cloakwork.errors import ApiError
 
+BEARER = HTTPBearer(scheme_name="token", description="Of a device, an analyst or an operator.", auto_error=False)
+SESSION = APIKeyCookie(
+    name="cloakwork",
+    scheme_name="session",
+    description="From POST /v1/session; __Host-cloakwork behind a proxy. A change needs the header X-Cloakwork: 1.",
+    auto_error=False,
+)
 READERS = (Role.ANALYST, Role.OPERATOR)
 ROLES = "x-roles"
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
@@ -38,13 +45,16 @@ MAX_SESSIONS, MAX_SESSIONS_PER_TOKEN, MAX_CODES = 1000, 16, 64
 
 def guarded(roles: tuple[Role, ...], *errors: int) -> dict[str, Any]:
     """Keywords of a route for these roles; `errors` are the statuses it may answer with besides the usual ones."""
-    extra = {ROLES: [role.value for role in roles], "security": [{"token": []}, {"session": []}]}
-    return {"openapi_extra": extra, "responses": documented_errors(401, 403, *errors, 503)}
+    return {
+        "openapi_extra": {ROLES: [role.value for role in roles]},
+        "responses": documented_errors(401, 403, *errors, 503),
+        "dependencies": [Security(BEARER), Security(SESSION)],  # for the document: `GuardedRoute` checks them
+    }
 
 
 def public(*errors: int) -> dict[str, Any]:
     """Keywords of a route that needs no token: nothing in its response may depend on stored data."""
-    return {"openapi_extra": {ROLES: [], "security": []}, "responses": documented_errors(*errors)}
+    return {"openapi_extra": {ROLES: []}, "responses": documented_errors(*errors)}
 
 
 @dataclass(frozen=True)
@@ -67,14 +77,13 @@ class AccessControl:
     """Tokens, sessions of the page, and codes that sign in once; any thread may call it.
 
     The store is asked at each request whether a token is valid. A session is a random text in a cookie that stands for
-    a token; a code in an address signs a browser in once. Only keyed hashes of both are kept, and both end with the
-    process. With `secure`, clients connect by https, to a proxy.
+    a token; a code in an address signs a browser in once. Only hashes of both are kept, and both end with the process.
+    With `secure`, clients connect by https, to a proxy.
     """
 
     def __init__(self, store: Store, *, secure: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store, self._clock, self.secure = store, clock, secure
-        self._key, self._lock = secrets.token_bytes(32), Lock()
-        self._sessions: dict[bytes, tuple[Token, float]] = {}  # the oldest first, with the time at which each ends
+        self._store, self.secure, self._lock = store, secure, Lock()
+        self._sessions: TTLCache[bytes, Token] = TTLCache(MAX_SESSIONS, SESSION_S, timer=clock)
         self._codes: TTLCache[bytes, Token] = TTLCache(MAX_CODES, CODE_S, timer=clock)
 
     @property
@@ -82,10 +91,11 @@ class AccessControl:
         """Name of the cookie; the prefix makes browsers accept it from this host and by https only."""
         return "__Host-cloakwork" if self.secure else "cloakwork"
 
-    def cookie_path(self, request: Request) -> str:
-        """Where browsers send the cookie: under Home Assistant's ingress not to other pages of the same origin."""
+    def cookie_options(self, request: Request) -> dict[str, Any]:
+        """Whom browsers send the cookie to: under Home Assistant's ingress, not to other pages of the same origin."""
         below = request.headers.get("X-Ingress-Path", "")
-        return f"{below}/" if INGRESS.fullmatch(below) and not self.secure else "/"
+        path = f"{below}/" if INGRESS.fullmatch(below) and not self.secure else "/"
+        return {"path": path, "secure": self.secure, "httponly": True, "samesite": "strict"}
 
     def admit(self, request: Request, roles: frozenset[Role]) -> Caller:
         """Return the caller of a request, if its role is allowed."""
@@ -98,56 +108,45 @@ class AccessControl:
             _refuse_forged(request)
         return caller
 
-    def log_in(self, secret: str) -> Caller:
-        """Return the caller with this secret."""
-        token = self._store.tokens.check(secret)
-        if token is None:
-            raise _no_token("This token is unknown or was revoked. Ask the operator for one.")
-        return Caller(token)
-
     def make_code(self, token: Token) -> str:
         """Return a code that signs a browser in once, so that its history opens nothing."""
         code = secrets.token_urlsafe(24)
         with self._lock:
-            self._codes[self._hash(code)] = token
+            self._codes[_hash(code)] = token
         return code
 
-    def redeem(self, code: str) -> Caller:
-        """Return the caller for whom this code was made; the code is used up."""
-        with self._lock:
-            token = self._codes.pop(self._hash(code), None)
-        if token is None or not self._store.tokens.is_valid(token.id):
-            raise _no_token("This address has been used or has expired. Sign in with a token.")
-        return Caller(token)
+    def sign_in(self, *, secret: str | None = None, code: str | None = None) -> Token:
+        """Return the token with this secret, or the one for which a code was made, which is used up."""
+        if code is None:
+            token = self._store.tokens.check(secret or "")
+            message = "This token is unknown or was revoked. Ask the operator for one."
+        else:
+            with self._lock:
+                token = self._codes.pop(_hash(code), None)
+            token = self._unrevoked(token)
+            message = "This address has been used or has expired. Sign in with a token."
+        if token is None:
+            raise _no_token(message)
+        return token
 
     def begin_session(self, token: Token) -> str:
         """Begin a session and return the text for its cookie. Above the limits, the oldest session ends."""
-        now, text = self._clock(), secrets.token_urlsafe(32)
+        text = secrets.token_urlsafe(32)
         with self._lock:
-            self._sessions = {key: session for key, session in self._sessions.items() if session[1] > now}
-            own = [key for key, (other, _) in self._sessions.items() if other.id == token.id]
-            surplus = [*own[: -MAX_SESSIONS_PER_TOKEN + 1 or None], *list(self._sessions)[: -MAX_SESSIONS + 1]]
-            for key in surplus:
-                self._sessions.pop(key, None)
-            self._sessions[self._hash(text)] = (token, now + SESSION_S)
+            own = [key for key, other in self._sessions.items() if other.id == token.id]
+            for key in own[: -MAX_SESSIONS_PER_TOKEN + 1 or None]:
+                del self._sessions[key]
+            self._sessions[_hash(text)] = token
         return text
 
-    def session(self, text: str | None) -> Caller | None:
-        """Return the caller of a cookie whose session is open; its token may have been revoked."""
-        key = self._hash(text or "")
+    def end_session(self, text: str | None) -> None:
         with self._lock:
-            token, until = self._sessions.get(key, (None, 0.0))
-        return None if token is None or until <= self._clock() else Caller(token, key)
-
-    def end_session(self, key: bytes) -> None:
-        with self._lock:
-            self._sessions.pop(key, None)
+            self._sessions.pop(_hash(text or ""), None)
 
     def is_valid(self, caller: Caller) -> bool:
         """Whether the session of a caller is open, and its token was not revoked."""
         with self._lock:
-            _, until = self._sessions.get(caller.session or b"", (None, 0.0))
-        is_open = caller.session is None or until > self._clock()
+            is_open = caller.session is None or caller.session in self._sessions
         return is_open and self._store.tokens.is_valid(caller.token.id)
 
     def _identify(self, request: Request) -> Caller:
@@ -156,18 +155,19 @@ class AccessControl:
             scheme, _, secret = header.partition(" ")
             if scheme.lower() != "bearer":
                 raise _no_token("The header Authorization does not have the form: Bearer cw_...")
-            return self.log_in(secret.strip())
+            return Caller(self.sign_in(secret=secret.strip()))
         cookie = request.cookies.get(self.cookie)
         if cookie is None:
-            raise _no_token("No token. Send Authorization: Bearer cw_..., or log in with POST /v1/session.")
-        caller = self.session(cookie)
-        if caller is None or not self.is_valid(caller):
-            self.end_session(self._hash(cookie))
+            raise _no_token(DEFAULTS[401][1])
+        with self._lock:
+            token = self._sessions.get(_hash(cookie))
+        token = self._unrevoked(token)
+        if token is None:
             raise _no_token("This session has ended. Log in again.")
-        return caller
+        return Caller(token, _hash(cookie))
 
-    def _hash(self, text: str) -> bytes:
-        return hmac.digest(self._key, text.encode(errors="replace"), hashlib.sha256)
+    def _unrevoked(self, token: Token | None) -> Token | None:
+        return token if token is not None and self._store.tokens.is_valid(token.id) else None
 
 
 class GuardedRoute(APIRoute):
@@ -195,6 +195,11 @@ class GuardedRoute(APIRoute):
         return checked
 
 
+def _hash(text: str) -> bytes:
+    """What is kept of a code or a session: they are long and random, so no one can guess one for a hash."""
+    return hashlib.sha256(text.encode(errors="replace")).digest()
+
+
 def _refuse_forged(request: Request) -> None:
     """Another site's page can make a browser send our cookie, but not this header."""
     foreign = request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}
@@ -215,8 +220,8 @@ async def _require_json(request: Request) -> None:
     await request.body()
 
 
-async def _caller(connection: HTTPConnection) -> Caller:
-    caller: Caller = connection.state.caller
+async def _caller(request: Request) -> Caller:
+    caller: Caller = request.state.caller
     return caller
 
 

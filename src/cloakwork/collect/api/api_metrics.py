@@ -5,19 +5,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from cloakwork.collect.intake import REASONS, Intake
 from cloakwork.collect.live_recovery import LiveRecovery
 from cloakwork.collect.message_problems import Reason
-from cloakwork.collect.storage import ReadingStatus, Result, Store
+from cloakwork.collect.storage import ReadingStatus, Store
 from cloakwork.errors import StoreError
 from cloakwork.mqtt import MqttClient
 from cloakwork.sensor.wire import STATES
 
-SOLVE_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -30,41 +29,24 @@ def reason_code(reason: str) -> str:
     return reason.partition(":")[0]
 
 
-class ApiMetrics:
-    """Counts for one app, in a registry of its own."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        own: dict[str, Any] = {"registry": self.registry}
-        self._solved = Histogram("cloakwork_solve_seconds", "Recovering one frame.", ["site"], buckets=SOLVE_S, **own)
-        self._requests = Counter("cloakwork_http_requests", "Requests.", ["method", "route", "status"], **own)
-        self._seconds = Histogram("cloakwork_http_seconds", "One request.", ["route"], buckets=REQUEST_S, **own)
-        self.streams = Gauge("cloakwork_event_streams", "Open event streams.", **own)
-        self.dropped = Counter("cloakwork_event_streams_dropped", "Streams ended: the client was too slow.", **own)
-
-    def count_result(self, result: Result) -> None:
-        """A frame was recovered; one that settles counted before."""
-        if not result.settled:
-            self._solved.labels(result.site).observe(result.took_ms / 1000)
-
-    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered; event streams, which stay open, count without their time."""
-        self._requests.labels(method, route, str(status)).inc()
-        if route != "/v1/events":
-            self._seconds.labels(route).observe(seconds)
-
-    def text(self) -> bytes:
-        return generate_latest(self.registry)
-
-
-class PartsCollector(Collector):
-    """The figures of the other parts, read at each scrape."""
+class ApiMetrics(Collector):
+    """Counts for one app, in a registry of its own, and the figures of the other parts, read at each scrape."""
 
     def __init__(
         self, sites: Sequence[str], store: Store, intake: Intake, live: LiveRecovery, broker: MqttClient | None
     ) -> None:
         self._sites, self._store = sites, store
         self._intake, self._live, self._broker = intake, live, broker
+        self.registry = CollectorRegistry()
+        own: dict[str, Any] = {"registry": self.registry}
+        labels = ["method", "route", "status"]
+        self._requests = Histogram("cloakwork_http_seconds", "One request.", labels, buckets=REQUEST_S, **own)
+        self.streams = Gauge("cloakwork_event_streams", "Open event streams.", **own)
+        self.registry.register(self)
+
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request was answered; event streams, which stay open, count when they end."""
+        self._requests.labels(method, route, str(status)).observe(seconds)
 
     def describe(self) -> list[Metric]:
         return []  # nothing in advance: the parts need not have started
@@ -82,20 +64,24 @@ class PartsCollector(Collector):
         yield problems
         yield GaugeMetricFamily("cloakwork_queued_readings", "Readings that wait to be stored.", state.queued)
         yield GaugeMetricFamily("cloakwork_store_writable", "Whether the store accepts readings.", int(state.storing))
-        lags = GaugeMetricFamily("cloakwork_lag_seconds", "Age of the newest recovered frame.", labels=["site"])
-        backlog = GaugeMetricFamily("cloakwork_backlog_frames", "Frames that wait to be recovered.", labels=["site"])
-        for site in self._sites:
-            lag = self._live.state(site)
-            if lag.lag_ms is not None:
-                lags.add_metric([site], lag.lag_ms / 1000)
-            backlog.add_metric([site], lag.waiting)
-        yield lags
-        yield backlog
+        yield from self._recovery()
         with suppress(StoreError):  # then the store's own figure says so
             yield from self._stored()
         if self._broker is not None:
             connected = int(self._broker.state.connected)
             yield GaugeMetricFamily("cloakwork_broker_connected", "Whether the broker sends readings.", connected)
+
+    def _recovery(self) -> list[Metric]:
+        lags = GaugeMetricFamily("cloakwork_lag_seconds", "Age of the newest recovered frame.", labels=["site"])
+        backlog = GaugeMetricFamily("cloakwork_backlog_frames", "Frames that wait to be recovered.", labels=["site"])
+        took = GaugeMetricFamily("cloakwork_solve_seconds", "Recent time to recover one frame.", labels=["site"])
+        for site in self._sites:
+            state = self._live.state(site)
+            if state.lag_ms is not None:
+                lags.add_metric([site], state.lag_ms / 1000)
+            backlog.add_metric([site], state.waiting)
+            took.add_metric([site], state.took_ms / 1000)
+        return [lags, backlog, took]
 
     def _stored(self) -> list[Metric]:
         """The state that each device reported last, and the changes of the physics that have not ended."""

@@ -8,14 +8,12 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.json_schema import models_json_schema
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -24,12 +22,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cloakwork.collect.message_problems import Reason
 from cloakwork.collect.storage import Role
-from cloakwork.errors import ApiError, BusyError, StoreAwayError, StoreError
+from cloakwork.errors import ApiError, BusyError, StoreError
 
 log = logging.getLogger(__name__)
 
 SHOWN = 3  # validation errors of one request in a message
-RETRY_S = 2.0
+RETRY = {"Retry-After": "2"}
 BODY_BYTES = 1 << 20  # largest body of a device
 BODY_LIMIT = "cloakwork.body"  # in a scope: the largest body of this request
 LOGGED_FRAMES = 4
@@ -56,24 +54,20 @@ DEFAULTS = {
     422: ("invalid", "Something in the request is not allowed; the message says what is."),
     429: ("too-many", "Too many requests. Wait as long as the header Retry-After says."),
     500: ("internal", "The collector made a mistake. The operator can find it in the log."),
-    503: ("busy", "The collector or its store is busy. Try again after the time in Retry-After."),
+    503: ("busy", "The collector or its store is busy or away; nothing was changed. Try again later."),
 }
-_REF = "#/components/schemas/{model}"
-_CONTENT = {"application/json": {"schema": {"$ref": _REF.format(model="ErrorBody")}}}
 
 
-class ErrorDetail(BaseModel):
-    """A code for programs and a message for people."""
-
-    code: str = Field(examples=["not-found"])
-    message: str = Field(examples=["No site of this name is collected here. GET /v1/sites lists the sites."])
-
-
-class ErrorBody(BaseModel):
-    """The body of every error."""
-
-    model_config = ConfigDict(title="Error")
-    error: ErrorDetail
+_TEXTS = {
+    "code": {"type": "string", "description": "For programs.", "examples": ["not-found"]},
+    "message": {
+        "type": "string",
+        "description": "For people.",
+        "examples": ["No site of this name is collected here."],
+    },
+}
+_ERROR = {"type": "object", "required": ["code", "message"], "properties": _TEXTS}
+ERROR_SCHEMA = {"type": "object", "required": ["error"], "properties": {"error": _ERROR}}
 
 
 def error_response(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -82,30 +76,22 @@ def error_response(status: int, code: str, message: str, headers: Mapping[str, s
 
 
 def documented_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Error responses of a route, for the OpenAPI document."""
-    return {status: {"description": DEFAULTS[status][1], "content": _CONTENT} for status in statuses}
-
-
-def error_schemas() -> dict[str, Any]:
-    """The schema of an error, for the OpenAPI document."""
-    schemas: dict[str, Any] = models_json_schema([(ErrorBody, "serialization")], ref_template=_REF)[1]["$defs"]
-    return schemas
+    """Error responses of a route, for the OpenAPI document; any may answer with 500."""
+    content = {"application/json": {"schema": ERROR_SCHEMA}}
+    return {status: {"description": DEFAULTS[status][1], "content": content} for status in (*statuses, 500)}
 
 
 def install_error_handlers(app: FastAPI) -> None:
     """Give every error of an app its one shape; `ResponseMiddleware` handles those that no one expects."""
-    app.add_exception_handler(ApiError, _refused)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(ClientDisconnect, _gone)
-    app.add_exception_handler(BusyError, _busy)
-    app.add_exception_handler(StoreError, _store_failed)
+    for kind in (ApiError, HTTPException, RequestValidationError, ClientDisconnect, BusyError, StoreError):
+        app.add_exception_handler(kind, _respond)
 
 
 class ResponseMiddleware:
-    """The outermost layer: adds security headers, hides tracebacks and counts requests.
+    """The outermost layer: limits bodies, adds security headers, hides tracebacks and counts requests.
 
-    `on_response` is called with the method, route, status and seconds of each request.
+    A body has at most `BODY_BYTES`, or what the route has put into the scope under `BODY_LIMIT`. `on_response` is
+    called with the method, route, status and seconds of each request.
     """
 
     def __init__(self, app: ASGIApp, *, tls: bool, on_response: Callable[[str, str, int, float], None]) -> None:
@@ -124,14 +110,19 @@ class ResponseMiddleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in self._headers.items():
-                    headers[name] = value
+                headers.update(self._headers)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
         method = scope["method"] if scope["method"] in METHODS else "other"
+        headers = Headers(scope=scope)
         try:
-            await self._app(scope, receive, send_with_headers)
+            if "content-length" in headers and "transfer-encoding" in headers:
+                # a proxy might read one request where we read two
+                refused = error_response(400, *DEFAULTS[400], {"Connection": "close"})
+                await refused(scope, receive, send_with_headers)
+            else:
+                await self._app(scope, _limited(scope, headers, receive), send_with_headers)
         except Exception as problem:  # no caller may see its text
             response = _unexpected(method, _route(scope), problem)
             if not status:
@@ -140,47 +131,26 @@ class ResponseMiddleware:
             self._on_response(method, _route(scope), status, time.perf_counter() - began)
 
 
-class BodyLimitMiddleware:
-    """Refuses a body while it is read, as soon as it is too large.
+def _limited(scope: Scope, headers: Headers, receive: Receive) -> Receive:
+    """Receive a body that is refused while it is read, as soon as it is too large."""
+    declared, size, complete = headers.get("content-length", "0"), 0, False
 
-    The limit is `BODY_BYTES`, or what the route has put into the scope under `BODY_LIMIT`.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        if "content-length" in headers and "transfer-encoding" in headers:
-            # a proxy might read one request where we read two
-            await error_response(400, *DEFAULTS[400], {"Connection": "close"})(scope, receive, send)
-            return
-        declared = headers.get("content-length", "0")
-        size, complete = 0, False
-
-        async def receive_limited() -> Message:
-            nonlocal size, complete
-            if complete:  # only a disconnect can follow, at any time
-                return await receive()
-            most: int = scope.get(BODY_LIMIT, BODY_BYTES)
-            if declared.isdigit() and int(declared) > most:
-                raise _too_large(most)
+    async def receive_limited() -> Message:
+        nonlocal size, complete
+        if complete:  # only a disconnect can follow, at any time
+            return await receive()
+        most: int = scope.get(BODY_LIMIT, BODY_BYTES)
+        too_large = declared.isdigit() and int(declared) > most
+        if not too_large:
             message = await receive()
             size += len(message.get("body", b""))
             complete = not message.get("more_body", False)
-            if size > most:
-                raise _too_large(most)
-            return message
+        if too_large or size > most:
+            text = f"The body has more than {most} bytes, the most allowed. Send it in smaller parts."
+            raise ApiError(413, "too-large", text, headers={"Connection": "close"})
+        return message
 
-        await self._app(scope, receive_limited, send)
-
-
-def _too_large(most: int) -> ApiError:
-    text = f"The body has more than {most} bytes, the most allowed. Send it in smaller parts."
-    return ApiError(413, "too-large", text, headers={"Connection": "close"})
+    return receive_limited
 
 
 def _route(scope: Scope) -> str:
@@ -197,54 +167,32 @@ def _unexpected(method: str, route: str, problem: BaseException) -> Response:
     return error_response(500, *DEFAULTS[500])
 
 
-async def _refused(_: Request, problem: Any) -> Response:
-    headers = problem.headers
-    if problem.retry_s is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(problem.retry_s)))
-    return error_response(problem.status, problem.code, str(problem), headers)
-
-
-async def _http_error(request: Request, problem: Any) -> Response:
-    status = problem.status_code
-    if status == 400:  # the body is not even UTF-8, or nested too deeply
-        _count_malformed(request)
-        return _not_json()
-    code, message = DEFAULTS.get(status, ("error", "The request cannot be served."))
-    return error_response(status, code, message, problem.headers)
-
-
-async def _invalid(request: Request, problem: Any) -> Response:
-    _count_malformed(request)
-    errors = problem.errors()
-    if any(error["type"] == "json_invalid" for error in errors):
-        return _not_json()
-    sentences = list(dict.fromkeys(_sentence(error) for error in errors))
-    more = f" and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
-    message = f"{'; '.join(sentences[:SHOWN])}{more}. /openapi.json says what is allowed."
-    return error_response(422, "invalid", message)
-
-
-def _not_json() -> Response:
+async def _respond(request: Request, problem: Any) -> Response:
+    """The response to an error that a route or a library raises."""
+    match problem:
+        case ApiError():
+            wait = {} if problem.retry_s is None else {"Retry-After": str(max(1, math.ceil(problem.retry_s)))}
+            return error_response(problem.status, problem.code, str(problem), problem.headers | wait)
+        case RequestValidationError():
+            _count_malformed(request)
+            errors = problem.errors()
+            if not any(error["type"] == "json_invalid" for error in errors):
+                sentences = list(dict.fromkeys(_sentence(error) for error in errors))
+                more = f" and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
+                message = f"{'; '.join(sentences[:SHOWN])}{more}. /openapi.json says what is allowed."
+                return error_response(422, "invalid", message)
+        case HTTPException(status_code=400):  # the body is not even UTF-8, or nested too deeply
+            _count_malformed(request)
+        case HTTPException():
+            code, message = DEFAULTS.get(problem.status_code, ("error", "The request cannot be served."))
+            return error_response(problem.status_code, code, message, problem.headers)
+        case BusyError():
+            return error_response(503, *DEFAULTS[503], RETRY)
+        case StoreError():
+            log.error("the store failed: %s", type(problem).__name__)
+            return error_response(503, *DEFAULTS[503], RETRY)
+    # nobody reads this where the client left while it sent a body
     return error_response(422, "invalid", "The body is not JSON. Send one JSON document in UTF-8.")
-
-
-async def _gone(_: Request, problem: Exception) -> Response:
-    del problem  # the client left while it sent a body: no one reads this, and the log should not fill up
-    return _not_json()
-
-
-async def _busy(_: Request, problem: Exception) -> Response:
-    del problem
-    message = "The collector cannot store readings right now; none of these was stored. Send them again later."
-    return error_response(503, "busy", message, {"Retry-After": f"{RETRY_S:.0f}"})
-
-
-async def _store_failed(_: Request, problem: Exception) -> Response:
-    log.error("the store failed: %s", type(problem).__name__)
-    if isinstance(problem, StoreAwayError):
-        message = "The store is unavailable; nothing was changed. Try again later."
-        return error_response(503, "store-away", message, {"Retry-After": f"{RETRY_S:.0f}"})
-    return error_response(503, "store-failed", "The store cannot do this. The operator can find the reason in the log.")
 
 
 def _count_malformed(request: Request) -> None:
@@ -257,16 +205,10 @@ def _count_malformed(request: Request) -> None:
 
 def _sentence(error: Mapping[str, Any]) -> str:
     """Say where something is wrong, and what is allowed there; names only keys that are ours."""
-    where: Sequence[int | str] = error["loc"]
-    kind = error["type"]
-    if kind == "extra_forbidden":
-        return f"{_path(where[:-1])}: an unknown key; leave it out"
-    if kind == "missing":
-        return f"{_path(where)}: it is missing"
-    return f"{_path(where)}: {str(error['msg']).removeprefix('Value error, ').removesuffix('.')}"
-
-
-def _path(where: Sequence[int | str]) -> str:
-    """The path to a value, such as `body[3].seq`; parts that name a type of a union are left out."""
+    where = error["loc"][:-1] if error["type"] == "extra_forbidden" else error["loc"]
+    text = str(error["msg"]).removeprefix("Value error, ").removesuffix(".")
+    text = {"extra_forbidden": "an unknown key; leave it out", "missing": "it is missing"}.get(error["type"], text)
+    # parts that name a type of a union are left out
     parts = [part for part in where if isinstance(part, int) or (part.isidentifier() and part.islower())]
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).lstrip(".") or "request"
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return f"{path.lstrip('.') or 'request'}: {text}"

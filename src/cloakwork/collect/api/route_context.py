@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from threading import Lock, Semaphore
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Depends, Path
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
-from starlette.requests import HTTPConnection
+from starlette.requests import Request
 from starlette.responses import Response
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork.collect.api.access_control import AccessControl, Caller
-from cloakwork.collect.api.api_metrics import ApiMetrics, PartsCollector
-from cloakwork.collect.api.event_hub import EventHub, EventLimits
+from cloakwork.collect.api.api_metrics import ApiMetrics
+from cloakwork.collect.api.error_responses import DEFAULTS
 from cloakwork.collect.attack import AttackCache
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.intake import Intake
@@ -24,7 +25,6 @@ from cloakwork.mqtt import MqttClient
 from cloakwork.sensor.wire import LARGEST
 
 Item = TypeVar("Item")
-Args = ParamSpec("Args")
 Answer = TypeVar("Answer")
 MAX_WAITING = 8  # long calls that may wait for their turn
 
@@ -59,23 +59,19 @@ class ApiContext:
         intake: Intake,
         live: LiveRecovery,
         *,
-        metrics: ApiMetrics | None = None,
         broker: MqttClient | None = None,
         proxied: bool = False,
-        limits: EventLimits | None = None,
         simulation: Simulation | None = None,
         clock: Callable[[], int] = unix_ms,
         speed: float = 1.0,
     ) -> None:
         self.store, self.sites, self.intake, self.live, self.broker = store, sites, intake, live, broker
         self.simulation, self.clock, self.speed = simulation, clock, speed
-        self.proxied, self.limits = proxied, limits or EventLimits()
-        self.metrics = metrics = metrics or ApiMetrics()
-        metrics.registry.register(PartsCollector(list(sites), store, intake, live, broker))
+        self.proxied = proxied
+        self.metrics = ApiMetrics(list(sites), store, intake, live, broker)
         self.access = AccessControl(store, secure=proxied)
         self._computing, self._room = Lock(), Semaphore(1 + MAX_WAITING)
         self.attacks = AttackCache(store, clock=clock)
-        self.hub = EventHub(store, live, self.limits)
 
     def site(self, name: str, caller: Caller) -> CollectedSite | CollectedBits:
         """A site that the caller may see. A site of others looks the same as one that does not exist."""
@@ -92,22 +88,19 @@ class ApiContext:
             raise ApiError(404, "no-map", "The sensors of this site report bits, which have no map.")
         return watched
 
-    def compute(self, call: Callable[Args, Answer], *args: Args.args, **kwargs: Args.kwargs) -> Answer:
+    def compute(self, call: Callable[[], Answer]) -> Answer:
         """Return what a call computes in seconds, on one core, one call at a time; refused where too many wait."""
         if not self._room.acquire(blocking=False):  # or they would hold all threads, and no route would answer
-            raise ApiError(503, "busy", "The collector is busy; nothing was changed. Try again later.", retry_s=2)
+            raise ApiError(503, *DEFAULTS[503], retry_s=2)
         try:
             with self._computing, threadpool_limits(1, user_api="blas"):
-                return call(*args, **kwargs)
+                return call()
         finally:
             self._room.release()
 
-    def site_names(self, caller: Caller) -> list[str]:
-        return [name for name in self.sites if caller.sees(name)]
 
-
-async def _context(connection: HTTPConnection) -> ApiContext:
-    context: ApiContext = connection.app.state.context
+async def _context(request: Request) -> ApiContext:
+    context: ApiContext = request.app.state.context
     return context
 
 
@@ -128,10 +121,11 @@ class RequestModel(BaseModel):
         return data
 
 
-class ResponseModel(BaseModel):
-    """A body that the collector sends."""
+class PageBody(BaseModel, Generic[Item]):
+    """A page of a list; `next` is the query's `after` for the next page, null at the end."""
 
-    model_config = ConfigDict(frozen=True, from_attributes=True)
+    items: list[Item]
+    next: str | None = None
 
 
 class QueryModel(BaseModel):
@@ -152,23 +146,22 @@ class PageQuery(QueryModel):
     ] = None
 
 
-_adapters: dict[type, TypeAdapter[Any]] = {}
-
-
 def json_response(body: object) -> Response:
     """A response that is ready to send: FastAPI would serialise a long one on the event loop."""
-    kind = type(body)
-    adapter = _adapters.get(kind) or _adapters.setdefault(kind, TypeAdapter(kind))
-    return Response(adapter.dump_json(body), media_type="application/json")
+    kind: Any = type(body)
+    return Response(_adapter(kind).dump_json(body), media_type="application/json")
 
 
-def page_response(
-    query: PageQuery, read: Callable[..., Page[Item]], to_body: Callable[[Page[Item]], BaseModel]
-) -> Response:
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def read_page(query: PageQuery, read: Callable[..., Page[Item]], **options: Any) -> Page[Item]:
     """A page from the store, newest first."""
+    period = {"since": query.since, "until": query.until, "limit": query.limit, "after": query.after}
     try:
-        page = read(since=query.since, until=query.until, limit=query.limit, after=query.after, newest_first=True)
+        return read(**period, newest_first=True, **options)
     except InputError:
         message = "query.after: not a cursor. Use the `next` of the previous page, or leave it out."
         raise ApiError(422, "invalid", message) from None
-    return json_response(to_body(page))

@@ -1,13 +1,13 @@
 """Tokens (`/v1/tokens`, for operators), sessions of the page (`/v1/session`), the page itself, and what watches."""
 
-import hashlib
 import logging
 from dataclasses import asdict, dataclass
-from importlib import resources
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.staticfiles import StaticFiles
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import Field, model_validator
 
 from cloakwork.collect.api.access_control import (
@@ -20,28 +20,20 @@ from cloakwork.collect.api.access_control import (
     guarded,
     public,
 )
-from cloakwork.collect.api.route_context import ApiContext, ContextDep, Name, RequestModel, ResponseModel, SensorId
+from cloakwork.collect.api.route_context import (
+    ApiContext,
+    ContextDep,
+    Name,
+    PageBody,
+    RequestModel,
+    SensorId,
+)
 from cloakwork.collect.storage import Role, Token
 from cloakwork.errors import ApiError, InputError
 
 log = logging.getLogger(__name__)
 router = APIRouter(route_class=GuardedRoute)
 _OPERATOR = (Role.OPERATOR,)
-MEDIA_TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-INDEX = "index.html"
-
-
-class TokensBody(ResponseModel):
-    """All tokens that the operator may manage, without their secrets, on one page."""
-
-    items: list[Token]
-    next: None = None
 
 
 @dataclass(frozen=True)
@@ -73,18 +65,10 @@ class SessionIn(RequestModel):
         return self
 
 
-class SessionBody(ResponseModel):
-    """The token of a session."""
-
-    role: Role
-    site: str | None
-    label: str
-
-
 @router.get("/v1/tokens", tags=["administration"], **guarded(_OPERATOR))
-def list_tokens(context: ContextDep, caller: CallerDep) -> TokensBody:
+def list_tokens(context: ContextDep, caller: CallerDep) -> PageBody[Token]:
     """All tokens including revoked ones, the oldest first; an operator of one site sees those of that site."""
-    return TokensBody(items=_managed(context, caller))
+    return PageBody(items=_managed(context, caller))
 
 
 @router.post("/v1/tokens", tags=["administration"], status_code=201, **guarded(_OPERATOR, 404, *BODY_ERRORS))
@@ -125,73 +109,37 @@ def _managed(context: ApiContext, caller: Caller) -> list[Token]:
 
 
 @router.post("/v1/session", tags=["session"], **public(401, 403, *BODY_ERRORS, 503))
-def log_in(body: SessionIn, request: Request, response: Response, context: ContextDep) -> SessionBody:
+def log_in(body: SessionIn, request: Request, response: Response, context: ContextDep) -> Token:
     """Begin a session: the response sets a cookie that stands for the token until it is revoked, or for half a day."""
     access = context.access
-    caller = access.log_in(body.token or "") if body.code is None else access.redeem(body.code)
-    if caller.role is Role.DEVICE:
+    token = access.sign_in(secret=body.token, code=body.code)
+    if token.role is Role.DEVICE:
         message = "The token of a device opens no session: it can only send readings."
         raise ApiError(403, "forbidden", message)
-    before = access.session(request.cookies.get(access.cookie))
-    if before is not None:
-        access.end_session(before.session or b"")
-    response.set_cookie(
-        access.cookie,
-        access.begin_session(caller.token),
-        max_age=int(SESSION_S),
-        path=access.cookie_path(request),
-        secure=access.secure,
-        httponly=True,
-        samesite="strict",
-    )
-    return SessionBody.model_validate(caller.token)
+    access.end_session(request.cookies.get(access.cookie))
+    text, options = access.begin_session(token), access.cookie_options(request)
+    response.set_cookie(access.cookie, text, max_age=int(SESSION_S), **options)
+    return token
 
 
 @router.get("/v1/session", tags=["session"], **guarded(READERS))
-def show_session(caller: CallerDep) -> SessionBody:
-    """The role, site and label of the caller's token."""
-    return SessionBody.model_validate(caller.token)
+def show_session(caller: CallerDep) -> Token:
+    """The caller's token, without its secret."""
+    return caller.token
 
 
 @router.delete("/v1/session", tags=["session"], status_code=204, **guarded(READERS))
-def log_out(request: Request, response: Response, context: ContextDep, caller: CallerDep) -> None:
+def log_out(request: Request, response: Response, context: ContextDep) -> None:
     """End the session, and within seconds its streams."""
     access = context.access
-    access.end_session(caller.session or b"")
-    path = access.cookie_path(request)
-    response.delete_cookie(access.cookie, path=path, secure=access.secure, httponly=True, samesite="strict")
-
-
-@dataclass(frozen=True)
-class PageFile:
-    """A file of the page."""
-
-    body: bytes
-    media_type: str
-    etag: str
-
-
-def load_page() -> dict[str, PageFile]:
-    """The files of the page by name, read once: requests are looked up here and never reach the disk."""
-    files: dict[str, PageFile] = {}
-    for entry in (resources.files("cloakwork.collect") / "page").iterdir():
-        media_type = MEDIA_TYPES.get("." + entry.name.rpartition(".")[2])
-        if media_type is not None:
-            body = entry.read_bytes()
-            files[entry.name] = PageFile(body, media_type, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
-    return files
-
-
-class Alive(ResponseModel):
-    """The process answers; more needs a token."""
-
-    status: str = "ok"
+    access.end_session(request.cookies.get(access.cookie))
+    response.delete_cookie(access.cookie, **access.cookie_options(request))
 
 
 @router.get("/healthz", tags=["watching"], **public())
-async def healthz() -> Alive:
+async def healthz() -> dict[str, str]:
     """Whether the process answers; for load balancers and supervisors."""
-    return Alive()
+    return {"status": "ok"}  # more needs a token
 
 
 @router.get("/metrics", tags=["watching"], response_class=PlainTextResponse, **guarded(READERS))
@@ -200,7 +148,7 @@ def metrics(context: ContextDep, caller: CallerDep) -> Response:
     if caller.token.site is not None:
         message = "The metrics cover all sites, and this token is for one. Use a token for all sites."
         raise ApiError(403, "forbidden", message)
-    return Response(context.metrics.text(), media_type=PROMETHEUS)
+    return Response(generate_latest(context.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/openapi.json", include_in_schema=False, **guarded(tuple(Role)))
@@ -209,23 +157,18 @@ async def document(request: Request) -> JSONResponse:
     return JSONResponse(request.app.openapi())
 
 
+PAGE = StaticFiles(packages=[("cloakwork.collect", "page")])
+
+
 @router.get("/", include_in_schema=False, **public())
 async def index(request: Request) -> Response:
     """The page."""
-    return _file(request, INDEX)
+    return await static(request, "index.html")
 
 
 @router.get("/static/{name}", include_in_schema=False, **public())
 async def static(request: Request, name: Annotated[str, Path(max_length=100)]) -> Response:
     """A file of the page."""
-    return _file(request, name)
-
-
-def _file(request: Request, name: str) -> Response:
-    file: PageFile | None = request.app.state.page.get(name)
-    if file is None:
-        raise ApiError(404, "not-found", "The page has no such file.")
-    headers = {"ETag": file.etag, "Cache-Control": "no-cache"}
-    if request.headers.get("if-none-match") == file.etag:
-        return Response(status_code=304, headers=headers)
-    return Response(file.body, media_type=file.media_type, headers=headers)
+    response = await PAGE.get_response(name, request.scope)
+    response.headers["Cache-Control"] = "no-cache"
+    return response

@@ -1,35 +1,31 @@
 """Readings, in and out; and results: the newest, one, a page, what an attacker sees, a long time, and the truth."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Body, Path, Query, Response
-from pydantic import Discriminator, Field, Tag
+from pydantic import BaseModel, Discriminator, Field, Tag
 
-from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, Caller, CallerDep, GuardedRoute, guarded
+from cloakwork.collect.api.access_control import BODY_ERRORS, READERS, CallerDep, GuardedRoute, guarded
 from cloakwork.collect.api.route_context import (
-    ApiContext,
     ContextDep,
     Moment,
     Name,
+    PageBody,
     PageQuery,
     QueryModel,
     RequestModel,
-    ResponseModel,
     SensorId,
-    Simulation,
     SiteName,
     json_response,
-    page_response,
+    read_page,
 )
 from cloakwork.collect.attack import Attack, Span
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
 from cloakwork.collect.solver import Solver
-from cloakwork.collect.storage import Page, Reading, ReadingStatus, Result, Role
+from cloakwork.collect.storage import Reading, ReadingStatus, Result, Role
 from cloakwork.errors import ApiError, InputError
 from cloakwork.sensor.wire import LARGEST
 
@@ -39,6 +35,7 @@ MOST = 1000  # readings in one request
 QUOTA_S = 3600.0  # before a device that has sent too many may try again
 EXAMPLE = {"v": 1, "site": "hall", "sensor": "s07", "seq": 123061282013184, "time": 1794731949036, "value": 8955}
 router = APIRouter(route_class=GuardedRoute)
+truth_router = APIRouter(route_class=GuardedRoute)  # of a demonstration
 _READ = guarded(READERS, 404, 422)
 
 
@@ -53,7 +50,7 @@ class ReadingIn(RequestModel):
     value: Annotated[int, Field(ge=-LARGEST, le=LARGEST, description="In steps, cloaked.", examples=[8955])]
 
 
-class Accepted(ResponseModel):
+class Accepted(BaseModel):
     """The outcome: `accepted` readings are new, `again` were stored before, `alarms` contradict a stored one."""
 
     accepted: int = Field(examples=[1])
@@ -61,7 +58,7 @@ class Accepted(ResponseModel):
     alarms: int = Field(examples=[0])
 
 
-class ReadingBody(ResponseModel):
+class ReadingBody(BaseModel):
     """A stored reading: `value` in steps, `reading` in the site's unit (null if the plan has no such sensor)."""
 
     sensor: str
@@ -70,13 +67,6 @@ class ReadingBody(ResponseModel):
     value: int
     reading: float | None
     received: int
-
-
-class ReadingsBody(ResponseModel):
-    """A page of readings, newest first; `next` is the query's `after` for the next page, null at the end."""
-
-    items: list[ReadingBody]
-    next: str | None
 
 
 class ReadingsQuery(PageQuery):
@@ -105,8 +95,10 @@ def post_readings(
     Readings are durable once this returns 200. A reading may be sent again: it is stored once.
     """
     readings = body if isinstance(body, list) else [body]
-    _require_own_sensor(readings, caller)
-    now = context.clock()
+    token, now = caller.token, context.clock()
+    if any((reading.site, reading.sensor) != (token.site, token.sensor) for reading in readings):
+        message = f"This token writes readings of sensor {token.sensor} of {token.site} only. Nothing was stored."
+        raise ApiError(403, "not-your-sensor", message)
     rows = [Reading(item.site, item.sensor, item.seq, item.time, item.value, now) for item in readings]
     try:
         verdicts = Counter(context.intake.submit(rows))
@@ -121,36 +113,18 @@ def post_readings(
     )
 
 
-def _require_own_sensor(readings: list[ReadingIn], caller: Caller) -> None:
-    site, sensor = caller.token.site, caller.token.sensor
-    if any((reading.site, reading.sensor) != (site, sensor) for reading in readings):
-        message = f"This token writes readings of sensor {sensor} of {site} only. Nothing was stored."
-        raise ApiError(403, "not-your-sensor", message)
-
-
-@router.get("/v1/sites/{site}/readings", tags=["readings"], response_model=ReadingsBody, **_READ)
+@router.get("/v1/sites/{site}/readings", tags=["readings"], response_model=PageBody[ReadingBody], **_READ)
 def list_readings(
     site: SiteName, query: Annotated[ReadingsQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Stored readings, newest first: cloaked, in steps and in the site's unit."""
     steps = context.site(site, caller).plan.steps
-    read = partial(context.store.readings.page, site, sensor=query.sensor)
-    return page_response(query, read, partial(_readings_body, steps))
-
-
-def _readings_body(steps: Mapping[str, float], page: Page[Reading]) -> ReadingsBody:
+    page = read_page(query, partial(context.store.readings.page, site), sensor=query.sensor)
     items = [
         ReadingBody(**row._asdict(), reading=row.value * steps[row.sensor] if row.sensor in steps else None)
         for row in page.items
     ]
-    return ReadingsBody(items=items, next=page.next)
-
-
-class ResultsBody(ResponseModel):
-    """A page of results, newest first; `next` is the query's `after` for the next page, null at the end."""
-
-    items: list[Result]
-    next: str | None
+    return json_response(PageBody[ReadingBody](items=items, next=page.next))
 
 
 @router.get("/v1/sites/{site}/latest", tags=["results"], response_model=Result, **_READ)
@@ -164,13 +138,14 @@ def latest(site: SiteName, context: ContextDep, caller: CallerDep) -> Response:
     return json_response(result)
 
 
-@router.get("/v1/sites/{site}/results", tags=["results"], response_model=ResultsBody, **_READ)
+@router.get("/v1/sites/{site}/results", tags=["results"], response_model=PageBody[Result], **_READ)
 def list_results(
     site: SiteName, query: Annotated[PageQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Results without their maps, newest first."""
     context.site(site, caller)
-    return page_response(query, partial(context.store.results.page, site), _results_body)
+    page = read_page(query, partial(context.store.results.page, site))
+    return json_response(PageBody[Result](items=[result.light() for result in page.items], next=page.next))
 
 
 @router.get("/v1/sites/{site}/results/{time}", tags=["results"], response_model=Result, **_READ)
@@ -183,7 +158,9 @@ def show_result(
 ) -> Response:
     """The result of one frame with its map and its zones; with `alone`, computed from this frame only."""
     if alone:
-        result = context.compute(_alone, context, context.mapped_site(site, caller), time)
+        watched = context.mapped_site(site, caller)
+        frames = watched.frames(context.store, [time])
+        result = context.compute(lambda: _solver(watched).alone(frames[0])) if frames else None
     else:
         context.site(site, caller)
         result = context.store.results.get(site, time)
@@ -207,7 +184,7 @@ def attack(
 ) -> Response:
     """Return what an attacker knows who kept every reading of a span up to a time; a day may take a minute."""
     watched = context.mapped_site(site, caller)
-    found = context.compute(context.attacks.attack_until, watched, time, span)
+    found = context.compute(lambda: context.attacks.attack_until(watched, time, span))
     if found is None:
         raise ApiError(404, "no-readings", "The span up to this time has no readings.")
     return json_response(found)
@@ -216,16 +193,6 @@ def attack(
 @lru_cache(maxsize=MAX_SOLVERS)
 def _solver(watched: CollectedSite) -> Solver:
     return Solver(watched)
-
-
-def _alone(context: ApiContext, watched: CollectedSite, time: int) -> Result | None:
-    """The result of a frame recovered alone; None if the time has no readings."""
-    frames = watched.frames(context.store, [time])
-    return _solver(watched).alone(frames[0]) if frames else None
-
-
-def _results_body(page: Page[Result]) -> ResultsBody:
-    return ResultsBody(items=[result.light() for result in page.items], next=page.next)
 
 
 class PeriodQuery(QueryModel):
@@ -238,7 +205,7 @@ class PeriodQuery(QueryModel):
     )
 
 
-class ZoneLane(ResponseModel):
+class ZoneLane(BaseModel):
     """A zone over time: the probability that someone is there, and whether it counts as occupied; null if unknown."""
 
     id: str = Field(examples=["living"])
@@ -246,7 +213,7 @@ class ZoneLane(ResponseModel):
     occupied: list[bool | None]
 
 
-class TimelineBody(ResponseModel):
+class TimelineBody(BaseModel):
     """The last result of each step: `counts` are the most likely numbers of sources, null without a result.
 
     Where a step is shorter than the time between two frames, most steps have no result.
@@ -259,86 +226,33 @@ class TimelineBody(ResponseModel):
     zones: list[ZoneLane]
 
 
-class TrackPoint(ResponseModel):
-    """The position of a track at the time of a result."""
-
-    time: int
-    place: str
-    at: list[float]
-    probability: float
-    settled: bool
-
-
-class TrackBody(ResponseModel):
-    """A source that was followed: its label, since when, and its points in the period."""
-
-    label: int
-    since: int
-    until: int
-    points: list[TrackPoint]
-
-
-class TracksBody(ResponseModel):
-    """All tracks of a period, by label, with a point for the last result of each step."""
-
-    items: list[TrackBody]
-
-
-@dataclass(frozen=True)
-class _Period:
-    """A period, its steps, and the last result of each step that has one, by the number of the step."""
-
-    since: int
-    until: int
-    step: int
-    results: dict[int, Result]
-
-    @property
-    def steps(self) -> range:
-        return range(-(-(self.until - self.since) // self.step))
-
-
 @router.get("/v1/sites/{site}/timeline", tags=["results"], response_model=TimelineBody, **_READ)
 def timeline(
     site: SiteName, query: Annotated[PeriodQuery, Query()], context: ContextDep, caller: CallerDep
 ) -> Response:
     """Return the occupancy of each zone over a period, in at most `steps` steps."""
-    watched = context.site(site, caller)
-    lanes = _timeline(_period(context, site, query), [zone.id for zone in watched.site.zones])
-    counted = not isinstance(watched, CollectedBits)  # bits do not count people
-    return json_response(lanes if counted else lanes.model_copy(update={"counts": None}))
-
-
-@router.get("/v1/sites/{site}/tracks", tags=["results"], response_model=TracksBody, **_READ)
-def tracks(site: SiteName, query: Annotated[PeriodQuery, Query()], context: ContextDep, caller: CallerDep) -> Response:
-    """The tracks of a period, thinned to at most `steps` points each."""
-    context.site(site, caller)
-    return json_response(_tracks(_period(context, site, query)))
-
-
-def _period(context: ApiContext, site: str, query: PeriodQuery) -> _Period:
+    watched, store = context.site(site, caller), context.store.results
     until = context.clock() + 1 if query.until is None else query.until
     since = query.since
     if since is None:
-        oldest = context.store.results.oldest(site)
+        oldest = store.oldest(site)
         since = until - 1 if oldest is None else min(oldest, until - 1)
     if since >= until:
         raise ApiError(422, "invalid", "query: until is not after since. Give since <= time < until.")
     step = -(-(until - since) // query.steps)
-    found = context.store.results.sampled(site, since, until, step)
-    return _Period(since, until, step, {(result.time - since) // step: result for result in found})
-
-
-def _timeline(period: _Period, zones: Sequence[str]) -> TimelineBody:
-    states = {step: {zone.id: zone for zone in result.zones or ()} for step, result in period.results.items()}
+    found = {(result.time - since) // step: result for result in store.sampled(site, since, until, step)}
+    results = [found.get(k) for k in range(-(-(until - since) // step))]
+    zones = [{} if result is None else {zone.id: zone for zone in result.zones or ()} for result in results]
 
     def lane(zone: str, name: str) -> list[Any]:
-        found = (states.get(step, {}).get(zone) for step in period.steps)
-        return [None if state is None else getattr(state, name) for state in found]
+        return [getattr(states.get(zone), name, None) for states in zones]
 
-    lanes = [ZoneLane(id=one, probability=lane(one, "probability"), occupied=lane(one, "occupied")) for one in zones]
-    counts = [_count(period.results.get(step)) for step in period.steps]
-    return TimelineBody(since=period.since, until=period.until, step_ms=period.step, counts=counts, zones=lanes)
+    lanes = [
+        ZoneLane(id=zone.id, probability=lane(zone.id, "probability"), occupied=lane(zone.id, "occupied"))
+        for zone in watched.site.zones
+    ]
+    counts = None if isinstance(watched, CollectedBits) else [_count(result) for result in results]
+    return json_response(TimelineBody(since=since, until=until, step_ms=step, counts=counts, zones=lanes))
 
 
 def _count(result: Result | None) -> int | None:
@@ -347,56 +261,23 @@ def _count(result: Result | None) -> int | None:
     return len(result.sources) if result.counts is None else int(np.argmax(result.counts))
 
 
-def _tracks(period: _Period) -> TracksBody:
-    began: dict[int, int] = {}
-    points: dict[int, list[TrackPoint]] = {}
-    for result in period.results.values():
-        for track in result.tracks:
-            began.setdefault(track.label, track.since)
-            point = TrackPoint(
-                time=result.time,
-                place=track.place,
-                at=list(track.at),
-                probability=track.probability,
-                settled=result.settled,
-            )
-            points.setdefault(track.label, []).append(point)
-    items = [
-        TrackBody(label=label, since=began[label], until=points[label][-1].time, points=points[label])
-        for label in sorted(points)
-    ]
-    return TracksBody(items=items)
-
-
-class TrueSpot(ResponseModel):
-    """A simulated source."""
-
-    at: list[float]
-
-
-class TruthBody(ResponseModel):
+class TruthBody(BaseModel):
     """All simulated sources at a time."""
 
     time: int
-    sources: list[TrueSpot]
+    sources: list[dict[str, tuple[float, ...]]]
 
 
-def truth_router(simulation: Simulation) -> APIRouter:
-    """The route of a demonstration. A collector of real devices has no such route."""
-    demo = APIRouter(route_class=GuardedRoute, tags=["results"])
-
-    @demo.get("/v1/sites/{site}/truth", **_READ)
-    def truth(
-        site: SiteName,
-        context: ContextDep,
-        caller: CallerDep,
-        time: Annotated[Moment | None, Query(description="Unix milliseconds; the newest if left out.")] = None,
-    ) -> TruthBody:
-        """Return the true positions of simulated sources, for a demonstration."""
-        context.site(site, caller)
-        known = simulation(site, time)
-        if known is None:
-            raise ApiError(404, "no-truth", "Nothing is simulated at this site at this time.")
-        return TruthBody(time=known.time, sources=[TrueSpot(at=list(at)) for at in known.sources])
-
-    return demo
+@truth_router.get("/v1/sites/{site}/truth", tags=["results"], **_READ)
+def truth(
+    site: SiteName,
+    context: ContextDep,
+    caller: CallerDep,
+    time: Annotated[Moment | None, Query(description="Unix milliseconds; the newest if left out.")] = None,
+) -> TruthBody:
+    """Return the true positions of simulated sources, for a demonstration."""
+    context.site(site, caller)
+    known = None if context.simulation is None else context.simulation(site, time)
+    if known is None:
+        raise ApiError(404, "no-truth", "Nothing is simulated at this site at this time.")
+    return TruthBody(time=known.time, sources=[{"at": at} for at in known.sources])

@@ -88,7 +88,6 @@ export const getResult = (name, time) => requestOrNull(`${site(name)}/results/${
 export const getAlone = (name, time) =>
   requestOrNull(`${site(name)}/results/${time}`, { query: { alone: true }, wait: LONG_WAIT_MS });
 export const getTruth = (name, time) => requestOrNull(`${site(name)}/truth`, { query: { time } });
-export const getTracks = (name, since, until) => request(`${site(name)}/tracks`, { query: { since, until } });
 export const getTimeline = (name, since) => request(`${site(name)}/timeline`, { query: { since } });
 export const getAttack = (name, time, span) =>
   requestOrNull(`${site(name)}/attack`, { query: { time, span }, wait: LONG_WAIT_MS });
@@ -101,9 +100,9 @@ export async function getResults(name, { since = null, until = null, limit = 100
 
 /** Live events until `close` is called; reconnects automatically, less and less often. */
 export class EventStream {
-  constructor(name, { onResult, onOther, onState }) {
+  constructor(name, { onResult, onHealth, onState }) {
     this._name = name;
-    this._handlers = { onResult, onOther, onState };
+    this._handlers = { onResult, onHealth, onState };
     this._wait = RETRY_MS;
     this.open = false;
     this._open();
@@ -117,10 +116,8 @@ export class EventStream {
       this.open = true;
       this._handlers.onState("open");
     };
-    for (const kind of ["result", "settled"])
-      source.addEventListener(kind, (event) => this._handlers.onResult(JSON.parse(event.data)));
-    for (const kind of ["report", "problem", "fault", "lag"])
-      source.addEventListener(kind, () => this._handlers.onOther());
+    source.addEventListener("result", (event) => this._handlers.onResult(JSON.parse(event.data)));
+    source.addEventListener("health", () => this._handlers.onHealth());
     source.onerror = () => {
       source.close();
       this.open = false;

@@ -104,7 +104,7 @@ function change(what) {
 }
 
 function devicesOf({ health, geometry, info }) {
-  const none = { sensors: [], alarms: [], faults: [] };
+  const none = { sensors: [], problems: [], alarms: [], faults: [] };
   return assessDevices(health ?? none, geometry, info, api.now());
 }
 

@@ -16,12 +16,16 @@ const CHECK = "Check its power and its network.";
 /** Each device with its `level` (a shape and a colour), its state as `text`, and what to `act`. */
 export function assessDevices(health, geometry, info, now) {
   const known = new Map(health.sensors.map((sensor) => [sensor.id, sensor]));
+  const problems = new Map(geometry.sensors.map(({ id }) => [id, []]));
+  for (const problem of health.problems) problems.get(problem.sensor)?.push(problem);
   const alarmed = new Set(health.alarms.map((alarm) => alarm.sensor));
   const faulty = new Map(health.faults.filter(({ ended }) => ended === null).map((fault) => [fault.sensor, fault]));
   const cut = brokerAway(health);
   return geometry.sensors.map((planned) => {
-    const device = { last_reading: null, ...planned, ...known.get(planned.id) };
-    const alarm = device.alarms > 0 || alarmed.has(planned.id);
+    const broken = problems.get(planned.id).filter((problem) => problem.breaks_claim);
+    const device = { last_reading: null, ...planned, ...known.get(planned.id), broken };
+    if (device.used > device.allowed) broken.push({ code: "over budget", last: now });
+    const alarm = alarmed.has(planned.id) || problems.get(planned.id).some(({ code }) => code === "alarm");
     return { ...device, ...stateOf(device, { alarm, fault: faulty.get(planned.id), cut }, info, now) };
   });
 }
@@ -29,10 +33,10 @@ export function assessDevices(health, geometry, info, now) {
 const brokerAway = ({ broker }) => broker?.state === "away";
 
 function stateOf(device, { alarm, fault, cut }, info, now) {
-  const { broken, state, used, allowed, last_reading: read } = device;
+  const { broken, state, last_reading: read } = device;
   const silence = now - read;
-  const recent = (broken ?? []).filter(({ last }) => now - last < 1000 * info.window_s);
-  const over = used > allowed || recent.some(({ code }) => code === "over budget");
+  const recent = broken.filter(({ last }) => now - last < 1000 * info.window_s);
+  const over = recent.some(({ code }) => code === "over budget");
   const late = silence > 2.5 * info.period_ms + 5000 * info.speed;
   const [, level, text, act] = [
     [alarm, "alarm", "alarm", "Take it out of service: its noise may have been reused."],
@@ -57,7 +61,7 @@ export function brokenText(info, devices, from) {
   const since = from - 1000 * info.window_s; // earlier windows may reach into the period
   const reasons = Object.entries(BROKEN).map(([code, [one, many, what]]) => {
     const inView = (broken) => broken.code === code && broken.last > since;
-    const names = devices.filter((device) => (device.broken ?? []).some(inView)).map(({ id }) => id);
+    const names = devices.filter((device) => device.broken.some(inView)).map(({ id }) => id);
     return names.length ? `${few(names)} ${names.length === 1 ? one : many} ${what}` : "";
   });
   const text = reasons.filter(Boolean).join("; ");
@@ -114,7 +118,7 @@ function byCode(problems) {
 export function problemsOf(health, now) {
   const newest = new Map();
   for (const alarm of health.alarms) if (!(newest.get(alarm.sensor)?.received >= alarm.received)) newest.set(alarm.sensor, alarm);
-  const all = new Map(health.sensors.map((sensor) => [sensor.id, sensor.alarms ?? 0]));
+  const all = new Map(health.problems.filter(({ code }) => code === "alarm").map(({ sensor, count: times }) => [sensor, times]));
   const alarms = [...newest.values()]
     .sort((a, b) => b.received - a.received)
     .map(({ sensor, seq, received }) => ({

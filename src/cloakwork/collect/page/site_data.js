@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 
 const HEALTH_MS = 10_000;
+const SOON_MS = 1000; // after an event; others that follow it are part of the same answer
 const LANES_MS = 3000; // between two requests for the lanes
 const MAX_WHOLE = 300; // results with their maps
 const TRAIL_FRAMES = 10; // at least
@@ -19,13 +20,17 @@ export class SiteData {
   async start() {
     this.events = new api.EventStream(this.name, {
       onResult: (result) => this.attempt(() => this._add(result)),
-      onOther: () => {
-        clearTimeout(this.soon);
-        this.soon = setTimeout(() => this.loadHealth(), 500);
+      onHealth: () => {
+        this.soon ??= setTimeout(() => {
+          this.soon = null;
+          this.loadHealth();
+        }, SOON_MS);
       },
       onState: (link) => {
-        if (this.open && link === "open") this.on.link();
-        else if (this.open) this.attempt(() => api.getSites()); // a request says why the stream ended
+        if (!this.open) return;
+        if (link === "lost") this.attempt(() => api.getSites()); // a request says why the stream ended
+        else if (this.lost) this.refresh(true); // what came meanwhile
+        this.lost = link === "lost";
       },
     });
     this.timer = setInterval(() => document.hidden || (this.events.open ? this.loadHealth() : this.refresh(true)), HEALTH_MS);
@@ -170,10 +175,10 @@ export class SiteData {
   async trails(result) {
     const { lag, period_ms: period, follows } = this.info;
     const long = Math.max(TRAIL_FRAMES * period, TRAIL_MS) + lag * period;
-    const { items } = await api.getTracks(this.name, Math.max(0, result.time - long), result.time + 1);
-    const shown = new Set(result.sources.map(({ label }) => label));
-    const kept = ({ settled, time }) => settled || !follows || time === result.time;
-    return items.filter(({ label }) => shown.has(label)).map(({ points }) => points.filter(kept));
+    const results = await api.getResults(this.name, { since: Math.max(0, result.time - long), until: result.time + 1 });
+    const kept = results.filter(({ settled, time }) => settled || !follows || time === result.time);
+    const tracks = kept.flatMap((one) => one.tracks);
+    return result.sources.map((source) => tracks.filter(({ label }) => label === source.label));
   }
 }
 
