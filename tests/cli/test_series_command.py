@@ -83,7 +83,7 @@ def test_counts_come_from_a_file_and_taps_from_the_command(succeed: Run, here: P
     write(here / "counts.csv", ("Date", "n"), *((iso(HOUR * k), n) for k, n in enumerate(counts)))
     filters = ("--filter", "taps:1,-2,0.5", "--filter", "taps:1,0,0.25@-1")
     words = ("--counts", "n", "--every", "1h", "--most-per-person", 3, *filters)
-    done = succeed("series", "counts.csv", *PERIOD, *words, *CLEAR)
+    succeed("series", "counts.csv", *PERIOD, *words, *CLEAR)
     published = read(Path("published.csv"))
     assert close(published, "taps:1,-2,0.5", np.convolve(counts, [1, -2, 0.5])[:48])
     assert close(published, "taps:1,0,0.25@-1", np.r_[counts[1:], 0] + 0.25 * np.r_[0, counts[:-1]])
