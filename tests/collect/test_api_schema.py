@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from cloakwork.collect.api import event_streams
-from cloakwork.collect.attack import Attack
+from cloakwork.collect.attack import Attack, AttackCache
 from cloakwork.collect.storage import DeviceReport, ProblemCount, Reading
 from tests.collect.api_kit import NOW, Bench, bench, result
 from tests.waiting import PATIENCE
@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with pytest.MonkeyPatch.context() as patch, bench(tmp_path_factory.mktemp("schema")) as one:
         patch.setattr(event_streams, "STREAM_S", 0.01)
         attacked = Attack(**vars(result()), frames=1, readings=4, since=NOW)
-        patch.setattr("cloakwork.collect.attack.follow", lambda *_, **__: attacked)  # it takes seconds
+        patch.setattr(AttackCache, "attack_until", lambda *_, **__: attacked)  # it takes seconds
         one.store.readings.add([Reading("hall", f"s{k}", 1, NOW, 7, NOW) for k in range(1, 5)])
         one.store.results.save([result()])
         one.store.reports.add([DeviceReport("hall", "s1", "online", 3, 30, NOW)])
