@@ -63,8 +63,6 @@ class PapersPursuit(Estimator):
     So the noise of many frames is longer, and then no map fits.
     """
 
-    def solve(
-        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
-    ) -> Solution:
+    def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         radius = problem.noise * math.sqrt(problem.physics.sensors)
-        return BasisPursuit(radius=radius).solve(problem, readings, progress, after)
+        return BasisPursuit(radius=radius).solve(problem, readings, progress)

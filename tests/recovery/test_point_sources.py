@@ -10,10 +10,10 @@ from cloakwork.accuracy import cramer_rao, emd
 from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space, Steady, sources
 from cloakwork.privacy import Cloak
-from cloakwork.recovery import BasisPursuit, Fit, PointSources, Problem, Recovery, Status, recover
+from cloakwork.recovery import Fit, PointSources, Problem, Recovery, Status, recover
+from cloakwork.recovery.frame_sampler import Prior, posterior
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.posterior import posterior, summarise
-from cloakwork.recovery.sampling import Prior
+from cloakwork.recovery.posterior import summarise
 
 LINE = HeatLine(n=100, m=50, T=0.05)
 CLOAK = Cloak(LINE, epsilon=1.0, delta=0.1, alpha=0.01)
@@ -76,7 +76,7 @@ def expected_error(found: FloatArray, draws: FloatArray, space: Space) -> float:
 
 def drawn_maps(lattice: Lattice, data: FloatArray, prior: Prior, number: int) -> tuple[FloatArray, FloatArray]:
     """Maps of single draws, and the map that is reported."""
-    found = posterior(lattice, data, prior, np.random.default_rng(1), None)
+    found = posterior(lattice, data, prior, np.random.default_rng(1))
     maps = np.zeros((number, len(lattice.space)))
     for row, one in zip(np.linspace(0, len(found.draws.counts) - 1, number).astype(int), maps, strict=True):
         k = found.draws.counts[row]
@@ -157,15 +157,6 @@ def test_the_same_readings_give_the_same_answer_and_another_seed_nearly_the_same
     assert emd(first.map, other.map, LINE.space) < 0.02 + first.gap + other.gap
 
 
-def test_a_frame_continues_from_the_one_before() -> None:
-    noisy = CLOAK.simulate(LINE.apply(sources(LINE, [0.3, 0.5], [0.7, 0.7])), rng=np.random.default_rng(1))
-    estimator = PointSources((0.0, 1.0))
-    first = recover(noisy, CLOAK, estimator=estimator)
-    second = recover(noisy, CLOAK, estimator=estimator, after=first)
-    assert emd(first.map, second.map, LINE.space) < 0.03
-    assert recover(noisy, CLOAK, estimator=BasisPursuit(), after=first).map.sum() > 0
-
-
 def test_a_batch_gives_what_single_frames_give() -> None:
     noisy = CLOAK.simulate(LINE.apply(frames(np.random.default_rng(4), 3, 2)), rng=np.random.default_rng(5))
     together = recover(noisy, CLOAK, estimator=PointSources())
@@ -201,28 +192,6 @@ def test_too_many_places_along_paths_are_refused() -> None:
     with pytest.raises(InputError) as problem:
         recover(np.zeros(2), graph, sigma=1.0, estimator=PointSources())
     assert problem.value.places == 6_001
-
-
-FREE = PointSources((0.3, 1.0))
-
-
-def test_continuing_from_a_frame_of_another_model_is_safe() -> None:
-    line = HeatLine(n=50, m=20, T=0.02)
-    rng = np.random.default_rng(0)
-    clean = 0.8 * line.apply(sources(line, [0.9]))
-    fine = recover(clean + 0.003 * rng.standard_normal(20), line, sigma=0.003, estimator=FREE)
-    for sigma, estimator in (
-        (1.0, FREE),
-        (0.02, PointSources((0.3, 1.0), max_sources=6)),
-        (0.02, PointSources(None, max_sources=1)),
-    ):
-        noisy = clean + sigma * rng.standard_normal(20)
-        fine = recover(noisy, line, sigma=sigma, estimator=estimator, after=fine)
-        assert np.isclose(fine.counts.sum(), 1)
-    wild = clean + 1.5 * rng.standard_normal(20)
-    assert recover(wild, line, sigma=0.02, estimator=FREE, after=fine).fit.doubtful
-    other = HeatLine(n=10, m=20, T=0.02)
-    assert recover(np.zeros(20), other, sigma=0.1, estimator=FREE, after=fine).map.shape == (10,)
 
 
 @pytest.mark.parametrize("sigma", [1e-5, 1e-7])

@@ -51,7 +51,7 @@ class Solver:
         if self._followed_store is not None:
             self._new_tracker().step(quiet)
         else:
-            self._recoverer.recover([quiet], keep=False)
+            self._recoverer.recover([quiet])
 
     def solve(self, frames: Sequence[Frame]) -> list[Result]:
         """Return a result for each of these frames, and of earlier ones that settled.
@@ -60,7 +60,9 @@ class Solver:
         and the next one starts a new tracker.
         """
         if self._followed_store is None:
-            return self._alone(frames, keep=frames[-1].time > self.newest)
+            found = self._alone(frames)
+            self.newest = max(self.newest, frames[-1].time)
+            return found
         return [result for frame in frames for result in self._followed(self._followed_store, frame)]
 
     def alone(self, frame: Frame) -> Result:
@@ -92,19 +94,17 @@ class Solver:
             log.info("%s: the frame of %d was not followed (%s)", self.site.name, frame.time, reason_of(problem))
         return self._alone([frame])
 
-    def _alone(self, frames: Sequence[Frame], *, keep: bool = False) -> list[Result]:
-        """Recover frames together; if that fails, one by one. With `keep`, later ones continue from these."""
+    def _alone(self, frames: Sequence[Frame]) -> list[Result]:
+        """Recover frames together; if that fails, one by one."""
         began = time.perf_counter()
         try:
-            found = self._recoverer.recover(frames, keep=keep)
+            found = self._recoverer.recover(frames)
         except Exception as problem:
             if len(frames) > 1:
-                return [result for frame in frames for result in self._alone([frame], keep=keep)]
+                return [result for frame in frames for result in self._alone([frame])]
             log.exception("%s: nothing could be recovered from the frame of %d", self.site.name, frames[0].time)
             return [failure(self.site, frames[0], reason_of(problem), solved=self._clock())]
         took = 1000 * (time.perf_counter() - began) / len(frames)
-        if keep:
-            self.newest = found[-1].time
         return [self._result(moment, took) for moment in found]
 
     def _step(self, tracker: FrameTracker, frame: Frame) -> FrameRecovery:

@@ -102,18 +102,13 @@ class FrameRecoverer:
         self._site = site
         self._cloak = cloak
         self._estimator = site.estimator().estimator
-        self._last: Recovery | None = None
         self._known: LRUCache[bytes, PartialCloak] = LRUCache(_KNOWN_PATTERNS)
 
-    def recover(self, batch: Sequence[Frame], *, keep: bool = True) -> list[FrameRecovery]:
-        """Recover the frames of a batch, in order of time.
-
-        Estimators that can continue from earlier frames do so; with `keep`, later batches continue from this one.
-        """
+    def recover(self, batch: Sequence[Frame]) -> list[FrameRecovery]:
+        """Recover the frames of a batch, each alone, in order of time."""
         groups: dict[bytes, list[Frame]] = {}
         for frame in batch:
             groups.setdefault(frame.present.tobytes(), []).append(frame)
-        last = self._last
         recovered: list[FrameRecovery] = []
         for frames in groups.values():
             present = frames[0].present
@@ -122,10 +117,7 @@ class FrameRecoverer:
             values = np.zeros((len(frames), part.physics.sensors))
             used = present if part.physics.sensors == len(present) else slice(None)
             values[:, used] = steps * part.steps[used] - self._site.baselines[present]
-            last = recover(values, part, estimator=self._estimator, after=last)
-            recovered += recovered_frames(last, frames)
-        if keep:
-            self._last = last
+            recovered += recovered_frames(recover(values, part, estimator=self._estimator), frames)
         return sorted(recovered, key=lambda frame: frame.time)
 
     def _part(self, present: NDArray[np.bool_]) -> PartialCloak:
@@ -182,11 +174,11 @@ class FrameTracker:
         except InputError as problem:
             if "time" not in problem.values:
                 raise
-            return self._alone.recover([frame], keep=False)[0]
+            return self._alone.recover([frame])[0]
         newest = sorted((self._waiting | {time: frame}).items())[-1 - self._lag :]
         self._waiting = dict(newest)
         self.settled = [followed(self._waiting[past.time], past, settled=True) for past in now.final]
-        return followed(frame, now) if now.time == time else self._alone.recover([frame], keep=False)[0]
+        return followed(frame, now) if now.time == time else self._alone.recover([frame])[0]
 
 
 def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tracker | FloorTracker:

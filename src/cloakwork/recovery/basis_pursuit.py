@@ -48,10 +48,7 @@ class BasisPursuit(Estimator):
         if self.radius is not None:
             positive("radius", self.radius)
 
-    def solve(
-        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
-    ) -> Solution:
-        del after  # frames are independent
+    def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         return _fit_within_radius(self, problem, readings, progress)
 
 
@@ -83,10 +80,7 @@ class Bregman(Estimator):
     def __post_init__(self) -> None:
         count("iterations", self.iterations)
 
-    def solve(
-        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
-    ) -> Solution:
-        del after  # frames are independent
+    def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         return _fit_within_radius(self, problem, readings, progress)
 
 

@@ -1,7 +1,7 @@
 """Basis pursuit over a network whose matrix is not formed: columns are computed where the certificate asks for them."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,42 +26,14 @@ class Pursuit:
     gap: float
 
 
-@dataclass(eq=False)
-class _Columns:
-    """The columns of some places, with their QR factorisation."""
-
-    places: list[int] = field(default_factory=list)
-    values: list[FloatArray] = field(default_factory=list)
-    Q: list[FloatArray] = field(default_factory=list)
-    R: list[FloatArray] = field(default_factory=list)
-
-    def append(self, place: int, column: FloatArray) -> None:
-        rest, along = column.copy(), np.zeros(len(self.Q) + 1)
-        for _ in range(2):
-            for k, q in enumerate(self.Q):
-                share = float(q @ rest)
-                along[k] += share
-                rest -= share * q
-        along[-1] = float(np.linalg.norm(rest))
-        if along[-1] <= 1e-9 * np.linalg.norm(column):
-            return  # what it explains, the others explain
-        self.places.append(place)
-        self.values.append(column)
-        self.Q.append(rest / along[-1])
-        self.R.append(along)
-
-    def pursue(self, y: FloatArray, rho2: float) -> tuple[FloatArray, int]:
-        """The best map on these places."""
-        k = len(self.Q)
-        upper = np.zeros((k, k))
-        for j, column in enumerate(self.R):
-            upper[: j + 1, j] = column
-        inside = np.array([float(q @ y) for q in self.Q])
-        outside = float(y @ y) - float(inside @ inside)
-        filled = maps, codes, _, _ = np.zeros((1, k)), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
-        columns, radius = np.array(upper.T, order="C"), np.array([rho2 - outside])
-        active_set.pursue(read_only(upper), columns, inside[None], radius, 0, filled)
-        return maps[0], int(codes[0])
+def _best_map(columns: FloatArray, y: FloatArray, rho2: float) -> tuple[FloatArray, int]:
+    """The map of least total on the places of some columns (m, k), and how its solution ended."""
+    Q, R = np.linalg.qr(columns)
+    inside, k = y @ Q, columns.shape[1]
+    filled = maps, codes, _, _ = np.zeros((1, k)), np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
+    radius = np.array([rho2 - float(y @ y) + float(inside @ inside)])
+    active_set.pursue(read_only(R), np.array(R.T, order="C"), inside[None], radius, 0, filled)
+    return maps[0], int(codes[0])
 
 
 def pursue(problem: Problem, y: FloatArray, rho2: float) -> Pursuit:
@@ -73,7 +45,7 @@ def pursue(problem: Problem, y: FloatArray, rho2: float) -> Pursuit:
     the lower bound of `certify` and the places whose columns are worth computing, until the bound is within
     `ENOUGH`.
     """
-    columns, n = _Columns(), problem.physics.places
+    n, places, columns = problem.physics.places, list[int](), np.empty((len(y), 0))
     weights, rest = np.zeros(n), y
     if float(y @ y) <= rho2:
         return Pursuit(weights, active_set.EMPTY, float(np.linalg.norm(y)), 0.0)
@@ -81,25 +53,24 @@ def pursue(problem: Problem, y: FloatArray, rho2: float) -> Pursuit:
     for _ in range(MAX_ROUNDS):
         prices = problem.physics.adjoint(problem.whiten(rest))
         size = max(size, float(prices.max()))
-        if columns.places:
+        if places:
             t = _threshold(prices, weights) if code == active_set.SOLVED else 0.0
             gap = _gap(y, rest, prices, weights, math.sqrt(max(rho2, 0.0)), t)
             if gap <= ENOUGH * max(1.0, float(weights.sum())) or code == active_set.STOPPED:
                 break
         else:
             t = 0.0
-        chosen = _worth_a_column(prices, t + 1e-12 * size, columns.places, problem.physics.space)
+        chosen = _worth_a_column(prices, t + 1e-12 * size, places, problem.physics.space)
         if not len(chosen):
             break
-        for place in chosen.tolist():
-            unit = np.zeros(n)
-            unit[place] = 1.0
-            columns.append(place, problem.whiten(problem.physics.apply(unit)))
-        found, code = columns.pursue(y, rho2)
+        units = np.zeros((len(chosen), n))
+        units[np.arange(len(chosen)), chosen] = 1.0
+        places += chosen.tolist()
+        columns = np.concatenate([columns, problem.whiten(problem.physics.apply(units)).T], axis=1)
+        found, code = _best_map(columns, y, rho2)
         weights = np.zeros(n)
-        weights[columns.places] = found
-        used = np.flatnonzero(found)
-        rest = y - sum((found[k] * columns.values[k] for k in used), np.zeros_like(y))
+        weights[places] = found
+        rest = y - columns @ found
     else:
         code = active_set.STOPPED
     return Pursuit(weights, code, float(np.linalg.norm(rest)), max(gap, 0.0))

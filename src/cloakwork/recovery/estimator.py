@@ -28,7 +28,7 @@ class Status(StrEnum):
     EMPTY = "the readings fit within the radius without any source; the map is empty"
     BEST_FIT = "no map fits within the radius; returned the best fit"
     STOPPED = "stopped early; the gap bounds the distance from the optimum"
-    WEIGHED = "weighed all placements of point sources; the map has the least expected error"
+    WEIGHED = "weighed all placements of one source"
     SAMPLED = "sampled placements of point sources; the gap is the distance between two independent halves"
     FOLLOWED = "followed point sources over time; the gap is the distance between two independent halves of the draws"
     NOBODY = "no source is more likely than not; the map shows where one would be"
@@ -51,8 +51,8 @@ class FrameSolution:
 class Solution:
     """Arrays over frames: maps (frames, n), and the status, gap, violation and radius of each.
 
-    Some estimators add the sources and the fit of each frame, the probabilities of the counts (frames, counts), the
-    expected number of sources at each place (frames, n), and a starting point for the next frame (`last`).
+    Some estimators add the sources and the fit of each frame, the probabilities of the counts (frames, counts), and the
+    expected number of sources at each place (frames, n).
     """
 
     maps: FloatArray
@@ -64,10 +64,9 @@ class Solution:
     fits: tuple[Fit, ...] | None = None
     counts: FloatArray | None = None
     intensity: FloatArray | None = None
-    last: object = None
 
     @classmethod
-    def of_frames(cls, frames: Sequence[FrameSolution], places: int, max_sources: int, last: object) -> "Solution":
+    def of_frames(cls, frames: Sequence[FrameSolution], places: int, max_sources: int) -> "Solution":
         """The solution of frames with up to `max_sources` point sources, which have no radius."""
         number = len(frames)
         return cls(
@@ -80,7 +79,6 @@ class Solution:
             fits=tuple(frame.fit for frame in frames),
             counts=np.array([frame.counts for frame in frames]).reshape(number, max_sources + 1),
             intensity=np.array([frame.intensity for frame in frames]).reshape(number, places),
-            last=last,
         )
 
 
@@ -88,13 +86,8 @@ class Estimator(ABC):
     """A method that computes maps from noisy readings."""
 
     @abstractmethod
-    def solve(
-        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
-    ) -> Solution:
-        """Compute maps for readings (frames, m); `progress` receives (frames done, frames in total).
-
-        `after` is the `last` of an earlier solution, for estimators that continue from it.
-        """
+    def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
+        """Compute maps for readings (frames, m); `progress` receives (frames done, frames in total)."""
 
 
 def detection_probability(problem: Problem) -> FloatArray:

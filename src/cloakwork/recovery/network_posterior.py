@@ -128,20 +128,24 @@ class _Frame:
                 break
             self.overlap(best)
 
+    def beside(self, others: list[int]) -> tuple[FloatArray, float]:
+        """Probability of each node for a source beside others, shape (n,), and how much likelier the readings are.
+
+        That is the logarithm of the average over nodes.
+        """
+        logs = self.alone.copy()
+        for other in others:
+            logs -= self.overlap(other)
+        top = float(logs.max())
+        weights = np.exp(logs - top)
+        return weights / weights.sum(), float(np.log(weights.mean()) + top)
+
     def given(self, others: list[int]) -> tuple[FloatArray, float]:
         """Probability of each node for one slot given the nodes of the others, shape (n,), and that it is empty."""
-        model, k = self.model, len(others)
-        allowed = np.array([model.least <= count <= model.most for count in (k, k + 1)])
-        prior = -np.log([special.binom(model.most, k), special.binom(model.most, k + 1) * len(self.alone)])
-        prior[~allowed] = -np.inf
-        logs = self.alone + prior[1]
-        for other in others:
-            logs = logs - self.overlap(other)
-        top = max(float(logs.max()), float(prior[0]))
-        weights = np.exp(logs - top)
-        empty = float(np.exp(prior[0] - top))
-        total = float(weights.sum()) + empty
-        return weights / total, empty / total
+        k, (weights, gain) = len(others), self.beside(others)
+        odds = (k + 1) / (self.model.most - k) if k >= self.model.least else np.inf  # all counts are as likely
+        there = float(special.expit(gain + np.log(odds)))
+        return there * weights, 1 - there
 
     def chain(
         self, start: list[int], rng: np.random.Generator, *, settling: int, sweeps: int
@@ -173,33 +177,26 @@ class _Frame:
         """
         places: list[int] = []
         for _ in range(self.model.most if count is None else count):
-            weights, empty = self._without_least(places)
-            if count is None and empty > 0.5 and len(places) >= self.model.least:
+            weights, gain = self.beside(places)
+            if count is None and gain < 0 and len(places) >= self.model.least:
                 break
             places.append(int(weights.argmax()))
         for _ in range(2 if len(places) > 1 else 0):
             for k in range(len(places)):
                 others = places[:k] + places[k + 1 :]
-                places[k] = int(self._without_least(others)[0].argmax())
+                places[k] = int(self.beside(others)[0].argmax())
         return places
-
-    def _without_least(self, others: list[int]) -> tuple[FloatArray, float]:
-        logs = self.alone.copy()
-        for other in others:
-            logs -= self.overlap(other)
-        top = float(logs.max())
-        weights = np.exp(logs - top)
-        mean = np.log(weights.mean()) + top
-        return weights / weights.sum(), float(special.expit(-mean))
 
     def listed(self, places: list[int]) -> tuple[Source, ...]:
         """Each source of a placement, with the nodes where it may be instead while the others stay."""
         space, sources = self.model.graph.space, []
         for k, place in enumerate(places):
-            weights, empty = self._without_least(places[:k] + places[k + 1 :])
+            weights, gain = self.beside(places[:k] + places[k + 1 :])
             order = np.argsort(-weights)
             held = np.sort(order[: int(np.searchsorted(np.cumsum(weights[order]), self.model.level)) + 1])
             distances = space.distances(place)[held]
             at = position(space.places[place], place, space)
-            sources.append(Source(place, at, self.model.strength, float(distances.max()), held, 1 - empty))
+            sources.append(
+                Source(place, at, self.model.strength, float(distances.max()), held, float(special.expit(gain)))
+            )
         return tuple(sources)

@@ -11,17 +11,16 @@ from cloakwork._checks import FloatArray, count
 from cloakwork.errors import InputError
 from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, on_all_cores
 from cloakwork.recovery.floors.floor_sources import MAX_SOURCES, samples_locally, solve_floor
+from cloakwork.recovery.frame_sampler import Draws, Posterior, Prior, posterior
 from cloakwork.recovery.goodness_of_fit import Misfit, draw_checked
-from cloakwork.recovery.jump_chain import Draws
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources
-from cloakwork.recovery.posterior import Posterior, posterior, summarise
+from cloakwork.recovery.posterior import summarise
 from cloakwork.recovery.problem import Problem
-from cloakwork.recovery.sampling import PreviousFrame, Prior
 
 REMEDIES = 4  # of a frame that does not fit: each sets one more sensor aside or widens the noise
 MAX_ON_FLOORS = 10_000  # where sources far apart hardly know of each other
-CHUNK = 8  # frames that continue from each other; fixed, so results do not depend on the machine
+CHUNK = 8  # frames that a core takes at once
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,10 @@ class PointSources(Estimator):
 
     Notes
     -----
-    With known strengths and few placements, all are weighed: a count is left out only if its distance from the readings
-    proves it e^-30 times less likely than another. Otherwise two independent reversible-jump chains sample the
-    posterior. On a line the map has the least expected earth mover distance (the place-wise median of the cumulative
-    maps). One half of the draws gives the shape of the vicinities, the other half their size: they hold a share
-    `confidence` of it, where sources missing from the list count as not held.
+    Independent chains sample the posterior: each redraws one source after the other, or its absence, from its exact
+    distribution over all places given the others. On a line the map has the least expected earth mover distance (the
+    place-wise median of the cumulative maps). One half of the draws gives the shape of the vicinities, the other half
+    their size: they hold a share `confidence` of it, where sources missing from the list count as not held.
 
     A sensor that no placement explains is set aside, and the noise is widened if the rest still does not fit: see
     `Fit`.
@@ -58,7 +56,7 @@ class PointSources(Estimator):
     >>> line = HeatLine(n=100, m=50, T=0.05)
     >>> readings = line.apply(sources(line, [0.3, 0.8]))
     >>> result = recover(readings, line, sigma=0.15, estimator=PointSources(strength=1.0))
-    >>> int(result.counts.argmax()), [round(source.at, 1) for source in result.sources]
+    >>> int(result.counts.argmax()), sorted(round(source.at, 1) for source in result.sources)
     (2, [0.3, 0.8])
     """
 
@@ -91,11 +89,9 @@ class PointSources(Estimator):
         low, high = _interval(self.strength)
         return Prior(low, high, self.strength is None, self.min_sources, self.max_sources)
 
-    def solve(
-        self, problem: Problem, readings: FloatArray, progress: Progress | None, after: object = None
-    ) -> Solution:
+    def solve(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         if samples_locally(problem.physics, self.max_sources):
-            return solve_floor(problem, readings, self.prior, self.confidence, self.seed, progress, after)
+            return solve_floor(problem, readings, self.prior, self.confidence, self.seed, progress)
         if self.max_sources > MAX_SOURCES:
             raise InputError(
                 f"max_sources={self.max_sources}: give at most {MAX_SOURCES}, except in a steady field on a floor.",
@@ -104,34 +100,28 @@ class PointSources(Estimator):
         if not problem.physics.explicit:
             return self._on_a_network(problem, readings, progress)
         found: dict[int, FrameSolution] = {}
-        last: dict[int, PreviousFrame] = {}
 
         def work(piece: slice) -> int:
-            before = after if piece.start == 0 and isinstance(after, PreviousFrame) else None
             for frame in range(piece.start, piece.stop):
-                found[frame], before = self._solved(problem, readings[frame], frame, before)
-                last[frame] = before
+                found[frame] = self._solved(problem, readings[frame], frame)
             return int(piece.stop - piece.start)
 
-        _ = lattice_for(problem, self.prior.high, 1.0).arrays  # made once, before the threads start
+        lattice = lattice_for(problem, self.prior.high, 1.0)
+        _ = lattice.fine, lattice.near  # made once, before the threads start
         on_all_cores(work, len(readings), progress, CHUNK)
         solutions = [found[frame] for frame in range(len(readings))]
-        return Solution.of_frames(solutions, problem.physics.places, self.max_sources, last.get(len(readings) - 1))
+        return Solution.of_frames(solutions, problem.physics.places, self.max_sources)
 
-    def _solved(
-        self, problem: Problem, readings: FloatArray, frame: int, before: PreviousFrame | None
-    ) -> tuple[FrameSolution, PreviousFrame]:
-        """The solution of a frame, and its draws, from which the next frame starts."""
-
+    def _solved(self, problem: Problem, readings: FloatArray, frame: int) -> FrameSolution:
         def draw(excluded: frozenset[int], inflation: float) -> tuple[tuple[Lattice, Posterior], Misfit]:
             part = problem.without(excluded) if excluded else problem
             lattice = lattice_for(part, self.prior.high, inflation)
             data = lattice.whiten(part.project(readings[None])[0])
-            result = posterior(lattice, data, self.prior, np.random.default_rng([self.seed, frame]), before)
+            result = posterior(lattice, data, self.prior, np.random.default_rng([self.seed, frame]))
             return (lattice, result), _misfit(part, lattice, result.draws, readings, len(excluded))
 
-        (first, start), (lattice, result), fit = draw_checked(draw, frozenset(), remedies=REMEDIES)
-        return summarise(result, lattice, self.confidence, fit), PreviousFrame(first, start.draws)
+        _, (lattice, result), fit = draw_checked(draw, frozenset(), remedies=REMEDIES)
+        return summarise(result, lattice, self.confidence, fit)
 
     def _on_a_network(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         model = NetworkSources.of(problem, self.strength, self.min_sources, self.max_sources, self.confidence)
@@ -140,7 +130,7 @@ class PointSources(Estimator):
             found.append(model.solve(reading, np.random.default_rng([self.seed, frame])))
             if progress is not None:
                 progress(frame + 1, len(readings))
-        return Solution.of_frames(found, problem.physics.places, self.max_sources, None)
+        return Solution.of_frames(found, problem.physics.places, self.max_sources)
 
 
 def _misfit(problem: Problem, lattice: Lattice, draws: Draws, readings: FloatArray, excluded: int) -> Misfit:

@@ -29,8 +29,8 @@ class Recovery:
     >>> line = HeatLine(n=50, m=25, T=0.05)
     >>> result = recover(line.apply(sources(line, [0.3])), line, sigma=0.1, estimator=PointSources(1))
     >>> print(result)
-    weighed all placements of point sources; the map has the least expected error
-    weight 1.000 at 0.301, within 0.022
+    sampled placements of point sources; the gap is the distance between two independent halves
+    weight 1.000 at 0.301, within 0.018
     """
 
     problem: Problem
@@ -131,7 +131,6 @@ def recover(
     sigma: ArrayLike | None = None,
     drift: Drift | Nuisance | None = None,
     estimator: Estimator | None = None,
-    after: Recovery | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
     """Recover the vicinity of the sources from noisy readings.
@@ -150,8 +149,6 @@ def recover(
     estimator
         By default `BasisPursuit()`, which assumes nothing about the strengths of the sources. If sources are a few
         points, `PointSources` is far more accurate, most of all with known strengths.
-    after
-        The result of the frame before, for estimators that continue from it.
     progress
         Called with (frames done, frames in total) during a long batch.
 
@@ -168,7 +165,7 @@ def recover(
     if estimator is not None and not isinstance(estimator, Estimator):
         raise InputError(f"estimator={estimator!r}: give an object such as BasisPursuit().", estimator=estimator)
     chosen, batch = estimator or BasisPursuit(), np.atleast_2d(values)
-    solution = chosen.solve(problem, batch, progress, None if after is None else after.solution.last)
+    solution = chosen.solve(problem, batch, progress)
     return Recovery(problem, chosen, batch, solution, batch=values.ndim == 2)
 
 

@@ -1,18 +1,16 @@
 """Single frames of a floor: the posterior of many sources of known strength, sampled by local moves."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cloakwork._checks import FloatArray
 from cloakwork.errors import InputError
-from cloakwork.physics import FloorPlan, Physics
+from cloakwork.physics import Physics
 from cloakwork.recovery.estimator import FrameSolution, Progress, Solution, Status
 from cloakwork.recovery.floors.floor_belief import FloorBelief, FloorPrior
 from cloakwork.recovery.floors.floor_motion import FloorMotion
 from cloakwork.recovery.floors.floor_sampler import FloorField, Placement, disagreement
+from cloakwork.recovery.frame_sampler import Prior
 from cloakwork.recovery.problem import Problem
-from cloakwork.recovery.sampling import Prior
 from cloakwork.recovery.tracking.motion import Motion
 from cloakwork.recovery.vicinity import expected_map
 
@@ -23,14 +21,6 @@ def samples_locally(physics: Physics, max_sources: int = 1) -> bool:
     """Whether up to `max_sources` are sampled by local moves: in a steady field, many sources or a large floor."""
     steady = physics.floor is not None and not physics.pulse
     return steady and (physics.near is not None or max_sources > MAX_SOURCES)
-
-
-@dataclass(frozen=True, eq=False)
-class FloorStart:
-    """The last draw of each chain after a frame, from which the next frame starts."""
-
-    plan: FloorPlan
-    placements: tuple[Placement, ...]
 
 
 def checked_field(problem: Problem, prior: Prior) -> FloorField:
@@ -58,19 +48,16 @@ def solve_floor(
     confidence: float,
     seed: int,
     progress: Progress | None,
-    after: object,
 ) -> Solution:
-    """Recover frames (frames, m) of a large floor, each alone; the chains start from the frame before."""
+    """Recover frames (frames, m) of a large floor, each alone; chains start where those of the last frame ended."""
     field = checked_field(problem, prior)
     plan, motion, frames = field.plan, FloorMotion(Motion.still(), field.plan), len(readings)
     expected = FloorPrior.after(FloorBelief.before(plan, prior.max_sources / 2, 1.0), motion, None, prior.max_sources)
-    last = after if isinstance(after, FloorStart) and after.plan is plan else FloorStart(plan, ())
-    solutions, no_tracks = [], np.zeros(0, dtype=np.int64)
+    solutions, no_tracks, before = [], np.zeros(0, dtype=np.int64), tuple[Placement, ...]()
     for frame, values in enumerate(readings):
-        before = tuple((no_tracks, free) for _, free in last.placements)
         draws = field.draw(values, expected.where, before, prior.max_sources, [seed, frame])
         tracks = expected.updated(draws, motion).tracks
-        last = FloorStart(plan, draws.placements)
+        before = tuple((no_tracks, free) for _, free in draws.placements)
         listed = sorted(tracks, key=lambda track: -track.probability)
         sources = tuple(track.source(plan, prior.low, confidence) for track in listed)
         far = [disagreement(draws.others[:, track.cells], plan.space.places[track.cells]) for track in tracks]
@@ -87,4 +74,4 @@ def solve_floor(
         )
         if progress is not None:
             progress(frame + 1, frames)
-    return Solution.of_frames(solutions, plan.places, prior.max_sources, last)
+    return Solution.of_frames(solutions, plan.places, prior.max_sources)
