@@ -20,7 +20,7 @@ from cloakwork.recovery import Motion, Tracker
 from papers import bodies
 from papers.bodies import Method, Trial
 from papers.experiment import stream
-from papers.recordings import INFRARED, POSITIONS, Infrared, data_file, read_infrared, read_positions
+from papers.recordings import Infrared, read_infrared, read_positions
 
 SEEDS = 10
 EPSILONS = (2.0, 8.0, 32.0)
@@ -40,7 +40,7 @@ def recordings() -> dict[str, People]:
     scale = np.array(SIZE) / PIXELS
     return {
         name: [np.array(frame).reshape(-1, 2) * scale * (1, -1) + (0, SIZE[1]) for frame in frames[::EVERY]]
-        for name, frames in read_positions(data_file(POSITIONS)).items()
+        for name, frames in read_positions().items()
     }
 
 
@@ -103,7 +103,7 @@ def movement(table: Table) -> None:
 
 def pictures(table: Table) -> None:
     """Add rows of the people who were found in single pictures."""
-    real = read_infrared(data_file(INFRARED))
+    real = read_infrared()
     body = bodies.fit(bodies.blocks(real.frames[:FITTED]), real.people[:FITTED])
     for epsilon in EPSILONS:
         for method in (Method.OURS, Method.PAPERS):

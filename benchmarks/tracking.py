@@ -48,7 +48,6 @@ from papers.followed_people import (
     strolling,
     switches,
 )
-from papers.recordings import POSITIONS, data_file
 
 RUNS = 3
 MANY = 400
@@ -96,7 +95,7 @@ def run() -> tuple[Table, bool]:
         scenes.append((f"{people} who sit and change seats", partial(sitting, people, 100), near, None))
     for people, near in ((1, 0.78), (2, 0.85), (3, 0.79)):  # single frames, the number of people known
         scenes.append((f"{people} walking at 0.8 m/s", partial(strolling, people, 60), near, None))
-    scenes.append(("recorded movement", lambda _: office(data_file(POSITIONS)), 0.60, 0.50))
+    scenes.append(("recorded movement", lambda _: office(), 0.60, 0.50))
     frames = changed = 0
     for name, make, goal, later in scenes:
         rows = []

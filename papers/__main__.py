@@ -1,26 +1,22 @@
-"""The laboratory on the command line: `python -m papers list | run | show | report`."""
+"""The laboratory on the command line: `python -m papers list | run | show`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import TaskID
 
 from cloakwork.cli.app import run_app
 from cloakwork.cli.arguments import Scheduler
-from cloakwork.cli.output import note, progress_bars
+from cloakwork.cli.output import note, working
 from cloakwork.cli.report import Table, show
 from papers.experiments import EXPERIMENTS, find
 from papers.recordings import LICENCES, titles
-from papers.report import FOLDER, write_report
 from papers.result import Result
-from papers.runner import Done, run_all
+from papers.runner import run_all
 from papers.store import read
 
 ALL = "all"
-PAGES = Path("docs/science")
+RESULTS = Path("docs/science/results")
 
 app = typer.Typer(
     help="Repeat the experiments: every number with its seed, as a table, JSON and a picture.",
@@ -53,35 +49,17 @@ def run_command(
     jobs: Annotated[int, typer.Option(min=1, help="Number of experiments to run in parallel.")] = 2,
     scheduler: Scheduler = None,
 ) -> None:
-    """Run one experiment or all. Valid results in --out are not run again."""
+    """Run one experiment or all. Valid results in --out are drawn again and not run again."""
     chosen = tuple(EXPERIMENTS.values()) if name == ALL else (find(name),)
-    with _bars() as show:
-        found = run_all(chosen, out, quick=quick, seed=seed, jobs=jobs, progress=show, scheduler=scheduler)
-        for number, done in enumerate(found, start=1):
-            _note_done(done, f" ({number} of {len(chosen)})" if len(chosen) > 1 else "")
+    with working(f"running {name}") as progress:
+        for number, done in enumerate(run_all(chosen, out, quick=quick, seed=seed, jobs=jobs, scheduler=scheduler), 1):
+            progress(number, len(chosen))
+            result, took = done.result, "already there" if done.kept else f"{done.result.seconds:.0f} s"
+            count = f" ({number} of {len(chosen)})" if len(chosen) > 1 else ""
+            note(f"{result.name}{count}: {result.title}{' (quick)' if quick else ''}, {took}")
             if len(chosen) == 1:
-                _print(done.result)
+                _print(result)
     note(f"the results and their pictures are in {out}")
-
-
-@contextmanager
-def _bars() -> Iterator[Callable[[str, float], None]]:
-    """A progress bar for each name, called with the share done from 0 to 1; it vanishes at 1."""
-    with progress_bars() as progress:
-        tasks: dict[str, TaskID] = {}
-
-        def show(name: str, done: float) -> None:
-            if name not in tasks:
-                tasks[name] = progress.add_task(name, total=1.0)
-            progress.update(tasks[name], completed=done, visible=done < 1)
-
-        yield show
-
-
-def _note_done(done: Done, count: str) -> None:
-    result = done.result
-    took = "already there" if done.kept else f"{result.seconds:.0f} s"
-    note(f"{result.name}{count}: {result.title}{' (quick)' if result.quick else ''}, {took}")
 
 
 def _print(result: Result) -> None:
@@ -96,21 +74,10 @@ def _print(result: Result) -> None:
 @app.command("show")
 def show_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")],
-    folder: Annotated[Path, typer.Option("--from", help="Folder with NAME.json.")] = PAGES / "results",
+    folder: Annotated[Path, typer.Option("--from", help="Folder with NAME.json.")] = RESULTS,
 ) -> None:
     """Print all numbers of a result that is there, and every claim of the papers with its verdict."""
     _print(read(find(name).name, folder))
-
-
-@app.command("report")
-def report_command(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of `run all --out FOLDER`.")],
-    docs: Annotated[Path, typer.Option("--docs", help="Folder that gets results/.")] = PAGES,
-) -> None:
-    """Keep the numbers and pictures of a full run of all experiments for the documentation."""
-    with _bars() as show:
-        write_report(folder, docs, progress=lambda done, total: show("report", done / total))
-    note(f"wrote {docs / FOLDER}; `make docs` makes the pages of results and errata from it")
 
 
 if __name__ == "__main__":

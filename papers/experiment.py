@@ -1,6 +1,6 @@
 """An experiment: a name, a title, and a function that makes a finding from a size and a seed."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -12,8 +12,6 @@ from cloakwork.errors import InputError
 from papers.result import Finding, Result
 from papers.rows import numbers_in
 
-Progress = Callable[[int, int], None]
-"""Called with (done, total) from time to time."""
 T = TypeVar("T")
 
 
@@ -29,10 +27,6 @@ class Size(Enum):
     PROBE = "probe"
 
 
-def _silent(done: int, total: int) -> None:
-    """Report progress to no one."""
-
-
 @final
 @dataclass(frozen=True)
 class Run:
@@ -40,7 +34,6 @@ class Run:
 
     seed: int = 1
     size: Size = Size.FULL
-    progress: Progress = _silent
 
     def choose(self, full: T, quick: T, probe: T) -> T:
         """Return the value for this run's size.
@@ -49,21 +42,6 @@ class Run:
         100
         """
         return {Size.FULL: full, Size.QUICK: quick, Size.PROBE: probe}[self.size]
-
-    def each(self, items: Iterable[T], *, after: int = 0, before: int = 0) -> Iterator[T]:
-        """Return the items one by one and report progress, where so many steps of the work come after and before.
-
-        >>> list(Run(progress=print).each("ab", before=1))
-        1 3
-        2 3
-        3 3
-        ['a', 'b']
-        """
-        steps = tuple(items)
-        for done, item in enumerate(steps):
-            self.progress(before + done, before + len(steps) + after)
-            yield item
-        self.progress(before + len(steps), before + len(steps) + after)
 
 
 @final
@@ -97,11 +75,11 @@ class Experiment:
     minutes: float = 0.1
     data: tuple[Path, ...] = ()
 
-    def run(self, *, quick: bool = False, seed: int = 1, progress: Progress = _silent) -> Result:
-        """Run the experiment; see `Run` for the arguments."""
+    def run(self, *, quick: bool = False, seed: int = 1) -> Result:
+        """Run the experiment."""
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise InputError(f"seed={seed!r}: give a whole number, 0 or above.", seed=seed)
-        finding = self.work(Run(seed, Size.QUICK if quick else Size.FULL, progress))
+        finding = self.work(Run(seed, Size.QUICK if quick else Size.FULL))
         return Result(self.name, self.title, quick, seed, finding)
 
     def probe(self, seed: int) -> Mapping[str, float]:

@@ -6,7 +6,6 @@ that there are at most four.
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -62,10 +61,10 @@ def strolling(people: int, frames: int, seed: int) -> Scene:
     return [[rooms.cell_at(*at) for at in movement.at(round(1000 * SECONDS * k))] for k in range(frames)]
 
 
-def office(path: Path) -> Scene:
+def office() -> Scene:
     """The recorded movement of the README."""
     rooms = flat().rooms
-    movement = recorded(path, rooms, most=MOST)
+    movement = recorded(rooms, most=MOST)
     frames = len(movement.frames) * movement.frame_ms // round(1000 * SECONDS)
     return [[rooms.cell_at(*at) for at in movement.at(round(1000 * SECONDS * k))] for k in range(frames)]
 

@@ -2,23 +2,19 @@
 
 import itertools
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from cloakwork._checks import FloatArray, count, positive
+from cloakwork._checks import FloatArray
 from cloakwork.auditing.query_plan import (
     CONFIDENCE,
     Pair,
-    checked_confidence,
-    checked_epsilon,
-    checked_gap,
 )
-from cloakwork.errors import InputError
 
 GRID = 401
+LEVEL = 2 * CONFIDENCE - 1  # the total variation that a test needs
 DOWN = 1 - 1e-9
 BLINDNESS = (
     "the proof of Theorem 10.7, n^(1-o(1)), fails; Liu and Oh (2019) prove the order n / log n for estimating delta"
@@ -26,27 +22,13 @@ BLINDNESS = (
 """What is known of tests without information that no bound of ours shows."""
 
 
-@dataclass(frozen=True)
-class HardPairs:
-    """A private pair and one that is `alpha` away, as hard to tell apart as we can make them."""
-
-    private: Pair
-    far: Pair
+def boundary_pair(n: int, epsilon: float) -> Pair:
+    """A pair of pure privacy exactly epsilon whose least probability is as large as can be, the rest spread evenly."""
+    e = math.exp(epsilon)
+    return Pair(*(np.r_[p, np.full(n - 1, (1 - p) / (n - 1))] for p in (1 / (n - 1 + e), e * (1 / (n - 1 + e)))))
 
 
-def boundary_pair(n: int, epsilon: float, beta: float | None = None) -> Pair:
-    """A pair of pure privacy exactly epsilon with least probability beta, the rest spread evenly."""
-    e = math.exp(checked_epsilon(epsilon))
-    largest = 1 / (n - 1 + e)
-    least = largest if beta is None else beta
-    if not 0 < least <= largest * (1 + 1e-12):
-        raise InputError(
-            f"beta={beta!r}: give a probability above 0 and at most 1/(n - 1 + e^epsilon) = {largest:.4g}.", beta=beta
-        )
-    return Pair(*(np.r_[p, np.full(n - 1, (1 - p) / (n - 1))] for p in (least, e * least)))
-
-
-def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float, confidence: float = CONFIDENCE) -> int:
+def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float) -> int:
     """Queries on each input without which no test tells (epsilon, delta) from (epsilon, delta + alpha).
 
     It holds for tests that are given a full description of the mechanism, hence for all others.
@@ -55,7 +37,7 @@ def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float, con
     -----
     The larger of two bounds. Two pairs on two outcomes (`hard_pairs`) must be distinguished: with r queries on each
     input the total variation between the samples is at most sqrt(1 - BC^(2r)), BC the product of the two Bhattacharyya
-    coefficients, and it must be at least 2 confidence - 1.
+    coefficients, and it must be at least 1/3.
 
     And after Paninski (2008): on N outcomes let Q_0 be s/N and Q_1 be s e^-epsilon / N, s = (1-delta) e^epsilon /
     (1+e^epsilon), one further outcome having probability delta under Q_0 alone; moving Q_1 by a share +-2 alpha/s of
@@ -66,19 +48,17 @@ def approximate_limit(*, n: int, epsilon: float, delta: float, alpha: float, con
     first. The pairs in its proof do not have the stated parameters. Liu and Oh (2019, arXiv 1905.10335) prove a bound
     of n / log n for estimating delta. Nothing here rests on either.
     """
-    e, a = math.exp(checked_epsilon(epsilon)), checked_gap(delta, alpha)
-    level = 2 * checked_confidence(confidence) - 1
-    pairs = hard_pairs(epsilon=epsilon, delta=delta, alpha=a)
-    private, far = pairs.private, pairs.far
+    e = math.exp(epsilon)
+    private, far = hard_pairs(epsilon=epsilon, delta=delta, alpha=alpha)
     apart = float(_apart(private.zero, far.zero) + _apart(private.one, far.one))
-    bound = -math.log1p(-(level**2)) / (2 * apart)
-    many, s = 2 * ((count("n", n, minimum=2) - 2) // 2), (1 - delta) * e / (1 + e)
-    if many and 2 * a <= s:
-        bound = max(bound, math.sqrt(many * math.log1p(4 * level**2)) * s * e / (4 * a * a))
+    bound = -math.log1p(-(LEVEL**2)) / (2 * apart)
+    many, s = 2 * ((n - 2) // 2), (1 - delta) * e / (1 + e)
+    if many and 2 * alpha <= s:
+        bound = max(bound, math.sqrt(many * math.log1p(4 * LEVEL**2)) * s * e / (4 * alpha * alpha))
     return whole(bound)
 
 
-def hard_pairs(*, epsilon: float, delta: float, alpha: float) -> HardPairs:
+def hard_pairs(*, epsilon: float, delta: float, alpha: float) -> tuple[Pair, Pair]:
     """Two pairs on two outcomes: one exactly (epsilon, delta)-private, one that needs delta + alpha.
 
     Notes
@@ -86,7 +66,7 @@ def hard_pairs(*, epsilon: float, delta: float, alpha: float) -> HardPairs:
     P_0 = (p, 1-p), P_1 = (q, 1-q) with p = delta + e^epsilon q; p goes up and q down, in the shares that are hardest to
     notice, until p - e^epsilon q = delta + alpha. Of a grid over q, among those where the other direction holds too.
     """
-    e = math.exp(checked_epsilon(epsilon))
+    e = math.exp(epsilon)
     q = np.linspace(0, (1 - delta) / e, GRID)
     p = np.minimum(delta + e * q, 1)
     spread = np.maximum(p * (1 - p) + e * e * q * (1 - q), 1e-300)
@@ -96,13 +76,13 @@ def hard_pairs(*, epsilon: float, delta: float, alpha: float) -> HardPairs:
     p, q, up, down = p[good], q[good], up[good], down[good]
     apart = _two_outcomes(p, p + up) + _two_outcomes(q, q - down)
     k = int(np.argmin(apart))
-    return HardPairs(
+    return (
         Pair([p[k], 1 - p[k]], [q[k], 1 - q[k]]),
         Pair([p[k] + up[k], 1 - p[k] - up[k]], [q[k] - down[k], 1 - q[k] + down[k]]),
     )
 
 
-def pure_limit(stated: Pair, *, epsilon: float, alpha: float, confidence: float = CONFIDENCE) -> int:
+def pure_limit(stated: Pair, *, epsilon: float, alpha: float) -> int:
     """Queries on each input without which no test that knows `stated` tells epsilon from epsilon + alpha.
 
     Notes
@@ -111,8 +91,7 @@ def pure_limit(stated: Pair, *, epsilon: float, alpha: float, confidence: float 
     e^(epsilon+alpha); the rest is scaled. The hardest outcome counts. About 0.5 / (beta alpha^2) for small alpha, beta
     the least probability (McMillan, Theorem 10.12, whose own pair is not epsilon-private).
     """
-    total = checked_epsilon(epsilon) + alpha
-    level = 2 * checked_confidence(confidence) - 1
+    total = epsilon + alpha
     seen = (stated.zero > 0) & (stated.one > 0)
     if not seen.any():
         return 1
@@ -122,19 +101,18 @@ def pure_limit(stated: Pair, *, epsilon: float, alpha: float, confidence: float 
         up = np.minimum(shift * q / (p + q), -np.log(p) / 2)
         apart = _two_outcomes(p, p * np.exp(up)) + _two_outcomes(q, q * np.exp(up - shift))
         best = min(best, float(apart[apart > 0].min(initial=math.inf)))
-    return whole(-math.log1p(-(level**2)) / (2 * best))
+    return whole(-math.log1p(-(LEVEL**2)) / (2 * best))
 
 
-def share_limit(*, gamma: float, slack: float, confidence: float = CONFIDENCE) -> int:
+def share_limit(*, gamma: float, slack: float) -> int:
     """Pairs of inputs without which no test tells a share `gamma` of bad pairs from `gamma + slack`.
 
     Notes
     -----
     Even if one query shows whether a pair is bad. A number for the lambda/alpha of McMillan, Theorem 10.4.
     """
-    level = 2 * checked_confidence(confidence) - 1
     apart = float(_two_outcomes(np.array([gamma]), np.array([gamma + slack]))[0])
-    return whole(-math.log1p(-(level**2)) / (2 * apart))
+    return whole(-math.log1p(-(LEVEL**2)) / (2 * apart))
 
 
 def whole(bound: float) -> int:
@@ -171,11 +149,6 @@ def random_distance(excess: ArrayLike, weights: ArrayLike, *, gamma: float, scal
     0.1
     """
     misses, chances = np.asarray(excess, dtype=np.float64), np.asarray(weights, dtype=np.float64)
-    if misses.shape != chances.shape or not (misses >= 0).all():
-        raise InputError("excess: give one number, 0 or above, for each weight.", shape=misses.shape)
-    if not 0 <= gamma <= 1:
-        raise InputError(f"gamma={gamma!r}: give a share from 0 to 1.", gamma=gamma)
-    positive("scale", scale)
     allowed = np.concatenate([[0.0], misses[np.isfinite(misses)]])
     missed = np.array([chances[misses > x].sum() for x in allowed])
     share = np.where(missed > gamma + 1e-12, missed - gamma, 0.0)

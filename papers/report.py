@@ -1,14 +1,11 @@
-"""Keeps the results of a full run for the documentation, and makes its pages of results and errata from them."""
+"""Makes the pages of results and errata from the results of a full run."""
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
-from papers.experiment import Progress
 from papers.experiments import EXPERIMENTS
 from papers.result import Agreement, Result
 from papers.rows import Table
-from papers.store import read_run, write
 
 FOLDER = "results"
 _WIDE = 24  # characters; cells with more are sentences and are not aligned at the right
@@ -27,18 +24,6 @@ _ERRATA_HEAD = """# Errata
 What is wrong in the papers, each place with a number: what follows from the print, and what is true.
 [Results](results.md) has the experiments behind it.
 """
-
-
-def write_report(source: Path, docs: Path, *, progress: Progress) -> tuple[Result, ...]:
-    """Write the folder results/ into `docs`, from the results of one full run in `source`.
-
-    Repeats the probe of each result and refuses stale ones before it writes. Draws the pictures from the numbers.
-    """
-    results = read_run(tuple(EXPERIMENTS), source, progress)
-    (docs / FOLDER).mkdir(parents=True, exist_ok=True)
-    for result in results:
-        write(result, docs / FOLDER)
-    return results
 
 
 def results_page(results: Sequence[Result]) -> str:

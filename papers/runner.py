@@ -1,20 +1,16 @@
-"""Runs many experiments, in this process or on a cluster, and none twice."""
+"""Runs many experiments, on this machine or on a cluster, and none twice."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from cloakwork.errors import CloakworkError, InputError
-from cloakwork.parallel import PartOutcome, WorkPart, part_outcomes
+from cloakwork.parallel import WorkPart, part_outcomes
 from papers.experiment import Experiment
 from papers.experiments import find
 from papers.result import Result
 from papers.store import digests, library_versions, processor, readable, valid, write
-
-Progress = Callable[[str, float], None]
-"""Called with the name of an experiment and the part of it that is done, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +28,12 @@ def run_all(
     quick: bool,
     seed: int,
     jobs: int,
-    progress: Progress,
     scheduler: str | None = None,
 ) -> Iterator[Done]:
     """Run experiments, `jobs` at a time or on the cluster of a scheduler, long ones first; yield each result when done.
 
-    Valid results in the folder are not run again, so that an interrupted run continues. A quick run never replaces a
-    full one. A failure does not stop the other experiments; it is raised at the end.
+    Valid results in the folder are drawn again and not run again, so that an interrupted run continues. A quick run
+    never replaces a full one. A failure does not stop the other experiments; it is raised at the end.
     """
     _refuse_folder(experiments, folder, quick=quick)
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,18 +41,12 @@ def run_all(
     for one in sorted(experiments, key=lambda one: -one.minutes):
         kept = valid(one, folder, quick=quick, seed=seed)
         if kept is None:
-            waiting.append(one)
+            waiting.append(WorkPart(one.name, (one.name, quick, seed)))
         else:
-            progress(one.name, 1.0)
+            write(kept, folder)
             yield Done(kept, kept=True)
-    if not waiting or (scheduler is None and min(jobs, len(waiting)) < 2):
-        outcomes = _in_turn(waiting, quick, seed, progress)
-    else:
-        parts = [WorkPart(one.name, (one.name, quick, seed)) for one in waiting]
-        outcomes = part_outcomes(run_named, parts, scheduler=scheduler, workers=jobs)
     failures = []
-    for outcome in outcomes:
-        progress(outcome.part.name, 1.0)
+    for outcome in part_outcomes(run_named, waiting, scheduler=scheduler, workers=min(jobs, max(len(waiting), 1))):
         if outcome.failure:
             failures.append(f"{outcome.part.name} failed: {outcome.failure}")
         else:
@@ -80,37 +69,16 @@ def _refuse_folder(experiments: Sequence[Experiment], folder: Path, *, quick: bo
         )
 
 
-def _in_turn(waiting: Sequence[Experiment], quick: bool, seed: int, progress: Progress) -> Iterator[PartOutcome]:
-    for one in waiting:
-        part = WorkPart(one.name, one)
-        try:
-            outcome = PartOutcome(part, _run(one, quick, seed, partial(_pass_on, progress, one.name)))
-        except Exception as problem:
-            if len(waiting) == 1:
-                raise
-            outcome = PartOutcome(part, failure=f"{type(problem).__name__}: {problem}")
-        yield outcome
-
-
 def run_named(part: tuple[str, bool, int]) -> Result:
     """Run one experiment on a worker, which keeps no file of it."""
     name, quick, seed = part
-    return _run(find(name), quick, seed, lambda *_: None)
-
-
-def _run(experiment: Experiment, quick: bool, seed: int, progress: Callable[[int, int], None]) -> Result:
-    began, data = time.perf_counter(), digests(experiment)
+    experiment, began = find(name), time.perf_counter()
     signature = tuple(experiment.probe(seed).values())
-    result = experiment.run(quick=quick, seed=seed, progress=progress)
     return replace(
-        result,
+        experiment.run(quick=quick, seed=seed),
         signature=signature,
         processor=processor(),
         libraries=library_versions(),
-        data=data,
+        data=digests(experiment),
         seconds=time.perf_counter() - began,
     )
-
-
-def _pass_on(progress: Progress, name: str, done: int, total: int) -> None:
-    progress(name, done / max(total, 1))

@@ -13,7 +13,7 @@ from pathlib import Path
 import llvmlite.binding
 
 from cloakwork.errors import InputError
-from papers.experiment import Experiment, Progress
+from papers.experiment import Experiment
 from papers.experiments import find
 from papers.recordings import data_file
 from papers.result import Result
@@ -130,28 +130,3 @@ def valid(experiment: Experiment, folder: Path, *, quick: bool, seed: int) -> Re
         return None
     same = (result.quick, result.seed, result.data) == (quick, seed, digests(experiment))
     return result if same and not difference(result) else None
-
-
-def read_run(names: Sequence[str], folder: Path, progress: Progress) -> tuple[Result, ...]:
-    """Read the results of one full run of all experiments; refuse a folder with anything else."""
-    found = readable(names, folder)
-    first = next(iter(found.values()), None)
-    problems: dict[str, str] = {}
-    for number, name in enumerate(names, start=1):
-        if name not in found or first is None:
-            problems[name] = "missing or unreadable"
-        elif found[name].quick:
-            problems[name] = "quick"
-        elif found[name].seed != first.seed:
-            problems[name] = f"seed {found[name].seed} instead of {first.seed}"
-        elif stale := difference(found[name]):
-            problems[name] = f"stale, {stale}"
-        progress(number, len(names))
-    if problems:
-        listed = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
-        raise InputError(
-            f"{folder} does not hold one valid full run ({listed}): run `python -m papers run all --out {folder}`.",
-            folder=str(folder),
-            problems=problems,
-        )
-    return tuple(found.values())

@@ -4,12 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 from cloakwork.demo import Position, open_path
-from cloakwork.errors import InputError
 from cloakwork.physics import Rooms
 from papers.recordings import PIXELS, read_positions
 
@@ -31,14 +29,6 @@ class Movement:
     origin: str
     frame_ms: int = FRAME_MS
 
-    def __post_init__(self) -> None:
-        if not self.frames or self.frame_ms < 1:
-            raise InputError(
-                f"{len(self.frames)} frames of {self.frame_ms} ms: give at least one frame of at least 1 ms.",
-                frames=len(self.frames),
-                frame_ms=self.frame_ms,
-            )
-
     def at(self, elapsed_ms: int) -> tuple[Position, ...]:
         """The positions at a time after the beginning."""
         return self.frames[elapsed_ms // self.frame_ms % len(self.frames)]
@@ -49,18 +39,16 @@ def staying(people: Sequence[Position], origin: str = "not at all") -> Movement:
     return Movement((tuple(people),), origin)
 
 
-def recorded(path: Path, rooms: Rooms, *, most: int) -> Movement:
-    """Real movement, from a file of labelled positions in a camera's picture, which is laid over the whole floor.
+def recorded(rooms: Rooms, *, most: int) -> Movement:
+    """Real movement, from positions in a camera's picture of an office, which is laid over the whole floor.
 
-    Takes the recording with the most movement among those that always show 1 to `most` people. `read_positions`
-    describes the file.
+    Takes the recording with the most movement among those that always show 1 to `most` people.
     """
-    found = read_positions(path)
-    fit = {name: frames for name, frames in found.items() if all(0 < len(frame) <= most for frame in frames)}
-    if not fit:
-        raise InputError(f"{path}: no recording always has between 1 and {most} people.", most=most)
-    name = max(fit, key=lambda one: _moves(fit[one], rooms))
-    placed = tuple(tuple(_placed(pixel, rooms) for pixel in frame) for frame in fit[name])
+    found = {
+        name: frames for name, frames in read_positions().items() if all(0 < len(frame) <= most for frame in frames)
+    }
+    name = max(found, key=lambda one: _moves(found[one], rooms))
+    placed = tuple(tuple(_placed(pixel, rooms) for pixel in frame) for frame in found[name])
     return Movement(placed, f"as recorded in an office ({name})")
 
 

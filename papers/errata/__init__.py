@@ -24,6 +24,6 @@ PARTS = {
 def all_errata(run: Run) -> tuple[Row, ...]:
     """Find every mistake that a number can show; each part has random numbers of its own."""
     found: list[Row] = []
-    for number, part in enumerate(run.each(PARTS)):
+    for number, part in enumerate(PARTS):
         found += [Row(part=part, **vars(one)) for one in PARTS[part](run, (run.seed, number))]
     return tuple(found)

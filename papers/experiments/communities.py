@@ -193,7 +193,7 @@ def _work(run: Run) -> Communities:
     cells: list[Row] = []
     bests: list[Row] = []
     ratios: list[Row] = []
-    for scene in run.each(scenes, after=1):
+    for scene in scenes:
         compared = scene.epsilon == EPSILON and scene.tau == (TAU if scene.number == 0 else NAMED_TAU)
         frames = sizes[("figure" if scene.number == 0 else "named") if compared else "other"]
         tried = [scene.tried(way, count, run.seed) for way, count in zip(RIVALS, frames, strict=True)]
@@ -206,7 +206,6 @@ def _work(run: Run) -> Communities:
     for way in (way for way in Way if way not in RIVALS):
         cells.append(figure.cell(way, figure.tried(way, posterior if way.is_posterior else pursuit, run.seed)))
     shown, seed = run.choose(960, 100, 4), run.seed
-    run.progress(1, 1)
     return Communities(
         pictures=tuple(
             networks.picture_of(blocks[0], way, shown, (seed, 100, number)) for number, way in enumerate(RIVALS)

@@ -174,15 +174,13 @@ def _work(run: Run) -> Convolutions:
     counts, runs = run.choose((256, 400), (64, 100), (64, 100))
     jobs: list[tuple[Filter, int]] = [(RunningSum(), n) for n in lengths]
     jobs += [(one, run.choose(COMMON, COMMON, 128)) for one in FILTERS]
-    each = enumerate(run.each(jobs, after=2))
-    found = [errors(filter_, n, trials, (run.seed, number)) for number, (filter_, n) in each]
+    found = [errors(filter_, n, trials, (run.seed, number)) for number, (filter_, n) in enumerate(jobs)]
     leaked = leak(counts, runs, EPSILON, DELTA, stream(run.seed, len(jobs)))
     mended = [
         Row(name=one.name, n=n, claimed=MENDED_AT[1], true=repaired_delta(one, n, *MENDED_AT, circular=circular))
         for one, circular in MENDED
         for n in run.choose(MENDED_LENGTHS, MENDED_LENGTHS, (64,))
     ]
-    run.progress(1, 1)
     return Convolutions(
         sums=tuple(found[: len(lengths)]),
         filters=tuple(found[len(lengths) :]),

@@ -116,9 +116,9 @@ class Gallery(Finding):
 
 
 def _work(run: Run) -> Gallery:
-    draws, kinds = run.choose(FULL, QUICK, PROBE), list(Strengths)
-    each = run.each((kind, count) for kind in kinds for count in COUNTS)
-    return Gallery(cases=tuple(_case(kind, count, draws, (run.seed, kinds.index(kind), count)) for kind, count in each))
+    draws = run.choose(FULL, QUICK, PROBE)
+    kinds = [(number, kind, count) for number, kind in enumerate(Strengths) for count in COUNTS]
+    return Gallery(cases=tuple(_case(kind, count, draws, (run.seed, number, count)) for number, kind, count in kinds))
 
 
 def _case(strengths: Strengths, count: int, draws: Draws, key: tuple[int, ...]) -> Row:

@@ -231,12 +231,11 @@ def _work(run: Run) -> Graphons:
     settings = [(n, epsilon) for n, epsilons in chosen.items() for epsilon in epsilons]
     cells = [
         _cell(n, epsilon, run.choose(*TRIALS[n]), stream(run.seed, 0, number), full=run.size is Size.FULL)
-        for number, (n, epsilon) in enumerate(run.each(settings, after=2))
+        for number, (n, epsilon) in enumerate(settings)
     ]
     nulls, candidates, rows = run.choose((400, 60, 20), (4, 12, 4), (2, 4, 2))
     estimates = [_estimate(n, run.choose(*REPEATS), stream(run.seed, 1, n)) for n in run.choose(*SIZES)]
-    run.progress(len(cells) + 1, len(cells) + 2)
-    finding = Graphons(
+    return Graphons(
         cells=tuple(cells),
         null=_null(nulls, stream(run.seed, 3)),
         thresholds=tuple((n, printed_epsilon(n), _plan(n, 1.0).min_epsilon) for n in PEOPLE),
@@ -248,8 +247,6 @@ def _work(run: Run) -> Graphons:
         constants=tuple((k, fano_constant(k)) for k in CONSTANTS),
         hidden=tuple(_hidden(epsilon, rows, stream(run.seed, 5, int(epsilon))) for epsilon in (1.0, 2.0, 3.0)),
     )
-    run.progress(1, 1)
-    return finding
 
 
 EXPERIMENT = Experiment(

@@ -244,12 +244,10 @@ def _work(run: Run) -> Learners:
     epsilons = run.choose((0.2, 0.5, 1.0, 4.0), (4.0,), (4.0,))
     trials, draws = run.choose(TRIALS, QUICK_TRIALS, 2), run.choose(400, 10, 4)
     sizes, chains, sweeps = run.choose(((2, 5, 10, 20), 100, 600), ((2, 5), 60, 120), ((2,), 10, 20))
-    steps = run.each(epsilons, after=2)
-    rows = [_private(epsilon, trials, (run.seed, 0)) for epsilon in steps]
+    rows = [_private(epsilon, trials, (run.seed, 0)) for epsilon in epsilons]
     games = [_perturbed(kind, draws, stream(run.seed, 1, k)) for k, kind in enumerate((FIRST, SECOND))]
     single, together = play.reused_advantage(REUSED, TURNS)
     ensembles = tuple(_ensemble(size, chains, sweeps, stream(run.seed, 2, size)) for size in sizes)
-    run.progress(1, 1)
     return Learners(
         private=tuple(row for row, _, _ in rows),
         best=Mean.of(rows[0][1]),

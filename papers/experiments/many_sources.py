@@ -185,10 +185,10 @@ def _work(run: Run) -> ManySources:
         return {method: count for method, count in counts.items() if count}
 
     points: list[Row] = []
-    for k in run.each(many, after=len(each)):
+    for k in many:
         points += run_sweep("k", {k: by_sources(k)}, trials(ours.get(k, 0)), (run.seed, 0)).points
     found = []
-    for k, count in run.each(each.items(), before=len(many)):
+    for k, count in each.items():
         settings = {float(m): by_sensors(m, k) for m in sensors}
         found.append(Row(count=k, sweep=run_sweep("m", settings, trials(count), (run.seed, 1, k))))
     return ManySources(errors=Row(name="k", points=tuple(points)), sensors=tuple(found))

@@ -182,7 +182,6 @@ def bound_of_papers(guess: float = 0.25) -> Row:
 def _work(run: Run) -> Noisy:
     middle, anywhere = run_panels(run, AXES)
     cells = run_cells(run, NOISE.setting(SIGMA, Place.ANYWHERE), (run.seed, len(AXES) * len(Place)))
-    run.progress(1, 1)
     return Noisy(middle=middle, anywhere=anywhere, cells=cells, late=late_limit(), bound=bound_of_papers())
 
 

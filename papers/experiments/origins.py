@@ -200,7 +200,7 @@ def unlike(spread: str, count: int, rng: np.random.Generator) -> Row:
 def _work(run: Run) -> Origins:
     network = block_model(NODES, HIGH, LOW, GRAPH)
     heard = []
-    for number, kind in enumerate(run.each(KINDS, after=1)):
+    for number, kind in enumerate(KINDS):
         rng = stream(run.seed, number)
         rumours = Rumours.spread(kind, network, run.choose(*RUMOURS), rng)
         heard += [listen(rumours, one, rng) for one in (*EPSILONS, *((CLEAR,) if kind == FEW else ()))]
@@ -219,7 +219,6 @@ def _work(run: Run) -> Origins:
     unsure = [
         unlike(spread, run.choose(*UNLIKE), stream(run.seed, 30, number)) for number, spread in enumerate(SPREADS)
     ]
-    run.progress(1, 1)
     return Origins(heard=tuple(heard), large=tuple(large), beside=tuple(beside), unsure=tuple(unsure))
 
 

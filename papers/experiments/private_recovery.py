@@ -92,7 +92,6 @@ class Private(Panels):
 def _work(run: Run) -> Private:
     middle, anywhere = run_panels(run, AXES)
     cells = run_cells(run, Setting(), (run.seed, len(AXES) * len(Place)))
-    run.progress(1, 1)
     bound = papers_bound(Setting().line, [0.5], Setting().noise(Calibration.PAPER)).value
     return Private(middle=middle, anywhere=anywhere, cells=cells, bound=bound)
 

@@ -163,7 +163,7 @@ def _learnt(room: int, epsilon: float, draws: int, key: tuple[int, ...]) -> Row:
 def _work(run: Run) -> RecordedCounts:
     draws = run.choose(40, 12, 2)
     published, learnt = [], []
-    for room in run.each(ROOMS):
+    for room in ROOMS:
         for k, epsilon in enumerate(EPSILONS):
             published += [
                 _published(room, kind, epsilon, draws, (run.seed, room, k, number))

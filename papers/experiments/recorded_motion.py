@@ -97,7 +97,7 @@ def _shown(
 def _work(run: Run) -> Motion:
     offices, shown = [], []
     known = list(recorded_bits())
-    for number, (name, bits, days) in enumerate(run.each(known)):
+    for number, (name, bits, days) in enumerate(known):
         (before, judged), day = np.array_split(bits, 2), np.array_split(days, 2)[1]
         stay = float(before[1:][before[:-1] == 1].mean())
         office = Row(

@@ -309,7 +309,7 @@ def _flat(run: Run) -> tuple[list[Row], tuple[Row, ...], tuple[float, ...]]:
     kinds += [(MAP, epsilon) for epsilon in run.choose(EPSILONS, QUICK_EPSILONS, QUICK_EPSILONS)]
     kinds += [(REAL, epsilon) for epsilon in run.choose((2.0,), (), ())]
     found = [scene.guess()]
-    for k, (sized, epsilon) in enumerate(run.each(kinds)):
+    for k, (sized, epsilon) in enumerate(kinds):
         frames, noise = [readings], 0.0
         if epsilon is not None:
             alpha = ALPHA if sized == MAP else honest

@@ -12,7 +12,7 @@ from papers import bodies
 from papers.bodies import BLOCK, COLUMNS, NOISY, ROWS, Body, Method, Trial, within
 from papers.drawing import FAINT, INK, SERIES, finish
 from papers.experiment import Experiment, Run, Size, stream
-from papers.recordings import INFRARED, Infrared, data_file, read_infrared
+from papers.recordings import INFRARED, Infrared, read_infrared
 from papers.result import Finding, Goal
 from papers.rows import Row, pick, picked
 
@@ -202,14 +202,10 @@ def _views(frame: FloatArray, trial: Trial, key: tuple[int, ...]) -> tuple[Row, 
 def _work(run: Run) -> Cloaked:
     size = run.choose(FULL, QUICK, PROBE)
     epsilons = run.choose(EPSILONS, QUICK_EPSILONS, QUICK_EPSILONS)
-    if run.size is Size.PROBE:
-        return Cloaked(made_up=simulated_pictures(size, run.each(epsilons), run.seed), real=None)
-    steps = len(epsilons)
-    made_up, pictures = (
-        simulated_pictures(size, run.each(epsilons, after=steps), run.seed),
-        read_infrared(data_file(INFRARED)),
-    )
-    return Cloaked(made_up=made_up, real=real_pictures(pictures, size, run.each(epsilons, before=steps), run.seed))
+    made_up, real = simulated_pictures(size, epsilons, run.seed), None
+    if run.size is not Size.PROBE:
+        real = real_pictures(read_infrared(), size, epsilons, run.seed)
+    return Cloaked(made_up=made_up, real=real)
 
 
 EXPERIMENT = Experiment(

@@ -167,8 +167,7 @@ def _delta(axis: Axis, x: float) -> float:
 def _work(run: Run) -> Sensitivities:
     return Sensitivities(
         sweeps=tuple(
-            Row(axis=axis, points=tuple(Row(x=x, delta=_delta(axis, x)) for x in _values(axis, run)))
-            for axis in run.each(Axis)
+            Row(axis=axis, points=tuple(Row(x=x, delta=_delta(axis, x)) for x in _values(axis, run))) for axis in Axis
         )
     )
 

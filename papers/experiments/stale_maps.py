@@ -117,8 +117,7 @@ def _work(run: Run) -> StaleMaps:
     epsilons = run.choose(EPSILONS, EPSILONS[:1], EPSILONS[:1])
     kinds = [(None, OWN), *((epsilon, MAP) for epsilon in epsilons)]
     months = run.choose(MONTHS, QUICK_MONTHS, MONTHS)
-    each = [(month, *kind) for month in months for kind in kinds]
-    return StaleMaps(months=tuple(_month(*one, count, run.seed) for one in run.each(each)))
+    return StaleMaps(months=tuple(_month(month, *kind, count, run.seed) for month in months for kind in kinds))
 
 
 EXPERIMENT = Experiment(

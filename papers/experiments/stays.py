@@ -176,7 +176,7 @@ def _watched(epsilon: float | None, run: Run, number: int, length: tuple[int, in
 def _work(run: Run) -> Stays:
     length = run.choose((NIGHT, AROUND), (NIGHT, AROUND), (600, 60))
     claims = (None, *run.choose(*NIGHT_CLAIMS))
-    watched = tuple(_watched(epsilon, run, number, length) for number, epsilon in enumerate(run.each(claims)))
+    watched = tuple(_watched(epsilon, run, number, length) for number, epsilon in enumerate(claims))
     return Stays(watched=watched, nights=run.choose(*NIGHTS), seats=run.choose(*SEATS))
 
 

@@ -220,7 +220,7 @@ def _work(run: Run) -> Complexities:
     total = sum(len(settings) for _, settings in plan)
     searched: list[FloatArray] = []
     cells: dict[Cell, list[FloatArray]] = {cell: [] for cell in Cell}
-    for number, setting in enumerate(run.each((one for _, settings in plan for one in settings), after=1)):
+    for number, setting in enumerate(one for _, settings in plan for one in settings):
         searched.append(setting.search(searches, runs, (run.seed, number)))
         cells[setting.tester].append(searched[-1])
     relative = {cell: spread(sizes) / math.sqrt(searches) for cell, sizes in cells.items()}
@@ -235,7 +235,6 @@ def _work(run: Run) -> Complexities:
         sweeps.append(Row(tester=settings[0].tester, along=along, points=tuple(points)))
     rares = tuple(complexity.rare(depth, audits, (run.seed, total + 1 + k)) for k, depth in enumerate(depths))
     wrong = complexity.mistakes(printed, stream(run.seed, total))
-    run.progress(1, 1)
     shares = tuple(complexity.share(slack) for slack in SLACKS)
     return Complexities(sweeps=tuple(sweeps), rares=rares, shares=shares, mistakes=wrong)
 

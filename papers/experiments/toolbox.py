@@ -238,9 +238,8 @@ def _sums() -> tuple[Row, ...]:
 
 def _work(run: Run) -> Toolbox:
     seed, surveys, draws = run.seed, run.choose(*SURVEYS), run.choose(*DRAWS)
-    parts = run.each(range(len(EPSILONS)), after=3)
-    found = Toolbox(
-        surveys=tuple(_survey(EPSILONS[k], surveys, stream(seed, 0, k)) for k in parts),
+    return Toolbox(
+        surveys=tuple(_survey(epsilon, surveys, stream(seed, 0, k)) for k, epsilon in enumerate(EPSILONS)),
         windows=tuple(window(*one) for one in WINDOWS),
         lengths=tuple(window(k, *CLAIM) for k in LENGTHS),
         noises=tuple(_noise(*claimed, k) for claimed, k in NOISES),
@@ -248,8 +247,6 @@ def _work(run: Run) -> Toolbox:
         sums=_sums(),
         found=tuple(lemmas(run.choose(*PAIRS), run.choose(*FRAMES), stream(seed, 3))),
     )
-    run.progress(1, 1)
-    return found
 
 
 EXPERIMENT = Experiment(

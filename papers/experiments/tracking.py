@@ -28,7 +28,7 @@ from papers.followed_people import (
     strolling,
     switches,
 )
-from papers.recordings import POSITIONS, data_file
+from papers.recordings import POSITIONS
 from papers.result import Finding, Goal
 from papers.rows import Mean, Row, pick
 
@@ -155,7 +155,7 @@ def _work(run: Run) -> FollowedScenes:
     if run.size is not Size.PROBE:
         kinds.append((RECORDED, 0, partial(_recorded, run.choose(None, walks, walks))))
     found = []
-    for kind, people, make in run.each(kinds):
+    for kind, people, make in kinds:
         often = {SIT: sittings, WALK: runs, RECORDED: min(runs, RECORDED_RUNS)}[kind]
         scenes = [make(1000 * run.seed + number) for number in range(often)]
         found.append(scene_errors(kind, people, scenes, run.seed))
@@ -164,7 +164,7 @@ def _work(run: Run) -> FollowedScenes:
 
 def _recorded(frames: int | None, _: int) -> Scene:
     """The recorded movement, which is the same in every run; only the noise differs."""
-    return office(data_file(POSITIONS))[:frames]
+    return office()[:frames]
 
 
 EXPERIMENT = Experiment(

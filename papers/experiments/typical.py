@@ -181,8 +181,9 @@ def _look(setting: Setting, method: Method, trial: Trial, frame: int) -> Row:
 
 def _work(run: Run) -> Typical:
     trials, many = run.choose(FULL, QUICK, PROBE)
-    scenes = enumerate(run.each(SCENES))
-    return Typical(scenes=tuple(try_scene(scene, trials, many, (run.seed, number)) for number, scene in scenes))
+    return Typical(
+        scenes=tuple(try_scene(scene, trials, many, (run.seed, number)) for number, scene in enumerate(SCENES))
+    )
 
 
 EXPERIMENT = Experiment(

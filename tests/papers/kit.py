@@ -154,7 +154,6 @@ class Dice(Finding):
 
 def throw(run: Run) -> Dice:
     """Throw 20 dice, 2 in a quick run, 1 in a probe."""
-    run.progress(1, 1)
     return Dice(thrown=tuple(stream(run.seed, 0).integers(1, 7, run.choose(20, 2, 1)).tolist()))
 
 
@@ -168,4 +167,4 @@ def names(folder: Path) -> list[str]:
 
 def run_here(folder: Path, *chosen: Experiment, seed: int = 1, quick: bool = False) -> list[Done]:
     """Run experiments one after the other."""
-    return list(run_all(chosen, folder, quick=quick, seed=seed, jobs=1, progress=lambda *_: None))
+    return list(run_all(chosen, folder, quick=quick, seed=seed, jobs=1))

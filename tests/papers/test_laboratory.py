@@ -1,6 +1,5 @@
 """The framework: runs that continue where they stopped, results that travel, the pages, and the command."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -158,7 +157,7 @@ def test_a_cluster_runs_experiments_by_name_and_a_failure_is_raised_at_the_end(
 
     monkeypatch.setattr(runner, "part_outcomes", here)
     chosen = [EXPERIMENTS["sensitivity"], replace(DICE, name="nowhere", minutes=9.0)]
-    found = runner.run_all(chosen, tmp_path, quick=True, seed=2, jobs=2, progress=lambda *_: None)
+    found = runner.run_all(chosen, tmp_path, quick=True, seed=2, jobs=2)
     assert next(found).result.finding == quick("sensitivity").finding
     with pytest.raises(CloakworkError, match="nowhere"):
         next(found)
@@ -181,33 +180,6 @@ def test_the_page_says_what_was_found_and_another_one_what_is_wrong(cup: Cup) ->
     assert "![What dice show](results/dice.png)" in text
     assert f"| dice | {RECORDING} | `abc` |" in text
     assert "| Some paper | it shows \\| six | 3 | dice |" in report.errata_page(results)
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"quick": True}, "quick"),
-    ({"seed": 2, "signature": "2"}, "seed"),
-    ({"signature": "7"}, "stale"),
-    ({"experiment": "dice"}, "missing or unreadable"),
-]
-
-
-def test_a_report_is_made_of_one_valid_full_run_alone(cup: Cup, register: Callable[..., None], tmp_path: Path) -> None:
-    cards = replace(cup.experiment, name="cards", data=())
-    register(cup.experiment, cards)
-    lab, docs = tmp_path / "lab", tmp_path / "docs"
-    run_here(lab, cup.experiment, cards)
-    whole = (lab / "cards.json").read_text(encoding="utf-8")
-    for values, problem in REFUSED:
-        (lab / "cards.json").write_text(json.dumps(json.loads(whole) | values), encoding="utf-8")
-        with pytest.raises(InputError) as refused:
-            report.write_report(lab, docs, progress=lambda *_: None)
-        problems = refused.value.values["problems"]
-        assert isinstance(problems, dict)
-        assert problems["cards"].startswith(problem)
-        assert not docs.exists()
-    (lab / "cards.json").write_text(whole, encoding="utf-8")
-    report.write_report(lab, docs, progress=lambda *_: None)
-    assert names(docs / "results") == ["cards.json", "cards.png", "dice.json", "dice.png"]
 
 
 @pytest.fixture

@@ -1,26 +1,13 @@
 """The recordings: complete, with licence and source, read whole or refused."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
 
 from cloakwork._checks import FloatArray
-from cloakwork.errors import InputError
 from papers.experiments import EXPERIMENTS
-from papers.recordings import FOLDER, LICENCES, data_file, read_infrared, titles
+from papers.recordings import FOLDER, LICENCES, PIXELS, data_file, read_infrared, read_positions, titles
 from papers.recordings.radio import MapError
 from papers.rows import Mean
-
-
-def stored(folder: Path, frames: ArrayLike, people: ArrayLike | None = None) -> Path:
-    path = folder / "frames.npz"
-    if people is None:
-        np.savez(path, frames=frames)
-    else:
-        np.savez(path, frames=frames, people_xy_px=people)
-    return path
 
 
 def test_each_folder_says_its_title_source_licence_and_changes() -> None:
@@ -62,22 +49,11 @@ def test_an_error_over_groups_does_not_shrink_when_each_value_is_repeated() -> N
     assert Mean.over(values.repeat(9), group.repeat(9)).error == pytest.approx(Mean.of(values).error)
 
 
-def test_frames_come_with_the_people_who_are_there(tmp_path: Path) -> None:
-    frames = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
-    labels = [[[1.0, 2.0], [np.nan, np.nan]], [[3.0, 1.0], [0.5, 0.5]]]
-    found = read_infrared(stored(tmp_path, frames, labels))
-    assert len(found) == 2
-    assert found.frames.dtype == np.float64
-    assert (found.frames == frames).all()
-    assert [people.tolist() for people in found.people] == [[[1.0, 2.0]], [[3.0, 1.0], [0.5, 0.5]]]
-
-
-@pytest.mark.parametrize(
-    ("frames", "labels"),
-    [((0, 2, 2), (0, 1, 2)), ((3, 2), (3, 1, 2)), ((3, 2, 2), (2, 1, 2)), ((3, 2, 2), (3, 2)), ((3, 2, 2), (3, 1, 3))],
-)
-def test_frames_without_fitting_labels_are_refused(
-    frames: tuple[int, ...], labels: tuple[int, ...], tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match="do not fit"):
-        read_infrared(stored(tmp_path, np.zeros(frames), np.zeros(labels)))
+def test_frames_and_positions_come_with_the_people_who_are_there() -> None:
+    pictures = read_infrared()
+    assert pictures.frames.shape == (len(pictures.people), 24, 32)
+    assert {len(people) for people in pictures.people} == {3, 4}
+    positions = [at for frames in read_positions().values() for frame in frames for at in frame]
+    for people in (np.concatenate(pictures.people), np.array(positions)):
+        assert (people >= 0).all()
+        assert (people <= PIXELS).all()

@@ -1,18 +1,14 @@
 """How simulated people move."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cloakwork.demo import load_flat
-from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Rooms
-from papers.recordings import POSITIONS, data_file
 from papers.walks import recorded, walking
 
-HEADER = "day,seq,frame,n_people,x_px,y_px\n"
 MOST = 4
 
 
@@ -23,40 +19,13 @@ def rooms() -> Rooms:
     return flat.rooms
 
 
-def written(folder: Path, rows: str, header: str = HEADER) -> Path:
-    path = folder / "positions.csv"
-    path.write_text(header + rows, encoding="utf-8")
-    return path
-
-
 def test_the_real_recording_has_people_on_the_floor_who_move(rooms: Rooms) -> None:
-    movement = recorded(data_file(POSITIONS), rooms, most=MOST)
+    movement = recorded(rooms, most=MOST)
     assert len(movement.frames) > 400
     assert {len(frame) for frame in movement.frames} == {2, 3, 4}
     assert all(rooms.cell_at(*at) >= 0 for frame in movement.frames for at in frame)
     assert len({rooms.cell_at(*at) for frame in movement.frames for at in frame}) > 100
     assert movement.origin == "as recorded in an office (2021-03-31 007__11_48_59)"
-
-
-@pytest.mark.parametrize(
-    ("rows", "line"),
-    [
-        ("d,s,0,1,5,5\nd,s,1,1,x,5\n", 3),
-        ("d,s,0,1,5\n", 2),
-        ("d,s,zero,1,5,5\n", 2),
-        ("d,s,0,1,nan,5\n", 2),
-        ("d,s,0,1,5,24.5\n", 2),
-        ("d,s,0,2,5,5\nd,s,1,1,5,5\n", 3),
-        ("d,s,0,2,5,5\n", 3),
-        ("d,s,0,1,5,5\nd,s,0,1,6,5\n", 4),
-    ],
-)
-def test_a_malformed_file_is_refused_with_the_line(rows: str, line: int, rooms: Rooms, tmp_path: Path) -> None:
-    path = written(tmp_path, rows)
-    with pytest.raises(InputError) as refused:
-        recorded(path, rooms, most=MOST)
-    assert refused.value.values["line"] == line
-    assert str(path) in str(refused.value)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
