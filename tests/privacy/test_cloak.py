@@ -220,6 +220,8 @@ def test_a_forked_process_cannot_spend_the_budget_again_when_its_number_is_the_s
         ({"step": 1e-9}, {"step": 1e-9}),
         ({"resolution": [1, 2]}, {"resolution": [1, 2], "sensors": 50}),
         ({"sigma": math.inf}, {"sigma": math.inf}),
+        ({"noise_floor": 0.04}, {"noise_floor": 0.04}),  # of hardware without a step
+        *(({"noise_floor": no, "resolution": 0.0625}, {"noise_floor": no}) for no in (-0.04, math.inf, 1000.0)),
     ],
 )
 def test_bad_arguments_are_refused(line: HeatLine, change: dict[str, object], values: dict[str, object]) -> None:
