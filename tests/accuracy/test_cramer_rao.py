@@ -11,9 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cloakwork.accuracy import Method, cramer_rao
-from cloakwork.accuracy.cramer_rao import mean_length, std_of_one
-from cloakwork.accuracy.slopes import slopes_at
-from cloakwork.accuracy.whitening import whiten
+from cloakwork.accuracy.cramer_rao import mean_length
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics import (
     FloorPlan,
@@ -21,7 +19,6 @@ from cloakwork.physics import (
     HeatLine,
     HeatPlane,
     Matrix,
-    Physics,
     Rooms,
     Space,
     Steady,
@@ -92,19 +89,6 @@ def test_differences_on_a_fine_grid_are_derivatives() -> None:
     exact, near = (cramer_rao(model, [(0.7, 0.5), (1.2, 0.3)], 0.1) for model in (fine, by_differences))
     assert near.method is Method.DIFFERENCES
     assert near.std == pytest.approx(exact.std, rel=5e-3)
-
-
-@pytest.mark.parametrize(
-    "physics", [HeatLine(n=30, m=9, T=0.02), small_plane(), two_rooms()], ids=["line", "plane", "rooms"]
-)
-def test_all_places_at_once_are_each_place_alone(physics: Physics) -> None:
-    slopes = slopes_at(whiten(physics, 0.1))
-    assert slopes is not None
-    together = std_of_one(slopes)
-    for place in range(0, physics.places, 5):
-        position = physics.space.places[place]
-        alone = cramer_rao(physics, [position], 0.1).std
-        assert together[place] == pytest.approx(np.sqrt((alone**2).mean()), rel=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What holds for every model: the adjoint identity, frames on the leading axes, slopes that round outward."""
 
 from collections.abc import Callable
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -127,3 +128,49 @@ def test_a_model_without_known_sensors_refuses_position_errors() -> None:
     with pytest.raises(PhysicsError) as problem:
         Matrix(np.eye(3), Space.line(3)).moves(position=0.1).steepest()
     assert problem.value.position == 0.1
+
+
+NAN = float("nan")
+IMPOSSIBLE: list[tuple[Callable[..., Physics], dict[str, Any], list[dict[str, Any]]]] = [
+    (
+        HeatLine,
+        {"n": 10, "m": 5, "T": 0.05},
+        [
+            *({"n": n} for n in (0, 2.5)),
+            *({"m": m} for m in (0, [], [0.5, 1.5], [0.5, NAN])),
+            *({"T": T} for T in (0, -1.0, NAN)),
+            *({"length": 0.0}, {"gain": -2.0}, {"placement": "nowhere"}),
+        ],
+    ),
+    (
+        HeatPlane,
+        {"n": (4, 4), "m": (2, 2), "T": 0.05},
+        [
+            *({"n": n} for n in ((4,), (4, 0))),
+            *({"m": m} for m in ((3, 0), [], [(0.1, NAN)], [(0.1, 0.2, 0.3)], [(0.5, 0.5), (0.5, 1.5)])),
+            *({"size": (1.0,)}, {"size": (1.0, -1.0)}, {"T": NAN}, {"gain": float("inf")}),
+        ],
+    ),
+    (
+        FloorPlan,
+        {"rooms": ROOMS, "sensors_at": [(1.0, 1.0)], "regime": Steady(1.0)},
+        [
+            *(
+                {"sensors_at": at}
+                for at in ([], [(1.0, 1.0, 1.0)], [(1.0, NAN)], [(1.0, 1.0), (0.2, 0.2)], [(9.0, 1.0)])
+            ),
+            *({"regime": "steady"}, {"footprint": -0.1}, {"footprint": NAN}, {"gain": 0.0}),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "usual", "wrong"), [(make, usual, wrong) for make, usual, all_ in IMPOSSIBLE for wrong in all_]
+)
+def test_impossible_models_are_refused(
+    make: Callable[..., Physics], usual: dict[str, Any], wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(PhysicsError) as problem:
+        make(**usual | wrong)
+    assert problem.value.values.keys() & {*wrong, "sensor"}

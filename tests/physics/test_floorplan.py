@@ -1,7 +1,5 @@
 """Rooms with walls and doors: laws of heat, kernels of open floors, size."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy import special
@@ -93,27 +91,6 @@ def test_sensors_moved_within_the_displacement_never_exceed_its_slope(regime: Pu
             i, j = there.space.pairs.T
             columns = np.abs(there.matrix[:, i] - there.matrix[:, j]) / there.space.lengths
             assert (columns.max(axis=1) <= alone).all()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"sensors_at": []},
-        {"sensors_at": [(1.0, 1.0, 1.0)]},
-        {"sensors_at": [(1.0, float("nan"))]},
-        {"sensors_at": [(1.0, 1.0), (0.2, 0.2)]},
-        {"sensors_at": [(9.0, 1.0)]},
-        {"regime": "steady"},
-        {"footprint": -0.1},
-        {"footprint": float("nan")},
-        {"gain": 0.0},
-    ],
-)
-def test_impossible_plans_are_refused(wrong: dict[str, Any]) -> None:
-    arguments: dict[str, Any] = {"rooms": FLAT, "sensors_at": [(1.0, 1.0)], "regime": Steady(1.0)} | wrong
-    with pytest.raises(PhysicsError) as problem:
-        FloorPlan(**arguments)
-    assert problem.value.values.keys() & {*wrong, "sensor"}
 
 
 def test_the_slope_covers_a_source_as_wide_as_a_cell_that_slides_through_a_doorway() -> None:

@@ -1,11 +1,7 @@
 """Heat on a plane: the product of two lines."""
 
-from typing import Any
-
 import numpy as np
-import pytest
 
-from cloakwork.errors import PhysicsError
 from cloakwork.physics import HeatLine, HeatPlane, Metric
 
 
@@ -35,27 +31,3 @@ def test_one_sensors_slope_is_the_steepest_of_its_bell() -> None:
     steepest = float((2.0 * r / 0.02 * np.exp(-(r**2) / 0.04) / (0.04 * np.pi)).max())
     assert steepest <= plane.moves().each[0] <= steepest * 1.0001
     assert steepest <= plane.moves().steepest().value <= steepest * 1.005
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"n": (4,)},
-        {"n": (4, 0)},
-        {"m": (3, 0)},
-        {"m": []},
-        {"m": [(0.1, float("nan"))]},
-        {"m": [(0.1, 0.2, 0.3)]},
-        {"m": [(0.5, 0.5), (0.5, 1.5)]},
-        {"T": 0.0},
-        {"T": float("nan")},
-        {"size": (1.0,)},
-        {"size": (1.0, -1.0)},
-        {"gain": float("inf")},
-    ],
-)
-def test_impossible_planes_are_refused(wrong: dict[str, Any]) -> None:
-    arguments: dict[str, Any] = {"n": (4, 4), "m": (2, 2), "T": 0.05} | wrong
-    with pytest.raises(PhysicsError) as problem:
-        HeatPlane(**arguments)
-    assert problem.value.values.keys() & {*wrong, "sensor"}

@@ -62,6 +62,13 @@ def test_sensors_with_their_own_gain_errors_are_covered() -> None:
     assert slope == pytest.approx(1.1 * LINE.moves().steepest().value)
 
 
+def test_diffusion_and_doors_are_tried_together() -> None:
+    both = Family(FLAT, Tolerance(diffusion=0.2, doors=True))
+    worst = FLAT.with_spread(0.8).with_doors_shut([0, 1, 2]).moves().steepest().value
+    assert both.steepest().value >= worst
+    assert len(both.members) == 8 * len(Family(FLAT, Tolerance(diffusion=0.2)).members)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -2,13 +2,12 @@
 
 import itertools
 import math
-from types import SimpleNamespace
 
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 import cloakwork as cw
-from cloakwork.errors import CalibrationError, InputError
+from cloakwork.errors import CalibrationError
 
 LINE = cw.HeatLine(n=20, m=5, T=0.01)
 CLOAK = cw.Cloak(LINE, epsilon=1.0, delta=1e-6, alpha=0.05, readings_per_window=4)
@@ -29,19 +28,13 @@ def test_parts_alone_have_their_own_claim() -> None:
     assert cw.Budget().delta(0.0) == 0.0
 
 
-def test_series_with_gaussian_noise_add_up_exactly_and_others_by_their_claim() -> None:
-    series = cw.SeriesCloak(cw.RunningSum(), 64, epsilon=1.0, delta=1e-6)
-    stream = cw.Stream(cw.RunningSum(), 64, epsilon=2.0, delta=1e-6)
-    both = cw.Budget().series(series, times=3).series(stream).cloak(CLOAK)
-    mu = math.sqrt(3 * series.noise.mu**2)
-    assert cw.Budget().series(series, times=3).epsilon(1e-6) == pytest.approx(cw.Profile(mu).epsilon(1e-6), rel=1e-6)
-    assert cw.Budget().series(series).epsilon(1e-6) == pytest.approx(1.0, rel=1e-6)
-    claimed = cw.Budget().claim(1.0, 1e-6, times=3).claim(2.0, 1e-6).cloak(CLOAK)
-    assert both.epsilon(1e-5) < claimed.epsilon(1e-5)
-    other = SimpleNamespace(epsilon=1.0, delta=1e-6, noise=object())
-    assert cw.Budget().series(other, times=2) == cw.Budget().claim(1.0, 1e-6, times=2)
-    with pytest.raises(InputError):
-        cw.Budget().series(FLIP)  # type: ignore[arg-type]
+def test_releases_with_gaussian_noise_add_up_exactly() -> None:
+    mu = cw.SeriesCloak(cw.RunningSum(), 64, epsilon=1.0, delta=1e-6).noise.mu
+    three = cw.Budget().gaussian(mu, times=3)
+    assert three.epsilon(1e-6) == pytest.approx(cw.Profile(math.sqrt(3) * mu).epsilon(1e-6), rel=1e-6)
+    assert cw.Budget().gaussian(mu).epsilon(1e-6) == pytest.approx(1.0, rel=1e-6)
+    claimed = cw.Budget().claim(1.0, 1e-6, times=3).cloak(CLOAK)
+    assert three.cloak(CLOAK).epsilon(1e-5) < claimed.epsilon(1e-5)
 
 
 def test_unequal_bits_are_never_below_brute_force_and_hardly_above() -> None:

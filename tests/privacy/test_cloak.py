@@ -31,7 +31,6 @@ from cloakwork.privacy import (
     Hardware,
     Profile,
     Scope,
-    largest_mu,
     sensitivity,
 )
 from cloakwork.privacy.noise_table import DEVICE_TABLES
@@ -93,24 +92,6 @@ def test_a_window_of_k_frames_meets_the_claim_exactly(line: HeatLine, k: int) ->
     assert cloak.profile.delta(1.0) >= 0.999e-6
     assert cloak.profile == Profile(cloak.frame_mu).compose(k)
     assert cloak.resolution_cost == pytest.approx(0.01, rel=1e-3)
-
-
-def test_unequal_noise_is_checked_by_the_exact_condition(line: HeatLine) -> None:
-    base = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01)
-    shape = np.linspace(0.8, 1.3, 50)
-    columns = line.matrix[:, 1:] - line.matrix[:, :-1]
-    for scale, private in ((0.9, False), (1.4, True)):
-        sigma = scale * base.sigma * shape
-        mu = np.sqrt(((columns / sigma[:, None]) ** 2).sum(axis=0)).max() * 0.01 / 0.01
-        assert bool(mu * 1.01 <= largest_mu(1, 1e-6)) is private
-        if private:
-            cloak = Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma)
-            assert np.array_equal(cloak.sigma, sigma)
-            assert cloak.frame_mu >= mu
-            assert np.ptp(cloak.sigma / cloak.step) < 1e-9 * cloak.sigma[0] / cloak.step[0]
-        else:
-            with pytest.raises(CalibrationError, match="sigma"):
-                Cloak(line, epsilon=1, delta=1e-6, alpha=0.01, sigma=sigma)
 
 
 def test_the_factor_in_the_refusal_is_enough(line: HeatLine) -> None:
@@ -239,6 +220,8 @@ def test_a_forked_process_cannot_spend_the_budget_again_when_its_number_is_the_s
         ({"step": 1e-9}, {"step": 1e-9}),
         ({"resolution": [1, 2]}, {"resolution": [1, 2], "sensors": 50}),
         ({"sigma": math.inf}, {"sigma": math.inf}),
+        ({"noise_floor": 0.04}, {"noise_floor": 0.04}),  # of hardware without a step
+        *(({"noise_floor": no, "resolution": 0.0625}, {"noise_floor": no}) for no in (-0.04, math.inf, 1000.0)),
     ],
 )
 def test_bad_arguments_are_refused(line: HeatLine, change: dict[str, object], values: dict[str, object]) -> None:

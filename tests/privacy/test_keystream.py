@@ -103,6 +103,17 @@ def test_keyed_noise_is_what_the_device_draws(ratio: float) -> None:
     assert noise.tolist() == single
 
 
+def test_keyed_noise_has_the_planned_scale() -> None:
+    table = noise_table(100.0)
+    noise = keyed_noise(table, b"n" * 32, "flat", "s07", np.arange(50_000))
+    far = 5 / np.sqrt(2 * 50_000)  # standard errors of a standard deviation
+    deviation = float(np.std(noise))
+    assert abs(deviation / 100 - 1) < far
+    assert abs(deviation / 80 - 1) > far
+    assert abs(deviation / 120 - 1) > far
+    assert abs(float(np.mean(noise))) < 5 * 100 / np.sqrt(50_000)
+
+
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "k" * 32, bytearray(32)])
 def test_a_key_of_another_size_or_type_is_refused_and_not_shown(key: Any) -> None:
     with pytest.raises(InputError, match="32 bytes") as caught:

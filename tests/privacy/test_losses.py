@@ -2,18 +2,7 @@
 
 import math
 
-import numpy as np
-from scipy import stats
-
 from cloakwork.privacy.losses import MAX_LISTED, laplace_losses, report_losses, sum_of_losses
-
-
-def test_the_losses_of_bits_have_the_delta_of_the_binomial_distribution() -> None:
-    each, number, epsilon = 0.1, 400, 2.0
-    true = np.arange(number + 1)
-    law = stats.binom(number, 1 / (1 + math.exp(-each)))
-    exact = float(law.pmf(true) @ np.maximum(0.0, -np.expm1(epsilon - each * (2 * true - number))))
-    assert exact <= report_losses(each, number).delta(epsilon) <= exact * (1 + 1e-9)
 
 
 def test_more_reports_than_are_listed_lose_no_more_than_the_rest_allows() -> None:

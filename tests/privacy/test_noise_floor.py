@@ -165,25 +165,3 @@ def test_each_sensor_may_have_hardware_of_its_own() -> None:
     cloak = flat_line(noise_floor=own)
     assert flat_line(noise_floor=0.04).sigma < cloak.sigma < flat_line().sigma
     assert (cloak.steps[:10] < cloak.steps[10:]).all()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"noise_floor": -0.04},
-        {"noise_floor": math.nan},
-        {"noise_floor": math.inf},
-        {"noise_floor": [0.04, 0.04]},
-        {"noise_floor": 1000.0},
-        {"noise_floor": 0.04, "resolution": None},
-    ],
-)
-def test_noise_floor_that_makes_no_sense_is_refused(options: dict[str, object]) -> None:
-    with pytest.raises(cw.CalibrationError, match="noise_floor"):
-        cw.Cloak(
-            cw.HeatLine(n=50, m=20, T=0.05),
-            epsilon=1,
-            delta=1e-6,
-            alpha=0.01,
-            **grouped({"resolution": 0.0625} | options),
-        )

@@ -9,11 +9,10 @@ from scipy import special
 import cloakwork as cw
 from cloakwork._checks import FloatArray
 from cloakwork.errors import CalibrationError
-from cloakwork.physics import Matrix, Nuisance, Space
-from cloakwork.privacy import Information, OffsetWalk, Profile, SlowNoise, largest_mu, noise_table, simulated_words
+from cloakwork.physics import Matrix, Space
+from cloakwork.privacy import Information, OffsetWalk, Profile, SlowNoise, noise_table, simulated_words
 from cloakwork.privacy.long_stay import RENEWED, WHOLE
 from cloakwork.privacy.noise_floor import NoiseFloor
-from cloakwork.recovery import Problem
 from cloakwork.sensor import OFFSET_PARTS, renewed, whole_steps
 from tests.options import grouped
 
@@ -106,24 +105,6 @@ def test_a_walk_has_the_stated_variance_and_correlation_from_its_first_frame_on(
     assert np.corrcoef(drawn[1], drawn[2])[0, 1] == pytest.approx(slow.fade, abs=0.06)
 
 
-def test_recovery_takes_the_offsets_of_a_cloak_for_granted() -> None:
-    planned = cloak(stay=cw.Stay(64, 12.0, 1e-5, period=30.0))
-    offsets = planned.offsets
-    assert isinstance(offsets, Nuisance)
-    assert planned.slow is not None
-    fade = math.exp(-30.0 * planned.slow.renew / offsets.over[0])
-    assert fade == pytest.approx(planned.slow.fade), "by the time between two renewals"
-    tracker = cw.Tracker(planned, max_sources=1)
-    alone = Problem.with_noise(ROW, planned.sigmas, planned.roundings, offsets)
-    found = cw.recover(np.zeros(3), planned).problem.weights
-    assert found is not None
-    assert alone.weights is not None
-    assert np.allclose(found, alone.weights)
-    for minute in range(4):
-        now = tracker.step(planned.simulate(ROW.matrix[:, 2], rng=np.random.default_rng(minute)), 30.0 * minute)
-    assert now.counts.sum() == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
@@ -173,23 +154,6 @@ def test_noise_floor_hides_the_steps_of_the_hardware_from_an_offset_of_any_size(
             for first, second in ((one, other), (other, one)):
                 delta = np.maximum(first / one.sum() - math.exp(epsilon) * second / other.sum(), 0).sum()
                 assert delta <= claim.delta(epsilon) + 1e-9
-
-
-def test_hardware_with_coarse_steps_hides_stays_if_it_has_noise_floor() -> None:
-    coarse: dict[str, object] = {"readings": 480, "epsilon": 8.0, "resolution": 0.0625}
-    with pytest.raises(CalibrationError, match="noise_floor"):
-        cloak(**coarse)  # type: ignore[arg-type]
-    helped, exact = cloak(**coarse, noise_floor=0.04), cloak(readings=480, epsilon=8.0)  # type: ignore[arg-type]
-    assert helped.stay is not None
-    assert helped.slow is not None
-    assert exact.slow is not None
-    assert helped.stay_mu(480) <= largest_mu(8.0, 1e-5)
-    larger = helped.slow.deviations(helped.steps) / exact.slow.deviations(exact.steps)
-    assert 0.9 < larger.max() < 1.5
-    share = float((helped.slow.deviations(helped.steps) / helped.sigmas).min()) ** 2
-    told = Information(share, helped.slow.fade, helped.slow.renew).of(480)
-    moved = helped.allowance.cost(helped.sigmas, 0 * helped.sigmas) * math.sqrt(told)
-    assert moved < helped.stay_mu(480), "more than without any rounding"
 
 
 def test_a_pulse_does_not_stay_and_a_cloak_of_one_window_does_not_release_stays() -> None:

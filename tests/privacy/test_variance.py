@@ -32,32 +32,6 @@ PLAN = FloorPlan(ROOMS, SENSORS, Steady(0.8), footprint=0.3)
 SIGMA = np.array([0.3, 0.5, 0.2, 0.4, 0.7])
 
 
-def slowly(plan: FloorPlan, sigma: np.ndarray, known: float) -> list[float]:
-    """The definition in plain loops: central differences, one-sided where a wall stands on one side."""
-    place_of = {tuple(at): k for k, at in enumerate(plan.space.places.round(6).tolist())}
-    joined = {tuple(sorted(pair)) for pair in plan.space.pairs.tolist()}
-    variances = []
-    for k, (x, y) in enumerate(plan.space.places.round(6).tolist()):
-        columns = []
-        for dx, dy in ((0.5, 0.0), (0.0, 0.5)):
-            ends = []
-            for sign in (1, -1):
-                other = place_of.get((round(x + sign * dx, 6), round(y + sign * dy, 6)))
-                ends.append(other if other is not None and tuple(sorted((k, other))) in joined else k)
-            width = 0.5 * sum(end != k for end in ends)
-            columns.append((plan.matrix[:, ends[0]] - plan.matrix[:, ends[1]]) / width)
-        J = np.stack(columns, axis=1)
-        information = J.T @ np.diag(1 / sigma**2) @ J + known * np.eye(2)
-        variances.append(float(np.trace(np.linalg.inv(information))) / 2)
-    return variances
-
-
-@pytest.mark.parametrize("known_within", [math.inf, 1.5])
-def test_the_variance_of_each_place_is_the_trace_of_the_inverse_information(known_within: float) -> None:
-    expected = slowly(PLAN, SIGMA, known_within**-2)
-    assert place_variances(PLAN, SIGMA, known_within=known_within) == pytest.approx(expected, rel=1e-9)
-
-
 @pytest.mark.parametrize(
     "model",
     [PLAN, HeatLine(n=12, m=5, T=0.02), HeatPlane(n=(4, 3), m=(3, 2), T=0.03)],

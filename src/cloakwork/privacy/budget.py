@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import starmap
-from typing import Protocol, final, runtime_checkable
+from typing import final
 
 from cloakwork._checks import count, instance_of, not_negative, positive, rounded_up
 from cloakwork.errors import CalibrationError
@@ -15,28 +15,6 @@ from cloakwork.privacy.laplace import LaplaceProfile
 from cloakwork.privacy.losses import Losses, laplace_losses, report_losses, sum_of_losses
 
 MAX_REPORTS = 10**11  # of one kind: a thousand sensors that send three times a second for a year
-
-
-@runtime_checkable
-class GaussianRelease(Protocol):
-    """Gaussian noise of a whole release, whose largest shift is `mu` standard deviations."""
-
-    @property
-    def mu(self) -> float: ...
-
-
-@runtime_checkable
-class SeriesRelease(Protocol):
-    """A cloak that releases a whole series, a stream or tables at its claim."""
-
-    @property
-    def epsilon(self) -> float: ...
-
-    @property
-    def delta(self) -> float: ...
-
-    @property
-    def noise(self) -> object: ...
 
 
 @final
@@ -86,12 +64,10 @@ class Budget:
         instance_of("flip", flip, Flip, "a Flip")
         return self._with(flip.epsilon_per_reading, count("windows", windows) * flip.readings_per_window * flip.sensors)
 
-    def series(self, cloak: SeriesRelease, *, times: int = 1) -> "Budget":
-        """Add releases of a series, a stream or marginals: exactly for Gaussian noise, otherwise by their claim."""
-        instance_of("cloak", cloak, SeriesRelease, "a SeriesCloak, a Stream or Marginals")  # type: ignore[type-abstract]
-        if not isinstance(cloak.noise, GaussianRelease):
-            return self.claim(cloak.epsilon, cloak.delta, times=times)
-        return replace(self, mu2=self.mu2 + count("times", times) * cloak.noise.mu**2)
+    def gaussian(self, mu: float, *, times: int = 1) -> "Budget":
+        """Add releases with Gaussian noise that shift by at most `mu` standard deviations, such as a series."""
+        mu2 = positive("mu", mu, error=CalibrationError) ** 2
+        return replace(self, mu2=self.mu2 + count("times", times) * mu2)
 
     def choice(self, epsilon: float, *, times: int = 1) -> "Budget":
         """Add choices by `choose`, or anything else with this epsilon and no delta."""
