@@ -1,6 +1,5 @@
 """The check of a device: what it refuses to call ready, on both interpreters, and that nothing leaves."""
 
-import math
 import shutil
 import subprocess
 import sys
@@ -149,25 +148,6 @@ def test_a_running_mean_in_the_chip_does_not_pass_as_white_noise(length: int, sh
     assert (low >= passing).mean() <= 0.05
 
 
-def fading(share: float, seed: int) -> Read:
-    """A scatter of 0.2, of which this share carries over to the next reading, then rounded."""
-    rng = np.random.default_rng(seed)
-    last = [0.0]
-
-    def read() -> tuple[int, int]:
-        last[0] = share * last[0] + 0.2 * math.sqrt(1 - share**2) * rng.standard_normal()
-        return round((21.0 + last[0]) * STEP), STEP
-
-    return read
-
-
-def test_of_noise_that_fades_only_the_white_part_counts_and_the_report_says_so() -> None:
-    faded, white = (checked(fading(share, 3), 300) for share in (0.8, 0.0))
-    smallest = 0.2 * math.sqrt((1 - 0.8) / (1 + 0.8))  # the spectrum of the fading at the highest frequency
-    assert faded["noise_floor"]["low"] <= smallest
-    assert ["linked" in " ".join(report["remarks"]) for report in (faded, white)] == [True, False]
-
-
 @pytest.mark.parametrize(
     ("read", "changed", "said"),
     [
@@ -195,8 +175,10 @@ def test_readings_that_repeat_earlier_ones_are_not_noise() -> None:
             held[0] = fresh()
         return held[0]
 
-    reasons = checked(read, 300)["reasons"]
-    assert any("State no noise_floor" in reason for reason in reasons), reasons
+    report = checked(read, 300)
+    assert any("State no noise_floor" in reason for reason in report["reasons"]), report["reasons"]
+    assert any("linked" in remark for remark in report["remarks"])
+    assert not any("linked" in remark for remark in checked(fresh, 300)["remarks"])
 
 
 @pytest.mark.parametrize(("result", "kind"), [(None, "invalid"), (float("nan"), "invalid"), (None, "failing")])
