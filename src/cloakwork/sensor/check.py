@@ -24,7 +24,6 @@ AGAIN = 3  # times as many readings, if these leave open whether the noise is wh
 FEWEST = 50  # readings that say anything about noise
 ROUNDS = 4  # of readings on a ramp, at most: whoever drives it begins late, and large noise takes more
 NOTICE = "These are true readings. Nothing is sent. Do not publish this output."
-UNWRITTEN = "measure.py is as provision wrote it"
 _TEXTS = 3  # different failures that are shown in full
 _TOLERATED = 100  # one failure in so many readings
 _JUMP = 6  # standard deviations
@@ -40,7 +39,6 @@ class Readings:
         self.slowest = 0
         self.elapsed = 0
         self.turn = 0  # readings begun
-        self.hanging = False
 
     def take(
         self, read: "Callable[[], tuple[int, int]]", count: int, late: int, show: "Callable[[int], object]"
@@ -62,14 +60,8 @@ class Readings:
         show(count)
 
     def explain(self, cause: "Any") -> None:
-        """Keep in full why a reading failed: its error, or a result that is no reading."""
-        if isinstance(cause, NotImplementedError) and UNWRITTEN in str(cause):
-            self.add_text(f"{UNWRITTEN}: write how this device measures")
-        else:
-            self.add_text(_traceback(cause) if isinstance(cause, Exception) else "read() returned " + repr(cause)[:200])
-
-    def add_text(self, text: str) -> None:
-        """Keep a text for the report, once; and only the first few."""
+        """Keep in full why a reading failed, once and only the first few: its error, or a result that is no reading."""
+        text = _traceback(cause) if isinstance(cause, Exception) else "read() returned " + repr(cause)[:200]
         if text not in self.texts and len(self.texts) < _TEXTS:
             self.texts.append(text)
 
@@ -97,39 +89,30 @@ def check(
 
 
 def judge(config: "dict[str, Any]", taken: Readings) -> "dict[str, Any]":
-    """Judge a device by its readings at rest, as a report with the `reasons` against it."""
+    """Judge a device by its readings at rest: a report with `facts`, `remarks` and the `reasons` against it."""
     common = 1
     for _, denominator in taken.values:
         common *= denominator // _gcd(common, denominator)
     numbers = [numerator * (common // denominator) for numerator, denominator in taken.values]
     different = sorted(set(numbers))
     gap = min([b - a for a, b in zip(different, different[1:])]) if len(different) > 1 else 0
-    resolution, values = config["resolution"], config["values"]
-    report = {
-        "sensor": config["sensor"],
-        "unit": config["unit"],
-        "notice": NOTICE,
-        "readings": taken.turn,
-        "failures": taken.failures,
-        "errors": taken.texts,
-        "seconds": taken.elapsed / 1000,
-        "slowest_ms": taken.slowest,
-        "late_ms": config["schedule"]["late_ms"],
-        "lowest": different[0] / common if different else None,
-        "highest": different[-1] / common if different else None,
-        "baseline": config["fallback"] * config["step"][0] / config["step"][1],
-        "step": gap / common if gap else None,
-        "resolution": None if resolution is None else resolution[0] / resolution[1],
-        "noise_floor": None,
-        "planned_noise_floor": config.get("noise_floor"),
-        "ramp": None,
-        "reasons": [],
-        "remarks": [],
-    }
+    unit = (" " + config["unit"]) if config["unit"] else ""
+    late, step, values = config["schedule"]["late_ms"], config["step"], config["values"]
+    facts = [config["sensor"] + ": " + NOTICE] + taken.texts
+    facts.append(
+        f"{taken.turn} readings in {taken.elapsed / 1000:.1f} s; the slowest took {taken.slowest} ms, and {late} ms "
+        "are allowed"
+    )
+    if different:
+        facts.append(
+            f"values: {different[0] / common:.6g} to {different[-1] / common:.6g}{unit}; the baseline is "
+            f"{config['fallback'] * step[0] / step[1]:.6g}"
+        )
+    report: dict[str, Any] = {"facts": facts, "remarks": [], "reasons": [], "noise_floor": None, "ramp": None}
     reasons = report["reasons"]
-    if resolution is None and not values:
+    if config["resolution"] is None and not values:
         reasons.append(UNSTATED)
-    _judge_failures(taken, report)
+    _judge_failures(taken, late, report)
     if len(numbers) < FEWEST:
         reasons.append(f"only {len(numbers)} readings worked, and a check needs {FEWEST}")
     elif values:
@@ -141,49 +124,49 @@ def judge(config: "dict[str, Any]", taken: Readings) -> "dict[str, Any]":
             "it with a hand during a check; if its readings stay the same, replace it"
         )
     else:
-        _judge_steps(report, config, gap, common)
-        _judge_noise(report, [(number - numbers[0]) / gap for number in numbers], gap / common)
+        if max(-different[0], different[-1]) * step[1] > MAX_STEPS * step[0] * common:
+            reasons.append("readings are larger than the device can send, and would be cut: check their unit")
+        _judge_step(report, config["resolution"], gap, common, unit)
+        steps = [(number - numbers[0]) / gap for number in numbers]
+        _judge_noise(report, steps, gap / common, config.get("noise_floor"), unit)
     return report
 
 
-def _judge_failures(taken: Readings, report: "dict[str, Any]") -> None:
+def _judge_failures(taken: Readings, late: int, report: "dict[str, Any]") -> None:
     what = {
         FAILING: "failed with an error",
         INVALID: "were not two whole numbers, the second above 0",
-        SLOW: f"took longer than {report['late_ms']} ms: measure faster, or set a longer late in the site file",
+        SLOW: f"took longer than {late} ms: measure faster, or set a longer late in the site file",
     }
     for state, count in taken.failures.items():
         if count:
             texts = report["reasons" if count * _TOLERATED > taken.turn else "remarks"]
             texts.append(f"{count} of {taken.turn} readings {what[state]}")
-    if taken.hanging:
-        report["reasons"].append(f"read() did not end in reading {taken.turn}: give whatever it waits for a time limit")
 
 
-def _judge_steps(report: "dict[str, Any]", config: "dict[str, Any]", gap: int, common: int) -> None:
-    resolution, reasons = config["resolution"], report["reasons"]
+def _judge_step(report: "dict[str, Any]", resolution: "list[int] | None", gap: int, common: int, unit: str) -> None:
+    stated = "none" if resolution is None else f"{resolution[0] / resolution[1]:.6g}"
+    report["facts"].append(f"step: {gap / common:.6g}{unit} seen, {stated} stated as the resolution")
     if resolution is not None and gap * resolution[1] > resolution[0] * common:
-        reasons.append(
-            f"the readings lie {report['step']:.6g} apart, coarser than the resolution {report['resolution']:.6g} "
-            "that the plan covers. Return every digit of the hardware, or set resolution to the coarser step, then "
-            "plan and provision again"
+        report["reasons"].append(
+            f"the readings lie {gap / common:.6g} apart, coarser than the resolution {stated} that the plan covers. "
+            "Return every digit of the hardware, or set resolution to the coarser step, then plan and provision again"
         )
-    if max(-report["lowest"], report["highest"]) * config["step"][1] > MAX_STEPS * config["step"][0]:
-        reasons.append("readings are larger than the device can send, and would be cut: check their unit")
 
 
-def _judge_noise(report: "dict[str, Any]", steps: "list[float]", size: float) -> None:
+def _judge_noise(
+    report: "dict[str, Any]", steps: "list[float]", size: float, planned: "float | None", unit: str
+) -> None:
     """Judge the noise of readings that are given in steps of this size."""
-    reasons, remarks, planned = report["reasons"], report["remarks"], report["planned_noise_floor"]
+    reasons, remarks = report["reasons"], report["remarks"]
     noise = RestingNoise(steps)
-    low, drift, deviation = noise.low * size, noise.rise * len(steps), noise.variance**0.5
-    report["noise_floor"] = {
-        "estimate": noise.sd * size,
-        "low": low,
-        "high": noise.high * size,
-        "variance": noise.variance,
-        "link": noise.link,
-    }
+    low, high, deviation = noise.low * size, noise.high * size, noise.variance**0.5
+    report["noise_floor"] = {"estimate": noise.sd * size, "low": low, "high": high}
+    report["rest"] = size, noise.variance, noise.link, len(steps)
+    report["facts"].append(
+        f"noise floor: {noise.sd * size:.3g}{unit}, from {low:.3g} to {high:.3g} with 95 % confidence, {noise.sd:.2f} "
+        "steps; the plan rests on " + (f"{planned:.3g}" if planned else "none")
+    )
     if planned and low < planned:
         reasons.append(
             f"the plan rests on a noise floor of {planned:.4g}, and the readings show only {low:.4g} or more. "
@@ -205,6 +188,7 @@ def _judge_noise(report: "dict[str, Any]", steps: "list[float]", size: float) ->
             f"a reading jumps {noise.farthest / deviation:.0f} times the noise: check the wiring, and that no one is "
             "near"
         )
+    drift = noise.rise * len(steps)
     if abs(drift) > 4 * deviation:
         remarks.append(f"the readings drift by {drift * size:.3g}: check again when the room has come to rest")
 
@@ -212,24 +196,28 @@ def _judge_noise(report: "dict[str, Any]", steps: "list[float]", size: float) ->
 def _judge_ramp(report: "dict[str, Any]", config: "dict[str, Any]", take: "Callable[[], Readings]") -> None:
     """Read on a ramp until it shows that the noise arises before the rounding, and add the verdict to the report."""
     numerator, denominator = config["resolution"]
-    floor = report["noise_floor"]
-    size = report["step"] * denominator / numerator  # the floor is in steps that were seen, a ramp in those planned
-    most = floor["variance"] * size * size * (1 + (2 / report["readings"]) ** 0.5)
+    seen, variance, link, count = report["rest"]
+    size = seen * denominator / numerator  # the noise is in steps that were seen, a ramp in those planned
+    most = variance * size * size * (1 + (2 / count) ** 0.5)
     rounds: list[list[float]] = []
     ramp = None
     while len(rounds) < ROUNDS and (ramp is None or ramp.fault):
         taken = take()
-        if taken.hanging or len(taken.values) < FEWEST:
+        if len(taken.values) < FEWEST:
             report["reasons"].append("readings failed while the sensor was warmed or cooled: check again")
             return
         rounds.append([value * denominator / (parts * numerator) for value, parts in taken.values])
         for first in reversed(range(len(rounds))):  # the latest alone may be even where the beginning is not
-            ramp = Ramp([value for values in rounds[first:] for value in values], floor["link"], most)
+            ramp = Ramp([value for values in rounds[first:] for value in values], link, most)
             if not ramp.fault:
                 break
     if ramp is not None:
         total = sum([len(values) for values in rounds])
-        report["ramp"] = {"readings": total, "steps": ramp.steps, "blurs": not ramp.fault}
+        report["ramp"] = ramp
+        report["facts"].append(
+            f"ramp: {ramp.steps:.1f} steps in {total} readings; the noise "
+            + ("is not shown to blur them" if ramp.fault else "blurs them")
+        )
         if ramp.fault:
             report["reasons"].append(
                 f"{ramp.fault}. Check again, and warm or cool the sensor slowly and evenly in the second part; or "
@@ -239,36 +227,8 @@ def _judge_ramp(report: "dict[str, Any]", config: "dict[str, Any]", take: "Calla
 
 def lines(report: "dict[str, Any]") -> "list[str]":
     """The report as lines of text."""
-    unit = (" " + report["unit"]) if report["unit"] else ""
-    shown: list[str] = [report["sensor"] + ": " + NOTICE] + report["errors"]
-    shown.append(
-        f"{report['readings']} readings in {report['seconds']:.1f} s; the slowest took {report['slowest_ms']} ms, and "
-        f"{report['late_ms']} ms are allowed"
-    )
-    if report["lowest"] is not None:
-        shown.append(
-            f"values: {report['lowest']:.6g} to {report['highest']:.6g}{unit}; the baseline is {report['baseline']:.6g}"
-        )
-    if report["step"] is not None:
-        stated = "none" if report["resolution"] is None else f"{report['resolution']:.6g}"
-        shown.append(f"step: {report['step']:.6g}{unit} seen, {stated} stated as the resolution")
-    noise, planned = report["noise_floor"], report["planned_noise_floor"]
-    if noise is not None:
-        shown.append(
-            f"noise floor: {noise['estimate']:.3g}{unit}, from {noise['low']:.3g} to {noise['high']:.3g} with 95 % "
-            f"confidence, {noise['estimate'] / report['step']:.2f} steps; the plan rests on "
-            + (f"{planned:.3g}" if planned else "none")
-        )
-    if report["ramp"] is not None:
-        ramp = report["ramp"]
-        shown.append(
-            f"ramp: {ramp['steps']:.1f} steps in {ramp['readings']} readings; the noise "
-            + ("blurs them" if ramp["blurs"] else "is not shown to blur them")
-        )
-    shown += ["remark: " + text for text in report["remarks"]]
-    shown += ["problem: " + text for text in report["reasons"]]
-    shown.append("READY" if report["ready"] else "NOT READY")
-    return shown
+    shown: list[str] = report["facts"] + ["remark: " + text for text in report["remarks"]]
+    return shown + ["problem: " + text for text in report["reasons"]] + ["READY" if report["ready"] else "NOT READY"]
 
 
 def run(folder: str, read: "Callable[[], tuple[int, int]]", count: int = COUNT) -> None:

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 from typing import final
 
@@ -14,7 +14,7 @@ from scipy import fft
 from cloakwork._checks import FloatArray, IntArray, array_or_none, count
 from cloakwork._compile import compiled
 from cloakwork.errors import BudgetError, InputError, ReadingError
-from cloakwork.privacy import Explanation, Immutable, Ledger, private_words
+from cloakwork.privacy import Immutable, Ledger, private_words
 from cloakwork.series.filters import Filter, check_filters
 from cloakwork.series.release_noise import ReleaseNoise, band
 from cloakwork.series.series_cloak import Published, SeriesCloak, in_steps
@@ -66,6 +66,8 @@ class Stream(Immutable):
     The guarantee also holds if values depend on earlier outputs, because r_t uses values up to time t alone and the
     noise is Gaussian (Denisov, McMahan, Rush, Smith and Thakurta). In the long run, a filter that forgets is published
     as accurately as by the best mechanism on a circle.
+
+    The times of values are public: push at a fixed rate, zeros included.
 
     A stream lives in the memory of one process. It cannot be stored, copied or shared with a fork: the copy would draw
     other noise for the same values. After a crash or an interrupted push, start a new stream with its own budget, and
@@ -176,19 +178,6 @@ class Stream(Immutable):
         whole = np.pad(steps, [(0, 0)] * (steps.ndim - 1) + [(0, most - n)])
         published = self.cloak.simulate(whole, rng=rng)
         return Published(published.values[..., :n].copy(), published.standard_deviation[:n].copy(), self.cloak)
-
-    def explain(self) -> Explanation:
-        """Explain what is hidden, what is not, what it costs and why."""
-        known = self.cloak.explain()
-        return replace(
-            known,
-            hidden=(*known.hidden, "This also holds if later values depend on earlier outputs."),
-            not_hidden=(
-                *known.not_hidden,
-                "The times of values are public: push at a fixed rate, zeros included.",
-                "After a crash a new stream begins, with its own budget: both count for everyone in the first.",
-            ),
-        )
 
     def __repr__(self) -> str:
         return (
