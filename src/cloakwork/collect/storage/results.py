@@ -253,6 +253,10 @@ class ResultTable:
         )
         return _result(found[0]) if found else None
 
+    def erasures(self, site: str) -> int:
+        """Count the erasures at a site; ask before reading what a result is computed from."""
+        return sum(row[0] for row in self._database.rows("SELECT count FROM erasures WHERE site = :site", site=site))
+
     def _newest(self, columns: str, condition: str, site: str, until: int | None) -> Result | None:
         sql = f"""
             SELECT {columns} FROM results WHERE site = :site AND time < :until AND {condition}
