@@ -14,7 +14,7 @@ from rich.table import Table
 
 from cloakwork._checks import FloatArray
 from cloakwork.collect import CollectedSite
-from cloakwork.collect.frame_results import zone_states
+from cloakwork.collect.solver import zone_states
 from cloakwork.collect.storage import ZoneState
 from cloakwork.demo import SEATS
 from cloakwork.physics import sources

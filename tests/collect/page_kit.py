@@ -164,7 +164,7 @@ class Home:
         heard = [one for one in site.ids if one not in self.silent] if readings else site.ids[:1]
         store.readings.add([Reading(site.name, one, when, when, 5, when) for one in heard])
         store.results.save([made_result(site, when, self.people, False)])
-        if store.frames.present(site.name, [settled]):
+        if store.frames.times(site.name, settled, settled + 1):
             store.results.save([made_result(site, settled, self.people, True)])
 
     def trouble(self) -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from cloakwork._checks import FloatArray
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.frame_results import zone_states
-from cloakwork.collect.solver import Solver
+from cloakwork.collect.solver import Solver, zone_states
 from cloakwork.collect.storage import ZoneState
 from cloakwork.readings import Frame, FrameRecovery
 from cloakwork.recovery import Fit, FrameEstimate, Source, Status

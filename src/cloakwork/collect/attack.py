@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from pydantic.dataclasses import dataclass
 
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.frame_results import make_result
+from cloakwork.collect.solver import make_result
 from cloakwork.collect.storage import Result, Store, unix_ms
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker, partial_cloak, recovered_frames
 from cloakwork.recovery import recover

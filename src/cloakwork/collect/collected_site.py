@@ -106,9 +106,9 @@ class Collected:
         window_ms, allowed = math.floor(1000 * self.plan.window), self.plan.claim.readings_per_window
         return BudgetRules(window_ms, allowed, self.schedule.period_ms, self.plan.together, frozenset(self.ids))
 
-    def frame(self, time: int, values: Mapping[str, int], unable: Container[str] = ()) -> Frame:
+    def frame(self, time: int, values: Mapping[str, int]) -> Frame:
         """Build a frame from the steps of each sensor; ignores sensors that the site does not have."""
-        return _frame(time, values, self.index, unable)
+        return _frame(time, values, self.index, ())
 
     def frames(self, store: Store, times: Sequence[int]) -> list[Frame]:
         """Read the frames of some times, in order; those without a reading of the site under its plan are left out.

@@ -109,7 +109,7 @@ class EmbeddedBroker:
         broker = _Broker(config, listening)
         try:
             await broker.start()
-        except BrokerError as problem:
+        except Exception as problem:  # `start` raises it
             started.set_exception(problem)
             return
         self._stop = partial(loop.call_soon_threadsafe, stopping.set)

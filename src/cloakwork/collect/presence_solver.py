@@ -10,7 +10,7 @@ import numpy as np
 
 from cloakwork._checks import IntArray
 from cloakwork.collect.collected_site import CollectedBits
-from cloakwork.collect.frame_results import LIKELY, failure, held_state
+from cloakwork.collect.solver import LIKELY, failure, held_state
 from cloakwork.collect.storage import Result, Store, ZoneState, unix_ms
 from cloakwork.readings import Frame
 from cloakwork.recovery import presence

@@ -8,9 +8,8 @@ from math import inf
 from time import perf_counter
 
 from cloakwork.collect.collected_site import CollectedBits, CollectedSite
-from cloakwork.collect.frame_results import failure, reason_of
 from cloakwork.collect.presence_solver import PresenceSolver
-from cloakwork.collect.solver import Solver
+from cloakwork.collect.solver import Solver, failure, reason_of
 from cloakwork.collect.storage import FrameState, Result, Store
 from cloakwork.errors import StoreError
 from cloakwork.readings import Frame

@@ -1,21 +1,37 @@
-"""From frames to stored results, at a site whose sensors report readings."""
+"""From frames to the results that the store keeps: sources, tracks, and whether somebody is in each zone."""
 
 import logging
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.collect.frame_results import failure, make_result, places_of, reason_of
+from cloakwork._checks import IntArray
+from cloakwork.collect.collected_site import Collected, CollectedSite
 from cloakwork.collect.physics_watch import PhysicsWatch
-from cloakwork.collect.storage import RecoveredTrack, Result, Store, unix_ms
-from cloakwork.errors import StoreError
+from cloakwork.collect.storage import (
+    FAILED,
+    RecoveredSource,
+    RecoveredTrack,
+    Result,
+    Store,
+    ZoneState,
+    pack_map,
+    unix_ms,
+)
+from cloakwork.errors import CloakworkError, StoreError
 from cloakwork.readings import Frame, FrameRecoverer, FrameRecovery, FrameTracker, values_of
-from cloakwork.recovery import Tracker
+from cloakwork.recovery import PointSources, Tracker
+from cloakwork.site import Site
 
-log = logging.getLogger(__name__)
 REPLAYED = 60  # stored frames from which a tracker is rebuilt
+DOUBTFUL_TRACK = 0.1  # tracks that are less likely are left out
+LIKELY = 0.5
+SURE = 0.1  # if the odds are right, at most one change in ten by this rule is wrong
+log = logging.getLogger(__name__)
 
 
 class Solver:
@@ -155,3 +171,187 @@ class Solver:
         if found.tracked is not None or self._followed_store is None:
             self._made = dict(sorted((self._made | {found.time: result}).items())[-2 - self.site.lag :])
         return result
+
+
+def zone_states(
+    site: Site, found: FrameRecovery, before: Sequence[ZoneState], *, hold_ms: int
+) -> tuple[ZoneState, ...]:
+    """The state of each zone at a frame, given the states `before` it; missing zones start unknown.
+
+    A zone changes at once when a tracker is sure, with a probability of someone there below 10 or above 90 %. In
+    between it keeps its state until the other one has been more likely for `hold_ms`. The odds of a frame that was
+    recovered alone forget all frames before, so there `hold_ms` always counts.
+    """
+    last = {state.id: state for state in before}
+    expected = [float(found.shown[zone.places].sum()) for zone in site.zones]
+    chances: Sequence[float | None] = [None] * len(expected)
+    doubt = 0.0 if found.tracked is None else SURE
+    if found.tracked is not None:
+        chances = [found.tracked.anyone(zone.places) for zone in site.zones]
+    elif found.counts is not None:
+        chances = _chances(site, found, expected, 1.0 - float(found.counts[0]))
+    return tuple(
+        held_state(ZoneState(zone.id, number, chance), found.time, last.get(zone.id), hold_ms=hold_ms, doubt=doubt)
+        for zone, number, chance in zip(site.zones, expected, chances, strict=True)
+    )
+
+
+def held_state(now: ZoneState, time: int, before: ZoneState | None, *, hold_ms: int, doubt: float = SURE) -> ZoneState:
+    """The state of a zone, which keeps the one `before` until the other has been likelier for `hold_ms`, or is sure."""
+    if now.probability is None:
+        return now
+    likely = now.probability >= LIKELY
+    if before is None or before.occupied is None or before.seen is None:
+        return replace(now, occupied=likely, seen=time)
+    sure = not doubt <= now.probability <= 1 - doubt
+    if likely != before.occupied and (sure or time - before.seen >= hold_ms):
+        return replace(now, occupied=likely, since=time, seen=time)
+    seen = time if likely == before.occupied else before.seen
+    return replace(now, occupied=before.occupied, since=before.since, seen=seen)
+
+
+def _chances(site: Site, found: FrameRecovery, expected: Sequence[float], anyone: float) -> list[float]:
+    """The probability that at least one source is in each zone, for a frame that was recovered alone.
+
+    Notes
+    -----
+    A map holds the expected number of sources at each place, so its sum over a zone is the expected number there. The
+    probability of any source there does not follow from the map alone: two sources that are each here or there with
+    even odds have the same map as one here and one there. So each place of the map is attributed to the nearest
+    recovered source. A source that is real with probability p and has a share s of its part of the map in the zone is
+    there with probability p s; if its part has k > 1 sources when it is real, p (1 - (1 - s)^k). Sources are taken as
+    independent. The outcome never exceeds two bounds that always hold: the expected number, and the probability that
+    there is any source at all. If no source is listed, the whole map belongs to one, which is real with that
+    probability.
+    """
+    chances = [source.probability for source in found.sources] or [anyone]
+    space = site.physics.space
+    nearest: IntArray = np.zeros(len(space), dtype=np.int64)
+    if found.sources:
+        nearest = np.argmin(np.stack([space.distances(source.place) for source in found.sources]), axis=0)
+    whole = np.bincount(nearest, found.shown, minlength=len(chances)).tolist()
+    outcome = []
+    for zone, number in zip(site.zones, expected, strict=True):
+        inside = np.bincount(nearest[zone.places], found.shown[zone.places], minlength=len(chances)).tolist()
+        empty = 1.0
+        for chance, total, part in zip(chances, whole, inside, strict=True):
+            if part > 0 and chance > 0:
+                empty *= 1.0 - chance * (1.0 - math.pow(1.0 - min(1.0, part / total), max(1.0, total / chance)))
+        outcome.append(min(1.0 - empty, number, anyone))
+    return outcome
+
+
+def make_result(
+    site: CollectedSite,
+    found: FrameRecovery,
+    solved: int,
+    took_ms: float,
+    *,
+    before: Result | None = None,
+    known: Mapping[int, RecoveredTrack] | None = None,
+    last_label: int = 0,
+) -> Result:
+    """Convert a recovered frame to the record that the store keeps; `solved` is in Unix milliseconds.
+
+    `before` is the result before it. `known` are earlier records of its tracks, which may have begun before this
+    process did, and `last_label` is the largest label so far.
+    """
+    tracks = sorted(_tracks(site, found, known or {}), key=lambda track: -track.probability)
+    return Result(
+        site=site.name,
+        time=found.time,
+        sensors=found.sensors,
+        expected=len(site.ids),
+        estimator=site.estimator_name,
+        status=found.status.name.lower(),
+        gap=found.gap,
+        fit=found.fit.p_value,
+        set_aside=tuple(site.ids[sensor] for sensor in found.fit.set_aside),
+        counts=None if found.counts is None else tuple(float(chance) for chance in found.counts),
+        sources=tuple(
+            RecoveredSource(
+                **_spot(site, source.place, source.at),
+                weight=float(source.weight),
+                radius=float(source.radius),
+                probability=float(source.probability),
+                label=label,
+                vicinity=tuple(source.vicinity.tolist()),
+            )
+            for source, label in zip(found.sources, found.labels, strict=True)
+        ),
+        map=pack_map(found.shown),
+        solved=solved,
+        took_ms=took_ms,
+        settled=found.settled,
+        labels=None if found.tracked is None else last_label,
+        tracks=tuple(tracks),
+        zones=zone_states(site.site, found, (before and before.zones) or (), hold_ms=site.hold_ms),
+    )
+
+
+def failure(site: Collected, frame: Frame, reason: str, *, solved: int) -> Result:
+    """The record of a frame from which nothing could be recovered."""
+    return Result(
+        site=site.name,
+        time=frame.time,
+        sensors=frame.reported,
+        expected=len(site.ids),
+        estimator=site.estimator_name,
+        status=f"{FAILED}: {reason}",
+        gap=math.nan,
+        fit=math.nan,
+        set_aside=tuple(site.ids[row] for row in frame.aside),
+        counts=None,
+        sources=(),
+        map=None,
+        solved=solved,
+        took_ms=0.0,
+    )
+
+
+def reason_of(problem: Exception) -> str:
+    """The text of our own errors; of others only the type, because their text may quote anything."""
+    return str(problem) if isinstance(problem, CloakworkError) else f"the solver raised {type(problem).__name__}"
+
+
+def _tracks(site: CollectedSite, found: FrameRecovery, known: Mapping[int, RecoveredTrack]) -> Iterator[RecoveredTrack]:
+    sources = dict(zip(found.labels, found.sources, strict=True))
+    for track in found.tracks:
+        if track.probability < DOUBTFUL_TRACK:
+            continue
+        source, earlier = sources.get(track.label), known.get(track.label)
+        since = round(1000 * track.since)
+        yield RecoveredTrack(
+            **_spot(site, track.places[-1], track.positions[-1]),
+            label=track.label,
+            since=since if earlier is None else min(since, earlier.since),
+            weight=_strength(site) if source is None else float(source.weight),
+            radius=None if source is None else float(source.radius),
+            probability=float(track.probability),
+            same=float(
+                track.identity_probability if earlier is None else min(track.identity_probability, earlier.same)
+            ),
+        )
+
+
+def _spot(site: CollectedSite, place: int, at: object) -> dict[str, Any]:
+    """The place of a source or track: its number and coordinates, or the name of a node."""
+    space = site.site.physics.space
+    if space.labels is not None or not space.places.shape[1]:
+        return {"place": space.name(place), "at": ()}
+    return {"place": str(place), "at": tuple(float(value) for value in np.atleast_1d(np.asarray(at)))}
+
+
+def places_of(site: CollectedSite, tracks: Sequence[RecoveredTrack]) -> dict[int, int]:
+    """The number of the place of each stored track by its label, without those whose place the site has no more."""
+    space = site.site.physics.space
+    numbers = {str(number) if space.places.shape[1] else space.name(number): number for number in range(len(space))}
+    return {track.label: numbers[track.place] for track in tracks if track.place in numbers}
+
+
+def _strength(site: CollectedSite) -> float:
+    """The weight that a source is followed with."""
+    estimator = site.estimator.estimator
+    if isinstance(estimator, PointSources) and isinstance(estimator.strength, int | float):
+        return float(estimator.strength)
+    return 1.0

@@ -72,7 +72,7 @@ class Store:
         """Whether the store is an SQLite file, not a server."""
         self.name = database.name
         """The store's address, without a password."""
-        self.lead, self.end_lead = database.lead, database.end_lead
+        self.lead, self.end_lead, self.erasures = database.lead, database.end_lead, self.results.erasures
         self._database = database
         self._now = now
 
@@ -108,10 +108,6 @@ class Store:
             raise InputError(f"days={days}: a store keeps more than 0 days; `erase` removes everything.", days=days)
         erased = self._erase(site, None, None, self._now() - round(days * DAY_MS), counted=False)
         return replace(erased, in_files=not self._database.shrink())
-
-    def erasures(self, site: str) -> int:
-        """Count the erasures at a site; ask before reading what a result is computed from."""
-        return sum(row[0] for row in self._database.rows("SELECT count FROM erasures WHERE site = :site", site=site))
 
     def close(self) -> None:
         """Close the store; may be called twice."""

@@ -4,7 +4,7 @@ Times are Unix milliseconds; values are cloaked, in steps.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -220,11 +220,6 @@ class FrameTable:
                 values[time][sensor] = value
         return values
 
-    def present(self, site: str, times: Sequence[int]) -> dict[str, int]:
-        """Return at how many of these times each sensor has a reading; sensors without one are left out."""
-        sql = f"SELECT sensor, count(DISTINCT time) FROM readings WHERE site = :site AND {AT_TIMES} GROUP BY sensor"
-        return dict(map(tuple, self._database.rows(sql, site=site, rows=list(times))))
-
     def times(
         self,
         site: str,
@@ -258,13 +253,6 @@ def lock_frames(transaction: Transaction, site: str, times: Sequence[int]) -> se
     """
     sql = f"SELECT time FROM frames WHERE site = :site AND {AT_TIMES} ORDER BY time {{lock}}"
     return {row[0] for row in transaction.run(sql, site=site, rows=list(times))}
-
-
-def mark_frames(transaction: Transaction, site: str, recovered: Mapping[int, int]) -> None:
-    """Record from how many readings the frames of these times were recovered."""
-    change = "UPDATE frames SET recovered = :count WHERE site = :site AND time = :time"
-    rows = [{"site": site, "time": int(time), "count": recovered[time]} for time in sorted(recovered)]
-    transaction.each(change, rows)
 
 
 def _add(transaction: Transaction, rows: Sequence[Reading]) -> list[ReadingStatus]:

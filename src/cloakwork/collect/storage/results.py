@@ -18,7 +18,6 @@ from cloakwork.collect.storage.readings import (
     AT_TIMES,
     Page,
     lock_frames,
-    mark_frames,
     page_of,
     parse_cursor,
     period,
@@ -181,13 +180,21 @@ class ResultTable:
         a time without readings is dropped. Nothing is stored if readings of the site were erased since the count
         `erasures`: the results may be made from them.
         """
-        latest = {result.time: result for result in results}
+        latest = {result.time: result for result in sorted(results, key=lambda result: result.time)}
         if not latest:
             return []
-        recovered = {time: result.sensors for time, result in latest.items()} if frames is None else frames
-        rows = [latest[time] for time in sorted(latest)]
+        site, recovered = results[0].site, frames or {time: result.sensors for time, result in latest.items()}
         with self._database.writing() as transaction:
-            return _save(transaction, rows, recovered, erasures)
+            if erasures is not None and _counted(transaction, site) != erasures:
+                log.info("%s: dropped %d results: readings were erased meanwhile", site, len(results))
+                return []
+            held = lock_frames(transaction, site, sorted({*recovered, *latest}))
+            kept = [
+                result for time, result in latest.items() if time in held and transaction.run(_SAVE, **_row(result))
+            ]
+            rows = [{"site": site, "time": int(time), "count": recovered[time]} for time in sorted(recovered)]
+            transaction.each("UPDATE frames SET recovered = :count WHERE site = :site AND time = :time", rows)
+            return kept
 
     def page(
         self,
@@ -253,6 +260,10 @@ class ResultTable:
         )
         return _result(found[0]) if found else None
 
+    def erasures(self, site: str) -> int:
+        """Count the erasures at a site; ask before reading what a result is computed from."""
+        return sum(row[0] for row in self._database.rows("SELECT count FROM erasures WHERE site = :site", site=site))
+
     def _newest(self, columns: str, condition: str, site: str, until: int | None) -> Result | None:
         sql = f"""
             SELECT {columns} FROM results WHERE site = :site AND time < :until AND {condition}
@@ -261,25 +272,13 @@ class ResultTable:
         return _result(found[0]) if found else None
 
 
-def _save(
-    transaction: Transaction, results: Sequence[Result], recovered: Mapping[int, int], erasures: int | None
-) -> list[Result]:
-    """Store the results of one site, unless their readings may have been erased.
-
-    The count of erasures stays locked: whoever erases readings has counted that, or waits for us and then erases the
-    results too.
+def _counted(transaction: Transaction, site: str) -> int:
+    """The number of erasures at a site, locked: whoever erases readings has counted that, or waits for us and then
+    erases the results too.
     """
-    site = results[0].site
-    if erasures is not None:
-        transaction.run("INSERT INTO erasures (site, count) VALUES (:site, 0) ON CONFLICT DO NOTHING", site=site)
-        [(count,)] = transaction.run("SELECT count FROM erasures WHERE site = :site {lock}", site=site)
-        if count != erasures:
-            log.info("%s: dropped %d results: readings were erased meanwhile", site, len(results))
-            return []
-    held = lock_frames(transaction, site, sorted({*recovered, *(result.time for result in results)}))
-    kept = [result for result in results if result.time in held and transaction.run(_SAVE, **_row(result))]
-    mark_frames(transaction, site, recovered)
-    return kept
+    transaction.run("INSERT INTO erasures (site, count) VALUES (:site, 0) ON CONFLICT DO NOTHING", site=site)
+    [(count,)] = transaction.run("SELECT count FROM erasures WHERE site = :site {lock}", site=site)
+    return int(count)
 
 
 def _row(result: Result) -> dict[str, Any]:
