@@ -15,7 +15,7 @@ from rich.table import Table
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy import simulated_day
-from cloakwork.demo import Household
+from cloakwork.demo import family
 from cloakwork.physics import FloorPlan
 from cloakwork.recovery import Fault, FaultDetector, Tracker
 from cloakwork.site import Site
@@ -53,7 +53,7 @@ class Flat:
     def day(self, frames: int, plan: FloorPlan | None = None) -> FloatArray:
         """True readings of some frames, by the plan as it really is."""
         moments = (BEGINS_S + self.period * np.arange(frames)) % 86_400
-        return self._readings(Household(self.plan.rooms).day.places_at(moments), plan or self.plan)
+        return self._readings(family(self.plan.rooms).day.places_at(moments), plan or self.plan)
 
     def drawn_day(self, seed: int) -> FloatArray:
         """True readings of a day of up to three people who sit, walk, come and go."""

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from cloakwork.collect import CollectedSite
 from cloakwork.collect.attack import Span
-from cloakwork.demo import Household
+from cloakwork.demo import family
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.readings import Frame, FrameRecovery, FrameTracker
 from cloakwork.site import freeze
@@ -60,7 +60,7 @@ def demo_day(watched: CollectedSite, minutes: int, seed: int) -> tuple[list[Fram
     """Noisy frames from the demo's morning on, and the places of everyone at home in each."""
     site, cloak, period = watched.site, watched.cloak, watched.schedule.period_ms
     assert isinstance(site.physics, FloorPlan)
-    household, rng = Household(site.physics.rooms), np.random.default_rng(seed)
+    household, rng = family(site.physics.rooms), np.random.default_rng(seed)
     frames, people = [], []
     for k in range(minutes):
         there = household.at(k * period)

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from benchmarks.collector import asked, await_ready, running_collector
 from cloakwork.collect import Role, open_store
-from cloakwork.demo import Household
+from cloakwork.demo import family
 from cloakwork.physics import FloorPlan, sources
 from cloakwork.privacy import Cloak
 from cloakwork.site import Site, freeze, load_site, plan_beside
@@ -73,7 +73,7 @@ def measure(folder: Path) -> tuple[int, int, float]:
 def _breakfast(site: Site, cloak: Cloak) -> np.ndarray:
     """Noisy frames of the demo's family, a second apart, as steps."""
     assert isinstance(site.physics, FloorPlan)
-    household, rng = Household(site.physics.rooms), np.random.default_rng(1)
+    household, rng = family(site.physics.rooms), np.random.default_rng(1)
     people = [household.at(BREAKFAST_MS + 1000 * k) for k in range(SECONDS)]
     clean = np.stack([site.physics.apply(sources(site.physics, list(there))) for there in people])
     return np.asarray(cloak.to_steps(cloak.simulate(clean + site.baselines, rng=rng)))

@@ -21,9 +21,9 @@ print(time.perf_counter() - t)
 DEMO = """
 import time
 from cloakwork.cli import demo
-from cloakwork.demo import Demonstration, Household, load_flat
+from cloakwork.demo import Demonstration, family, load_flat
 site = load_flat()
-with Demonstration((site, Household(site.physics.rooms))) as show:
+with Demonstration((site, family(site.physics.rooms))) as show:
     show.wait_for(1, 600)
     print(time.time(), time.process_time())
 """

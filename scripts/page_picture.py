@@ -11,7 +11,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser
 
-from cloakwork.demo import Demonstration, Household, load_flat
+from cloakwork.demo import Demonstration, family, load_flat
 from cloakwork.physics import FloorPlan
 from tests.browser import running_browser, visiting
 
@@ -27,7 +27,7 @@ def main() -> None:
     site = load_flat()
     if not isinstance(site.physics, FloorPlan):
         raise TypeError("the flat is a floor plan")
-    with Demonstration((site, Household(site.physics.rooms))) as show:
+    with Demonstration((site, family(site.physics.rooms))) as show:
         show.wait_for(FRAMES, 900)
         while sum(bool(zone.occupied) for zone in show.wait_for(1, 60).zones or ()) < ROOMS:
             time.sleep(0.2)

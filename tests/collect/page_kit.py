@@ -110,10 +110,11 @@ def made_result(site: CollectedSite, when: int, people: int, settled: bool) -> R
     weights, sources, tracks = np.zeros(len(space)), [], []
     for label, place in enumerate(places, start=1):
         at = tuple(space.places[place].tolist())
+        name = str(place) if at else space.name(place)
         near = [int(k) for k in np.flatnonzero(space.distances(place) <= 1.0)]
         weights[near] += 0.98 / len(near)
-        sources.append(RecoveredSource(space.name(place), at, 1.0, 1.0, 0.98, label, tuple(near)))
-        tracks.append(RecoveredTrack(label, when - 900_000, space.name(place), at, 1.0, 1.0, 0.98, 0.97))
+        sources.append(RecoveredSource(name, at, 1.0, 1.0, 0.98, label, tuple(near)))
+        tracks.append(RecoveredTrack(label, when - 900_000, name, at, 1.0, 1.0, 0.98, 0.97))
     zones = []
     for zone in site.site.zones:
         inside = sum(place in zone.places for place in places)

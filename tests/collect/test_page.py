@@ -81,6 +81,7 @@ def test_home_answers_first_and_says_nothing_twice(browser: Browser, width: int)
         expect(page.locator("#rooms li").first).to_contain_text("99 % occupied")
         expect(page.locator("#lanes .occupied").first).to_be_attached()
         expect(page.locator("#plan .tint.occupied")).to_have_count(3)
+        expect(page.locator("#plan .mark")).to_have_count(3)
         expect(page.locator("#banner")).to_be_hidden()
         boxes = [page.locator(f"#{part}, .{part}").first.bounding_box() for part in ORDER]
         tops = [box["y"] for box in boxes if box]

@@ -108,26 +108,25 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         yield made
 
 
-def test_each_zone_is_announced_and_stays_known(broker: Broker) -> None:
-    topic = "homeassistant/binary_sensor/cloakwork_flat_living/config"
-    with listening(broker) as listener, telling(broker, flat_site(NAMED)):
-        until(lambda: listener.of(topic))
+def test_each_zone_and_alarm_is_announced_and_stays_known(broker: Broker) -> None:
+    topics = {zone: f"homeassistant/binary_sensor/cloakwork_flat_{zone}/config" for zone in ("living", *ALARMS)}
+    with listening(broker) as listener, telling(broker, flat_site(NAMED), page_url=PAGE):
+        until(lambda: all(listener.of(topic) for topic in topics.values()))
     with listening(broker) as listener:
-        until(lambda: listener.of(topic))
-    assert (topic, listener.of(topic)[0], True) in listener.heard
-    told = json.loads(listener.of(topic)[0])
-    assert set(told) <= set(DOCUMENTED.split())
-    assert told["device"]["identifiers"] == ["cloakwork_flat"], "the same device as that of the site's sensors"
-    assert (told["name"], told["unique_id"], told["device_class"]) == (
-        "Living room",
-        "cloakwork_flat_living",
-        "occupancy",
-    )
-    assert told["state_topic"] == told["json_attributes_topic"] == "cloakwork/zones/flat/living"
-    assert told["value_template"] == "{{ 'ON' if value_json.occupied else 'OFF' }}"
-    assert told["availability_topic"] == AVAILABLE
-    schedule = flat_site(NAMED).schedule
-    assert told["expire_after"] == 3 * schedule.window_slots * schedule.period_ms // 1000
+        until(lambda: all(listener.of(topic) for topic in topics.values()))
+    announced = {zone: json.loads(listener.of(topic)[0]) for zone, topic in topics.items()}
+    for zone, topic in topics.items():
+        assert (topic, listener.of(topic)[0], True) in listener.heard
+        assert set(announced[zone]) <= set(DOCUMENTED.split())
+        assert announced[zone]["device"]["identifiers"] == ["cloakwork_flat"], "the device of the site's sensors"
+        assert announced[zone]["unique_id"] == f"cloakwork_flat_{zone}"
+        assert announced[zone]["state_topic"] == f"cloakwork/zones/flat/{zone}"
+        assert announced[zone]["availability_topic"] == AVAILABLE
+        assert announced[zone]["device_class"] == ("occupancy" if zone == "living" else "problem")
+    schedule, living = flat_site(NAMED).schedule, announced["living"]
+    assert living["name"] == "Living room"
+    assert living["expire_after"] == 3 * schedule.window_slots * schedule.period_ms // 1000
+    assert {one["device"].get("configuration_url") for one in announced.values()} == {None, PAGE}
 
 
 def test_states_follow_results_and_old_results_are_not_published(broker: Broker) -> None:
@@ -154,18 +153,11 @@ def test_states_follow_results_and_old_results_are_not_published(broker: Broker)
     assert not any(retained for topic, _, retained in listener.heard if topic.startswith("cloakwork/zones/flat/"))
 
 
-def test_alarms_are_problems_with_their_reasons_and_need_no_result(broker: Broker) -> None:
+def test_alarms_have_their_reasons_and_need_no_result(broker: Broker) -> None:
     reasons = {"physics-changed": [fault_text(FAULT)]}
-    with listening(broker) as listener, telling(broker, page_url=PAGE):
+    with listening(broker) as listener, telling(broker):
         until(lambda: all(listener.states(alarm) for alarm in ALARMS))
-        topics = [f"homeassistant/binary_sensor/cloakwork_flat_{alarm}/config" for alarm in ALARMS]
-        until(lambda: all(listener.of(topic) for topic in topics))
-    for alarm, topic in zip(ALARMS, topics, strict=True):
-        assert listener.states(alarm)[0] == {"reasons": reasons.get(alarm, [])}
-        told = json.loads(listener.of(topic)[0])
-        assert set(told) <= set(DOCUMENTED.split())
-        assert (told["device_class"], told["state_topic"]) == ("problem", f"cloakwork/zones/flat/{alarm}")
-        assert told["device"]["configuration_url"] == PAGE
+    assert [listener.states(alarm)[0] for alarm in ALARMS] == [{"reasons": reasons.get(one, [])} for one in ALARMS]
 
 
 USER = READER + USER_SUFFIX  # of a collector whose own user is READER

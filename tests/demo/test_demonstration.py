@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from cloakwork.demo import Demonstration, Household, load_flat
-from cloakwork.physics import FloorPlan
+from cloakwork.demo import Demonstration, family, load_flat
+from cloakwork.demo.household import floor_of
 from cloakwork.site import parse_site
 from papers.walks import staying
 from scripts import page_picture
@@ -30,8 +30,7 @@ PATIENCE = 600.0  # a busy machine compiles the solvers for minutes
 @pytest.fixture(scope="module")
 def show() -> Iterator[Demonstration]:
     site = load_flat()
-    assert isinstance(site.physics, FloorPlan)
-    with Demonstration((site, Household(site.physics.rooms))) as running:
+    with Demonstration((site, family(floor_of(site)))) as running:
         running.wait_for(1, PATIENCE)
         yield running
 
@@ -72,7 +71,7 @@ def test_several_floors_live_in_one_demonstration() -> None:
 
 def test_what_is_stored_is_noisy(show: Demonstration) -> None:
     result, site = show.wait_for(1, PATIENCE), show.site
-    values = show.store.frames.values("flat", [result.time])[result.time]
+    values = show.service.store.frames.values("flat", [result.time])[result.time]
     steps = np.array([values[name] for name in site.sensor_ids])
     noise = (steps * show.watched.cloak.steps - show.worlds["flat"].readings(result.time)) / show.watched.cloak.sigmas
     assert 0.6 < noise.std() < 1.6

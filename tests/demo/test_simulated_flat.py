@@ -18,21 +18,11 @@ BEGAN = 1_700_000_000_000
 STEPS = Movement((((1.125, 1.125),), ((2.125, 1.125), (8.125, 7.125))), "two steps", frame_ms=1000)
 
 
-class Hands:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = BEGAN
-
-    def __call__(self) -> int:
-        return self.now
-
-
 def test_a_sensor_measures_what_the_model_says_of_now() -> None:
-    site, clock = plain_flat(), Hands()
-    world = SimulatedFlat(site, STEPS, BEGAN, clock)
+    site, now = plain_flat(), [BEGAN]
+    world = SimulatedFlat(site, STEPS, BEGAN, lambda: now[0])
     for moment, people in ((0, STEPS.frames[0]), (1000, STEPS.frames[1]), (2000, STEPS.frames[0])):
-        clock.now = BEGAN + moment
+        now[0] = BEGAN + moment
         wanted = site.physics.apply(sources(site.physics, list(people))) + site.baselines
         assert np.allclose([world.reading(row) for row in range(site.physics.sensors)], wanted, rtol=1e-12)
 
@@ -42,7 +32,7 @@ def test_readings_follow_with_the_lag_of_the_flat() -> None:
     seats = [(1.25, 1.25)], [(8.25, 7.25)]
     site = parse_site(SMALL.replace("cell = 0.5", 'cell = 0.5\nlag = "2min"').replace("[4.0, 3.0]", "[10.0, 8.0]"))
     moved = Movement((tuple(seats[0]), *[tuple(seats[1])] * 60), "one step", frame_ms=60_000)
-    world = SimulatedFlat(site, moved, BEGAN, Hands())
+    world = SimulatedFlat(site, moved, BEGAN, lambda: BEGAN)
     before, after = (site.physics.apply(sources(site.physics, seat)) + site.baselines for seat in seats)
     assert np.allclose(world.readings(BEGAN), before)
     for lags in (1, 2, 4):
@@ -51,25 +41,13 @@ def test_readings_follow_with_the_lag_of_the_flat() -> None:
         assert left == pytest.approx(np.exp(-lags), rel=0.11), "people are looked at ten times in a lag"
 
 
-def test_the_truth_is_of_the_time_that_is_asked_for() -> None:
-    clock = Hands()
-    world = SimulatedFlat(load_flat(), STEPS, BEGAN, clock)
-    clock.now = BEGAN + 5500
-    past, now = world.truth("flat", BEGAN + 1200), world.truth("flat", None)
-    assert past is not None
-    assert now is not None
-    assert (past.time, past.sources) == (BEGAN + 1200, STEPS.frames[1])
-    assert (now.time, now.sources) == (BEGAN + 5500, STEPS.frames[1])
-
-
-def test_nothing_is_simulated_elsewhere_before_or_ahead() -> None:
-    clock = Hands()
-    world = SimulatedFlat(load_flat(), STEPS, BEGAN, clock)
-    clock.now = BEGAN + 10_000
-    assert world.truth("flat", BEGAN) is not None
-    assert world.truth("yard", BEGAN) is None
-    assert world.truth("flat", BEGAN - 1) is None
-    assert world.truth("flat", clock.now + 1) is None
+def test_the_truth_is_of_the_time_that_is_asked_for_and_none_elsewhere_before_or_ahead() -> None:
+    world = SimulatedFlat(load_flat(), STEPS, BEGAN, lambda: BEGAN + 5500)
+    for asked, time in ((BEGAN, BEGAN), (BEGAN + 1200, BEGAN + 1200), (None, BEGAN + 5500)):
+        truth = world.truth("flat", asked)
+        assert truth is not None
+        assert (truth.time, truth.sources) == (time, STEPS.frames[(time - BEGAN) // 1000 % 2])
+    assert world.truth("yard", BEGAN) is world.truth("flat", BEGAN - 1) is world.truth("flat", BEGAN + 5501) is None
 
 
 def test_the_demonstration_forecasts_what_the_readme_says() -> None:

@@ -22,9 +22,9 @@ from urllib.request import Request, urlopen
 import pytest
 import yaml
 
-from cloakwork.collect import ListenAddress, Service, open_store, zone_publisher
+from cloakwork.collect import ListenAddress, Service, open_store
 from cloakwork.collect.collected_site import CollectedSite
-from cloakwork.mqtt import BrokerAddress, problem_discovery, sensor_discovery
+from cloakwork.mqtt import BrokerAddress, device_discovery
 from cloakwork.sensor.wire import topic, write_reading, write_status
 from tests.broker import Broker, running_broker
 from tests.collect.small_sites import FLAT, flat_site, values
@@ -164,7 +164,7 @@ class House:
         step = Fraction(sensor.step)
         config: dict[str, Any] = {"site": "flat", "sensor": sensor.id, "unit": "°C", "kind": "reading"}
         config |= {"step": [step.numerator, step.denominator], "schedule": asdict(schedule)}
-        publish(self._broker, [sensor_discovery(config), problem_discovery(config)], retain=True)
+        publish(self._broker, device_discovery(config), retain=True)
         self.report("online")
 
     def report(self, state: str) -> None:
@@ -257,7 +257,7 @@ def cards() -> list[str]:
 def test_a_noisy_reading_is_diagnostic_and_a_lost_sensor_a_problem(
     home: HomeAssistant, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zone_publisher, "LASTING_S", {})
+    monkeypatch.setattr("cloakwork.collect.zone_publisher.AWAY_MS", 0)
     sensor = house.watched.ids[0]
     problem, away = f"binary_sensor.cloakwork_flat_{sensor}_problem", "binary_sensor.cloakwork_flat_sensors_away"
     noisy = f"sensor.cloakwork_flat_{sensor}_noisy"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cloakwork.mqtt import BrokerAddress, BrokerState, Connection, MqttClient, MqttMessage
+from cloakwork.mqtt import BrokerAddress, BrokerState, Connection, MqttClient, MqttMessage, MqttSession
 from cloakwork.mqtt.connection import Waker, make_client
 from tests.broker import Broker, running_broker
 from tests.waiting import until
@@ -25,12 +25,8 @@ class Listener:
     def __init__(self, broker: Broker) -> None:
         self.messages: list[MqttMessage] = []
         self.states: list[BrokerState] = []
-        self.client = MqttClient(
-            BrokerAddress(broker.host, broker.port),
-            filters=[TOPIC],
-            on_message=self._receive,
-            on_state=self.states.append,
-        )
+        session = MqttSession(filters=[TOPIC], on_message=self._receive, on_state=self.states.append)
+        self.client = MqttClient(BrokerAddress(broker.host, broker.port), session)
 
     def _receive(self, message: MqttMessage) -> None:
         message.acknowledge()
@@ -51,16 +47,10 @@ class Listener:
 def test_a_connection_that_breaks_leaves_the_client_offline(broker: Broker) -> None:
     """Closed without a disconnect message, as by a crash: the broker publishes the last will, and keeps it."""
     waker = Waker()
-    connection = Connection(
-        make_client(BrokerAddress(broker.host, broker.port), None, "crashing", lasting=False),
-        waker,
-        on_message=lambda _: None,
-        has_room=lambda: True,
-        on_ready=lambda _: None,
-        availability=TOPIC,
-    )
+    address, session = BrokerAddress(broker.host, broker.port), MqttSession(client_id="crashing", availability=TOPIC)
+    connection = Connection(make_client(address, None, session), waker, session)
     with Listener(broker) as listener:
-        connection.open(BrokerAddress(broker.host, broker.port), 60)
+        connection.open(address)
         while not connection.granted:
             assert connection.step()
         until(lambda: listener.payloads() == [b"online"])

@@ -8,7 +8,7 @@ from typing import Any
 import paho.mqtt.client as paho
 import pytest
 
-from cloakwork.mqtt import Connection, MqttMessage
+from cloakwork.mqtt import Connection, MqttMessage, MqttSession
 from cloakwork.mqtt.connection import Waker
 from tests.waiting import PATIENCE
 
@@ -55,13 +55,8 @@ class Line:
 
     def connect(self) -> tuple[Connection, FakeClient]:
         client: Any = FakeClient(self.ours)
-        connection = Connection(
-            client,
-            self.waker,
-            on_message=self.messages.append,
-            has_room=lambda: self.room,
-            on_ready=lambda _: None,
-        )
+        session = MqttSession(on_message=self.messages.append, has_room=lambda: self.room)
+        connection = Connection(client, self.waker, session)
         self.connections.append(connection)
         return connection, client
 

@@ -13,7 +13,7 @@ import numpy as np
 from cloakwork._checks import IntArray
 from cloakwork.errors import BrokerError, InputError, ReadingError
 from cloakwork.keys import DeviceKind, wire_site
-from cloakwork.mqtt import BrokerAddress, BrokerState, MqttClient, MqttMessage
+from cloakwork.mqtt import BrokerAddress, BrokerState, MqttClient, MqttMessage, MqttSession
 from cloakwork.readings import HEADER
 from cloakwork.sensor.errors import WireError
 from cloakwork.sensor.keystream import split
@@ -53,14 +53,8 @@ class DeviceListener:
         self._heard: queue.SimpleQueue[tuple[bytes, int]] = queue.SimpleQueue()
         self._states: queue.SimpleQueue[BrokerState] = queue.SimpleQueue()
         self._connected: bool | None = None
-        self._client = MqttClient(
-            broker,
-            filters=[self.topic],
-            on_message=self._on_message,
-            on_state=self._on_state,
-            keep_alive=20,
-            longest_retry=10.0,
-        )
+        session = MqttSession(filters=[self.topic], on_message=self._on_message, on_state=self._on_state, keep_alive=20)
+        self._client = MqttClient(broker, session)
 
     def __enter__(self) -> Self:
         self._client.start()

@@ -17,7 +17,7 @@ from cloakwork.demo import (
     Demonstration,
     DemoProgress,
     Household,
-    Staff,
+    family,
     load_flat,
     load_forecast,
     load_office,
@@ -32,7 +32,7 @@ from cloakwork.site import Site, load_plan, load_site, plan_beside
 
 LOOK_S = 1.0
 LATE_MS = 180_000  # of simulated time: seconds here
-OFFICE_SPEED = 20.0
+OFFICE_SPEED, OFFICE_PEOPLE = 20.0, 15
 STOPPED = "stopped; all data is removed"
 
 
@@ -57,7 +57,7 @@ def demo(
         if building:
             if once or path is not None:
                 raise InputError("--building shows two floors live: leave out --once and SITE.")
-            floors = [(site, Staff(_rooms(site), seed=k)) for k, site in enumerate(load_office())]
+            floors = [(site, residents_of(site, number=OFFICE_PEOPLE, seed=k)) for k, site in enumerate(load_office())]
             _live(
                 Demonstration(*floors, begins_s=floors[0][1].begins_s, speed=OFFICE_SPEED, port=usual_port()), browser
             )
@@ -65,7 +65,7 @@ def demo(
         site = load_flat() if path is None else load_site(path)
         if site.not_followed:
             raise InputError(f"{site.name}: people cannot be followed here, because {site.not_followed}.")
-        people = Household(_rooms(site)) if path is None else residents_of(site)
+        people = family(_rooms(site)) if path is None else residents_of(site)
         if picture:
             _draw(site, people, out)
             return

@@ -18,7 +18,7 @@ from cloakwork.collect.retention import Retention
 from cloakwork.collect.storage import Store, Token, unix_ms
 from cloakwork.collect.zone_publisher import ZonePublisher
 from cloakwork.errors import InputError
-from cloakwork.mqtt import KEEP_ALIVE, BrokerAddress, BrokerState, MqttClient
+from cloakwork.mqtt import KEEP_ALIVE, BrokerAddress, BrokerState, MqttClient, MqttSession
 from cloakwork.readings import ReadingScale
 
 START_S = 20.0  # for the server to listen
@@ -232,8 +232,7 @@ def make_subscriber(
         raise InputError(f"group={group!r}: give a name without /, + and #.", group=group)
     share = "" if group is None else f"$share/{group}/"
 
-    return MqttClient(
-        broker,
+    session = MqttSession(
         client_id=client_id,
         lasting=True,
         filters=[f"{share}cloakwork/v1/{site}/+/+" for site in (["+"] if sites is None else sites)],
@@ -241,8 +240,8 @@ def make_subscriber(
         has_room=lambda: intake.has_room,
         on_state=_log_state,
         keep_alive=keep_alive,
-        clock=clock,
     )
+    return MqttClient(broker, session, clock=clock)
 
 
 def _log_state(state: BrokerState) -> None:

@@ -29,11 +29,11 @@ from cloakwork.mqtt import (
     BrokerState,
     Connection,
     MqttClient,
+    MqttSession,
     alarm_discovery,
     alarm_state,
     expire_after,
     people_discovery,
-    probability_discovery,
     zone_discovery,
     zone_state,
     zone_topic,
@@ -100,15 +100,15 @@ class ZonePublisher:
         self._newest: dict[str, Result] = {}
         self._waiting: set[str] = set()
         self._looked = -math.inf
-        self._client = MqttClient(
-            broker if broker.user is None else replace(broker, user=broker.user + USER_SUFFIX),
+        session = MqttSession(
             client_id=name,
             availability=availability,
             on_ready=self._announce,
             on_turn=self._publish,
             on_state=_log_state,
-            clock=clock,
         )
+        own = broker if broker.user is None else replace(broker, user=broker.user + USER_SUFFIX)
+        self._client = MqttClient(own, session, clock=clock)
         self.start, self.stop = self._client.start, self._client.stop
 
     @property
@@ -188,9 +188,12 @@ def _discovery_messages(
         site = sites[name]
         if isinstance(site, CollectedSite):  # bits do not count people
             messages |= [people_discovery(name, site.schedule, availability)]
-        for zone in site.site.zones:
-            messages |= [probability_discovery(name, zone, site.schedule, availability)]
-            topic, payload = zone_discovery(name, zone, site.schedule, availability)
+        announced = [
+            (zone, *message)
+            for zone in site.site.zones
+            for message in zone_discovery(name, zone, site.schedule, availability)
+        ]
+        for zone, topic, payload in announced:
             if topic in messages:
                 raise InputError(
                     f'{name}: its zone "{zone.id}" and one of another site are both {topic}. Rename one.',

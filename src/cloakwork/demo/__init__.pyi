@@ -4,7 +4,6 @@ from .demonstration import SimulatedFlat as SimulatedFlat
 from .demonstration import load_flat as load_flat
 from .demonstration import load_forecast as load_forecast
 from .demonstration import load_office as load_office
-from .demonstration import residents_of as residents_of
 from .demonstration import sensors_of as sensors_of
 from .demonstration import this_morning as this_morning
 from .demonstration import usual_port as usual_port
@@ -12,6 +11,6 @@ from .household import FURNITURE as FURNITURE
 from .household import SEATS as SEATS
 from .household import Household as Household
 from .household import Position as Position
-from .household import Residents as Residents
-from .household import Staff as Staff
+from .household import family as family
 from .household import open_path as open_path
+from .household import residents_of as residents_of

@@ -12,7 +12,6 @@ from datetime import date, datetime
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 import numpy as np
@@ -25,18 +24,15 @@ from cloakwork.collect import (
     Result,
     Role,
     Service,
-    Store,
     Truth,
     open_store,
 )
 from cloakwork.demo.fleet import Fleet, SimulatedClock
-from cloakwork.demo.household import WAKING_S, Position, Residents
-from cloakwork.errors import InputError
-from cloakwork.physics import Rooms, follow
+from cloakwork.demo.household import WAKING_S, Position, floor_of
+from cloakwork.physics import follow
 from cloakwork.site import Forecast, Site, freeze, parse_site
 
 USUAL_PORT = 8080
-USUAL_COUNT = 4  # people of a site that states no number
 MEMORY = "/dev/shm"  # noqa: S108 - the folder made there has a random name
 PREFIX = "cloakwork-demo-"
 KEPT_DAYS = 2.0
@@ -67,40 +63,30 @@ class SimulatedFlat:
     began: int
     clock: Callable[[], int]
 
-    def __post_init__(self) -> None:
-        self.rooms  # noqa: B018 - refuses another kind of site now
-
-    @cached_property
-    def rooms(self) -> Rooms:
-        """The floor that people walk on."""
-        if self.site.physics.floor is None:
-            raise InputError(f"{self.site.name}: people need a floor plan to walk on.")
-        return self.site.physics.floor
-
     def people(self, time: int) -> tuple[Position, ...]:
         """The positions of all people at a time, (x, y) in metres."""
         return self.movement.at(max(0, time - self.began))
 
     def reading(self, sensor: int) -> float:
         """The present reading of the sensor in this row of the model, in the site's unit, without noise."""
-        return float(self._readings(self.clock())[sensor])
+        return float(self.readings(self.clock())[sensor])
 
-    def readings(self, time: int) -> FloatArray:
-        """The readings of all sensors at a time, without noise: they follow the people with the lag of the flat."""
-        physics = self.site.physics
+    @cached_property
+    def readings(self) -> Callable[[int], FloatArray]:
+        """The readings of all sensors at a time, without noise; sensors that measure together ask for the same one."""
+        return lru_cache(maxsize=1)(self._readings)
+
+    def _readings(self, time: int) -> FloatArray:
+        """They follow the people with the lag of the flat."""
+        physics, floor = self.site.physics, floor_of(self.site)
         step = physics.lag / STEPS_OF_A_LAG
         moments = [time - round(1000 * step * k) for k in reversed(range(REMEMBERED_STEPS if step else 1))]
         weights = np.zeros((len(moments), physics.places))
         for row, moment in zip(weights, moments, strict=True):
             for at in self.people(moment):
-                for cell, share in self.rooms.shares(*at):
+                for cell, share in floor.shares(*at):
                     row[cell] += share
         return np.asarray(physics.matrix @ follow(weights, seconds=step, lag=physics.lag)[-1] + self.site.baselines)
-
-    @cached_property
-    def _readings(self) -> Callable[[int], FloatArray]:
-        """Those of the last time: sensors that measure together ask for the same one."""
-        return lru_cache(maxsize=1)(self.readings)
 
     def truth(self, site: str, time: int | None) -> Truth | None:
         """The positions that the collector may show beside its results: at a time, or now."""
@@ -145,14 +131,6 @@ def load_office() -> tuple[Site, ...]:
     return tuple(parse_site(text.replace("office-floor", name), name=f"{name}.toml") for name in names)
 
 
-def residents_of(site: Site) -> Residents:
-    """People for any site with a floor: one fewer than it can have, so that a guest has room."""
-    if site.physics.floor is None:
-        raise InputError(f"{site.name}: people need a floor plan to walk on.")
-    number = max(1, (site.spec.sources.max_count or USUAL_COUNT) - 1)
-    return Residents(site.physics.floor, number=number, entrances=site.motion.entrances)
-
-
 def sensors_of(site: Site) -> str:
     """Say how the sensors of a demonstration read."""
     steps, noise = (0.0 if values is None else float(values.max()) for values in (site.resolutions, site.noise_floors))
@@ -193,37 +171,20 @@ class Demonstration:
         first = -(-self._morning // period) * period
         self.clock = SimulatedClock(first - min(CONNECTING_MS, period // 2), speed=speed)
         self._port, self._forecast = port, forecast
-        self._stack = ExitStack()
-        self._service: Service | None = None
+        self.service: Service  # the collector, once started
 
     def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self._stack.close()
-            raise
+        with ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    @property
-    def service(self) -> Service:
-        """The collector."""
-        if self._service is None:
-            raise RuntimeError("not started")
-        return self._service
 
     def invite(self) -> str:
         """An address that signs in once; later `secret` is a token to sign in with."""
         return self.service.invite(self._token)
-
-    @property
-    def store(self) -> Store:
-        """The collector's store."""
-        return self.service.store
 
     def progress(self) -> DemoProgress:
         """The current state, for a status line."""
@@ -243,7 +204,7 @@ class Demonstration:
         """Wait until this many frames are recovered, and return the newest result from all sensors."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
-            found = self.store.results.latest(self.site.name) if self.progress().frames >= frames else None
+            found = self.service.store.results.latest(self.site.name) if self.progress().frames >= frames else None
             if found is not None and found.sensors == found.expected:
                 return found
             time.sleep(LOOK_S)
@@ -262,21 +223,21 @@ class Demonstration:
                 return True
         return False
 
-    def _start(self) -> None:
+    def _start(self, stack: ExitStack) -> None:
         _allow_files()
-        folder = Path(self._stack.enter_context(_temporary()))
+        folder = Path(stack.enter_context(_temporary()))
         plans = {site: freeze(site, site.cloak()) for site, _ in self.floors}
         plans[self.site] = replace(plans[self.site], forecast=self._forecast)
         watched = {site.name: CollectedSite(site, plan) for site, plan in plans.items()}
         self.watched = watched[self.site.name]
         broker = EmbeddedBroker()
         broker.start()
-        self._stack.callback(broker.stop)
+        stack.callback(broker.stop)
         self.worlds = {
             site.name: SimulatedFlat(site, movement, self._morning, self.clock) for site, movement in self.floors
         }
-        store = self._stack.enter_context(open_store(str(folder / "cloakwork.db"), now=self.clock))
-        self._service = Service(
+        store = stack.enter_context(open_store(str(folder / "cloakwork.db"), now=self.clock))
+        self.service = Service(
             watched,
             store,
             broker=broker.broker,
@@ -286,8 +247,8 @@ class Demonstration:
             clock=self.clock,
             speed=self.clock.speed,
         )
-        self._service.start()
-        self._stack.callback(self._service.stop)
+        self.service.start()
+        stack.callback(self.service.stop)
         self._token, self.secret = store.tokens.create(Role.ANALYST, label="demonstration")
         fleet = Fleet(
             [(watched[name].plan, world.reading) for name, world in self.worlds.items()],
@@ -297,8 +258,8 @@ class Demonstration:
             behind=self._behind,
             unit=self.site.unit,
         )
-        self._stack.callback(fleet.stop)
-        fleet.start(self._service.live.prepared)
+        stack.callback(fleet.stop)
+        fleet.start(self.service.live.prepared)
 
 
 def this_morning(begins_s: int = WAKING_S) -> int:

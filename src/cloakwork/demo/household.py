@@ -1,22 +1,24 @@
-"""The people of the demonstrations: a family with a guest in a flat, and the staff of an office floor."""
+"""The people of the demonstrations: a family with a guest in a flat, and the people of any other floor."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.accuracy import SimulatedDay, simulated_day
+from cloakwork.errors import InputError
 from cloakwork.physics import Rooms
+from cloakwork.site import Site
 
 Position = tuple[float, float]  # metres
 Stop = tuple[float, int]  # a time of day, in seconds, and the place to which a person goes then
 AWAY = -1
 DAY_S = 86_400
 SPEED = 0.8  # metres a second
-WAKING_S = 6 * 3600 + 40 * 60  # the time of day at which the demonstration begins
+WAKING_S, RESIDENTS_S = 6 * 3600 + 40 * 60, 8 * 3600 + 30 * 60  # the time of day at which a demonstration begins
+USUAL_COUNT = 4  # people of a site that states no number
 FURNITURE = {  # x, y, width, height in metres
     "sofa": (1.2, 1.5, 1.8, 0.7),
     "table": (2.6, 5.2, 1.6, 1.0),
@@ -58,83 +60,52 @@ ROUTINES = {
 
 @dataclass(frozen=True, eq=False)
 class Household:
-    """Four people through a day. `at` gives their positions so many milliseconds after the demonstration began.
-
-    The day starts over after 24 hours. People walk through doors, at a metre in a little more than a second.
-    """
+    """People who live through a `day` in some rooms, which starts over after 24 hours; `origin` says how."""
 
     rooms: Rooms
-    origin: str = "through a day that repeats: a family, and a friend who comes for dinner"
-    begins_s: int = WAKING_S
-    furnished: bool = True
+    day: SimulatedDay
+    origin: str
+    begins_s: int
+    furnished: bool = False
 
     def at(self, elapsed_ms: int) -> tuple[Position, ...]:
-        """The positions of everyone who is at home."""
+        """The positions of everyone who is at home, so many milliseconds after the demonstration began."""
         moment = (self.begins_s + elapsed_ms / 1000) % DAY_S
-        found = self.day.positions_at(moment)
-        return tuple((float(x), float(y)) for x, y in found if np.isfinite(x))
-
-    @cached_property
-    def day(self) -> SimulatedDay:
-        """The day of each person, from midnight to midnight."""
-        lives = [_life(self.rooms, stops, np.random.default_rng(k)) for k, stops in enumerate(self._routines())]
-        return SimulatedDay(
-            self.rooms.space, DAY_S, tuple(times for times, _ in lives), tuple(places for _, places in lives)
-        )
-
-    def _routines(self) -> Iterator[list[Stop]]:
-        for routine in ROUTINES.values():
-            steps = [step.replace(":", " ").split() for step in routine.split(", ")]
-            yield [
-                (3600.0 * int(hour) + 60.0 * int(minute), AWAY if seat == "out" else self.rooms.cell_at(*SEATS[seat]))
-                for hour, minute, seat in steps
-            ]
+        return tuple((float(x), float(y)) for x, y in self.day.positions_at(moment) if np.isfinite(x))
 
 
-@dataclass(frozen=True, eq=False)
-class Staff(Household):
-    """The people of an office floor: each has a desk, comes in the morning, takes breaks and visits others."""
-
-    origin: str = "through a working day that repeats: at their desks, with each other, and out for lunch"
-    begins_s: int = 8 * 3600 + 30 * 60
-    furnished: bool = False
-    number: int = 15
-    door: Position = (0.25, 7.25)
-    seed: int = 1
-
-    def _routines(self) -> Iterator[list[Stop]]:
-        rng, door = np.random.default_rng(self.seed), self.rooms.cell_at(*self.door)
-        desks = rng.choice(len(self.rooms.space), self.number, replace=False)
-        for desk in desks.tolist():
-            comes, lunch, goes = 3600 * rng.uniform((7.6, 11.8, 16.5), (9.0, 12.6, 18.5))
-            stops: list[Stop] = [(0.0, AWAY), (comes, door), (comes + 1, desk)]
-            for until in (lunch, goes):
-                now = stops[-1][0] + 60 * rng.uniform(20, 90)
-                while now < until - 3600:
-                    visit = 60 * rng.uniform(5, 40)
-                    stops += [(now, int(rng.choice(desks))), (now + visit, desk)]
-                    now += visit + 60 * rng.uniform(30, 120)
-                stops += [(until, door), (until + 120, AWAY)]
-                if until == lunch:
-                    back = until + 60 * rng.uniform(30, 60)
-                    stops += [(back, door), (back + 1, desk)]
-            yield stops
+def family(rooms: Rooms) -> Household:
+    """Four people of the flat, who walk through its doors from seat to seat, a metre in a little more than a second."""
+    lives = []
+    for seed, routine in enumerate(ROUTINES.values()):
+        steps = [step.replace(":", " ").split() for step in routine.split(", ")]
+        stops = [
+            (3600.0 * int(hour) + 60.0 * int(minute), AWAY if seat == "out" else rooms.cell_at(*SEATS[seat]))
+            for hour, minute, seat in steps
+        ]
+        lives.append(_life(rooms, stops, np.random.default_rng(seed)))
+    day = SimulatedDay(rooms.space, DAY_S, tuple(times for times, _ in lives), tuple(places for _, places in lives))
+    origin = "through a day that repeats: a family, and a friend who comes for dinner"
+    return Household(rooms, day, origin, WAKING_S, furnished=True)
 
 
-@dataclass(frozen=True, eq=False)
-class Residents(Household):
-    """People who come, sit, walk and go at random times in any rooms, through the `entrances` if there are some."""
+def residents_of(site: Site, *, number: int | None = None, seed: int = 0) -> Household:
+    """People who come, sit, walk and go at random times, through the entrances of a site if there are some.
 
-    origin: str = "through a day that repeats: they come, sit, walk to another seat, and go"
-    begins_s: int = 8 * 3600 + 30 * 60
-    furnished: bool = False
-    number: int = 3
-    entrances: tuple[object, ...] | None = None
+    By default there is one fewer than the site can have, so that a guest has room.
+    """
+    number = max(1, (site.spec.sources.max_count or USUAL_COUNT) - 1) if number is None else number
+    rooms = floor_of(site)
+    day = simulated_day(rooms.space, number, hours=DAY_S / 3600, entrances=site.motion.entrances, seed=seed)
+    origin = "through a day that repeats: they come, sit, walk to another seat, and go"
+    return Household(rooms, day, origin, RESIDENTS_S)
 
-    @cached_property
-    def day(self) -> SimulatedDay:
-        """The day of each person, from midnight to midnight."""
-        return simulated_day(self.rooms.space, self.number, hours=DAY_S / 3600, entrances=self.entrances)
+
+def floor_of(site: Site) -> Rooms:
+    """The floor that people walk on."""
+    if site.physics.floor is None:
+        raise InputError(f"{site.name}: people need a floor plan to walk on.")
+    return site.physics.floor
 
 
 def _life(rooms: Rooms, stops: Sequence[Stop], rng: np.random.Generator) -> tuple[FloatArray, IntArray]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.mqtt import BrokerAddress, problem_discovery, sensor_discovery
+from cloakwork.mqtt import BrokerAddress, device_discovery
 from cloakwork.sensor.board import UNSTATED, read_config, station
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.errors import SensorError, StateError
@@ -168,7 +168,7 @@ class Agent:
                 simulated=isinstance(self._source, ConstantReading),
                 note=self._note,
                 kept=KEPT,
-                extra=_discoveries(config) if self._home_assistant else (),
+                extra=tuple(device_discovery(config)) if self._home_assistant else (),
                 login=(broker.user, broker.password),
             )
             self._together = device.device if config["together"] and config["kind"] == "reading" else None
@@ -195,11 +195,6 @@ class Agent:
                 raise ReadingError("the value in the file is older than the slot.")
             time.sleep(LOOK_AGAIN_S)
         self._old = False
-
-
-def _discoveries(config: dict[str, Any]) -> tuple[tuple[str, bytes], ...]:
-    """Messages that announce a device to Home Assistant."""
-    return sensor_discovery(config), problem_discovery(config)
 
 
 def parse_time_server(address: str) -> dict[str, Any]:

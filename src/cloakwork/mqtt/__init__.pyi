@@ -1,11 +1,12 @@
 from .address import BrokerAddress as BrokerAddress
 from .address import parse_broker as parse_broker
 from .address import read_password as read_password
-from .client import KEEP_ALIVE as KEEP_ALIVE
-from .client import BrokerState as BrokerState
 from .client import MqttClient as MqttClient
+from .connection import KEEP_ALIVE as KEEP_ALIVE
+from .connection import BrokerState as BrokerState
 from .connection import Connection as Connection
 from .connection import MqttMessage as MqttMessage
+from .connection import MqttSession as MqttSession
 from .home_assistant import ALARMS as ALARMS
 from .home_assistant import AWAY as AWAY
 from .home_assistant import CLAIM as CLAIM
@@ -13,11 +14,9 @@ from .home_assistant import PEOPLE as PEOPLE
 from .home_assistant import PHYSICS as PHYSICS
 from .home_assistant import alarm_discovery as alarm_discovery
 from .home_assistant import alarm_state as alarm_state
+from .home_assistant import device_discovery as device_discovery
 from .home_assistant import expire_after as expire_after
 from .home_assistant import people_discovery as people_discovery
-from .home_assistant import probability_discovery as probability_discovery
-from .home_assistant import problem_discovery as problem_discovery
-from .home_assistant import sensor_discovery as sensor_discovery
 from .home_assistant import zone_discovery as zone_discovery
 from .home_assistant import zone_state as zone_state
 from .home_assistant import zone_topic as zone_topic

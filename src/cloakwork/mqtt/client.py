@@ -1,91 +1,42 @@
 """The MQTT client: keeps a connection to a broker in a background thread, from `start` to `stop`."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from threading import Event, Thread
 
 from cloakwork.mqtt.address import BrokerAddress
 from cloakwork.mqtt.connection import (
     FULL,
+    BrokerState,
     Connection,
-    MqttMessage,
+    MqttSession,
     Waker,
     describe_failure,
     make_client,
     tls_context,
 )
 
-KEEP_ALIVE = 60  # seconds
 ANSWER = 20.0  # seconds for a broker to accept us
 PATIENCE = 5.0  # seconds that stopping waits for outstanding acknowledgements
 FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 HELD_BACK = "nothing is read while the store has no room: the broker keeps the messages"
 
 
-@dataclass(frozen=True)
-class BrokerState:
-    """Whether the client is connected, since when (Unix milliseconds), and why not."""
-
-    connected: bool
-    since: int
-    reason: str
-
-
 class MqttClient:
     """Connects to a broker, again and again if need be, and serves the connection.
 
-    All callbacks run in the client's own thread and should return soon.
-
-    Parameters
-    ----------
-    client_id
-        Names the session at the broker; no two clients may have the same. Empty: the broker chooses one.
-    lasting
-        Whether the session outlives the connection: the broker then keeps what is published while the client is away.
-    filters
-        Topics to subscribe to.
-    on_message
-        Receives each message, and calls `acknowledge` when the broker may forget it.
-    has_room
-        While it returns False nothing is read, and the broker keeps its messages.
-    on_ready, on_turn
-        Called with the connection, to publish on it: when it is ready, and then every second and after each `wake`.
-    on_state
-        Called with each new state, except when the client is stopped.
-    availability
-        A retained topic that says `online` while the client is connected, and `offline` otherwise.
-    keep_alive
-        Seconds of silence after which both sides check that the other is there.
-    longest_retry
-        Seconds between two attempts to connect, after several have failed.
+    The callbacks of the session run in the client's own thread and should return soon.
     """
 
     def __init__(
         self,
         broker: BrokerAddress,
+        session: MqttSession,
         *,
-        client_id: str = "",
-        lasting: bool = False,
-        filters: Sequence[str] = (),
-        on_message: Callable[[MqttMessage], None] = lambda message: message.acknowledge(),
-        has_room: Callable[[], bool] = lambda: True,
-        on_ready: Callable[[Connection], None] = lambda _: None,
-        on_turn: Callable[[Connection], None] = lambda _: None,
-        on_state: Callable[[BrokerState], None] = lambda _: None,
-        availability: str | None = None,
-        keep_alive: int = KEEP_ALIVE,
-        longest_retry: float = LAST_RETRY,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        self.broker = broker
-        self.state = BrokerState(False, clock(), "not started")
-        self._context = tls_context(broker)
-        self._client_id, self._lasting = client_id, lasting
-        self._filters, self._on_message, self._has_room = filters, on_message, has_room
-        self._on_ready, self._on_turn, self._on_state = on_ready, on_turn, on_state
-        self._availability = availability
-        self._keep_alive, self._longest_retry, self._clock = keep_alive, longest_retry, clock
+        self.broker, self.state = broker, BrokerState(False, clock(), "not started")
+        self._context, self._session, self._clock = tls_context(broker), session, clock
         self._stopping = Event()
         self._thread: Thread | None = None
         self._waker: Waker | None = None
@@ -115,17 +66,10 @@ class MqttClient:
     def _work(self, waker: Waker) -> None:
         retry = FIRST_RETRY
         while not self._stopping.is_set():
-            connection = Connection(
-                make_client(self.broker, self._context, self._client_id, lasting=self._lasting),
-                waker,
-                filters=self._filters,
-                on_message=self._on_message,
-                has_room=self._has_room,
-                on_ready=self._on_ready,
-                availability=self._availability,
-            )
+            client = make_client(self.broker, self._context, self._session)
+            connection = Connection(client, waker, self._session)
             try:
-                connection.open(self.broker, self._keep_alive)
+                connection.open(self.broker)
                 self._serve(connection)
             except Exception as problem:  # whatever it is, the next attempt may do better
                 connection.reason = describe_failure(problem, self.broker)
@@ -133,10 +77,10 @@ class MqttClient:
             if self.state.connected:
                 retry = FIRST_RETRY
             if not self._stopping.is_set():
-                self._set_state(False, connection.reason if self._has_room() else HELD_BACK)
+                self._set_state(False, connection.reason if self._session.has_room() else HELD_BACK)
                 self._stopping.wait(retry)
-            retry = min(2 * retry, self._longest_retry)
-            while not self._has_room() and not self._stopping.wait(FULL):
+            retry = min(2 * retry, LAST_RETRY)
+            while not self._session.has_room() and not self._stopping.wait(FULL):
                 pass
         waker.close()
 
@@ -146,8 +90,8 @@ class MqttClient:
         while not self._stopping.is_set() and connection.step():
             if connection.granted:
                 self._set_state(True, "")
-                self._on_turn(connection)
-            if connection.granted or not self._has_room():
+                self._session.on_turn(connection)
+            if connection.granted or not self._session.has_room():
                 end = time.monotonic() + ANSWER  # while there is no room, an answer may have come unread
             elif time.monotonic() > end:
                 connection.reason = f"{self.broker.host}:{self.broker.port} does not answer"
@@ -162,4 +106,4 @@ class MqttClient:
         since = before.since if before.connected == connected else self._clock()
         self.state = BrokerState(connected, since, reason)
         if not self._stopping.is_set():
-            self._on_state(self.state)
+            self._session.on_state(self.state)

@@ -16,6 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from cloakwork.errors import InputError
 from cloakwork.mqtt.address import BrokerAddress
 
+KEEP_ALIVE = 60  # seconds
 AT_ONCE = 200  # messages that are read before acknowledgements get their turn
 IDLE = 1.0  # seconds that a step waits for the network
 FULL = 0.02  # seconds between two checks whether a full receiver has room
@@ -71,34 +72,65 @@ class MqttMessage:
         self.waker.wake()
 
 
+@dataclass(frozen=True)
+class BrokerState:
+    """Whether the client is connected, since when (Unix milliseconds), and why not."""
+
+    connected: bool
+    since: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MqttSession:
+    """What a client wants from a broker, and what it does with what it gets.
+
+    Attributes
+    ----------
+    client_id
+        Names the session at the broker; no two clients may have the same. Empty: the broker chooses one.
+    lasting
+        Whether the session outlives the connection: the broker then keeps what is published while the client is away.
+    filters
+        Topics to subscribe to.
+    on_message
+        Receives each message, and calls `acknowledge` when the broker may forget it.
+    has_room
+        While it returns False nothing is read, and the broker keeps its messages.
+    on_ready, on_turn
+        Called with the connection, to publish on it: when it is ready, and then every second and after each `wake`.
+    on_state
+        Called with each new state, except when the client is stopped.
+    availability
+        A retained topic that says `online` while the client is connected, and `offline` otherwise.
+    keep_alive
+        Seconds of silence after which both sides check that the other is there.
+    """
+
+    client_id: str = ""
+    lasting: bool = False
+    filters: Sequence[str] = ()
+    on_message: Callable[[MqttMessage], None] = MqttMessage.acknowledge
+    has_room: Callable[[], bool] = lambda: True
+    on_ready: Callable[["Connection"], None] = lambda _: None
+    on_turn: Callable[["Connection"], None] = lambda _: None
+    on_state: Callable[[BrokerState], None] = lambda _: None
+    availability: str | None = None
+    keep_alive: int = KEEP_ALIVE
+
+
 class Connection:
     """Delivers messages to a receiver and acknowledges them when the receiver says so.
 
     Message numbers are valid within one connection only. An acknowledgement that becomes ready after its connection
     has ended must not go out on the next one, where the same number may belong to another message, which would be lost.
-    So each connection has its own waiting messages, and they end with it. The parameters are those of `MqttClient`.
+    So each connection has its own waiting messages, and they end with it.
     """
 
-    def __init__(
-        self,
-        client: paho.Client,
-        waker: Waker,
-        *,
-        filters: Sequence[str] = (),
-        on_message: Callable[[MqttMessage], None],
-        has_room: Callable[[], bool],
-        on_ready: Callable[["Connection"], None],
-        availability: str | None = None,
-    ) -> None:
+    def __init__(self, client: paho.Client, waker: Waker, session: MqttSession) -> None:
         self.granted = False  # the broker has accepted the connection and the subscriptions
         self.reason = ""  # why the connection ended
-        self._client = client
-        self._waker = waker
-        self._filters = filters
-        self._deliver = on_message
-        self._has_room = has_room
-        self._on_ready = on_ready
-        self._availability = availability
+        self._client, self._waker, self._session = client, waker, session
         self._waiting: deque[MqttMessage] = deque()
         self._received = 0
         self._watched = 0
@@ -109,11 +141,11 @@ class Connection:
         client.on_message = self._on_message
         client.on_disconnect = self._on_disconnect
 
-    def open(self, broker: BrokerAddress, keep_alive: int) -> None:
+    def open(self, broker: BrokerAddress) -> None:
         """Connect; raises what the network raises."""
-        if self._availability is not None:
-            self._client.will_set(self._availability, b"offline", qos=1, retain=True)
-        self._client.connect(broker.host, broker.port, keep_alive)
+        if self._session.availability is not None:
+            self._client.will_set(self._session.availability, b"offline", qos=1, retain=True)
+        self._client.connect(broker.host, broker.port, self._session.keep_alive)
         link = self._client.socket()
         if isinstance(link, socket.socket):
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # acknowledgements are small and urgent
@@ -127,7 +159,7 @@ class Connection:
         link = self._client.socket()
         if link is None:
             return False
-        full = not reading or not self._has_room()
+        full = not reading or not self._session.has_room()
         events = (0 if full else selectors.EVENT_READ) | (selectors.EVENT_WRITE if self._client.want_write() else 0)
         buffered = not full and isinstance(link, ssl.SSLSocket) and link.pending() > 0
         ready = self._wait(link, events, 0.0 if buffered else FULL if full else IDLE)
@@ -149,8 +181,8 @@ class Connection:
             return  # the broker has never answered, and would not now
         end = time.monotonic() + patience
         last = None
-        if self.granted and self._availability is not None:
-            last = self.publish(self._availability, b"offline", retain=True)
+        if self.granted and self._session.availability is not None:
+            last = self.publish(self._session.availability, b"offline", retain=True)
         while self._waiting or self._client.want_write() or (last is not None and not last.is_published()):
             if time.monotonic() > end or not self.step(reading=last is not None):
                 break
@@ -185,7 +217,7 @@ class Connection:
         for _ in range(AT_ONCE):
             before = self._received
             self._client.loop_read()
-            if self._received == before or not self._has_room() or self._client.socket() is None:
+            if self._received == before or not self._session.has_room() or self._client.socket() is None:
                 return
 
     def _acknowledge(self) -> None:
@@ -202,30 +234,32 @@ class Connection:
         received = MqttMessage(topic, bytes(message.payload), message.retain, message.mid, self._waker)
         if message.qos:
             self._waiting.append(received)
-        self._deliver(received)
+        self._session.on_message(received)
 
     def _on_connect(self, client: paho.Client, _: object, __: object, code: Any, ___: object) -> None:
         user = client.username or "clients without a user name"
         if code.is_failure:
             self.reason = f"the broker refuses {user} ({code}): check user, password and client id"
-        elif self._filters:
+        elif self._session.filters:
             # also when the broker still has the session: the subscriptions may have been others then
-            client.subscribe([(name, 1) for name in self._filters])
+            client.subscribe([(name, 1) for name in self._session.filters])
         else:
             self._grant()
 
     def _on_subscribe(self, client: paho.Client, _: object, __: int, codes: list[Any], ___: object) -> None:
         if any(code.is_failure for code in codes):
             user = client.username or "clients without a user name"
-            self.reason = f"the broker does not let {user} subscribe to {', '.join(self._filters)}: give it that right"
+            self.reason = (
+                f"the broker does not let {user} subscribe to {', '.join(self._session.filters)}: give it that right"
+            )
             client.disconnect()
         else:
             self._grant()
 
     def _grant(self) -> None:
-        self._on_ready(self)
-        if self._availability is not None:
-            self.publish(self._availability, b"online", retain=True)
+        self._session.on_ready(self)
+        if self._session.availability is not None:
+            self.publish(self._session.availability, b"online", retain=True)
         self.granted = True
 
     def _on_disconnect(self, _: paho.Client, __: object, ___: object, ____: object, _____: object) -> None:
@@ -258,12 +292,12 @@ def tls_context(broker: BrokerAddress) -> ssl.SSLContext | None:
     return context
 
 
-def make_client(broker: BrokerAddress, context: ssl.SSLContext | None, client_id: str, *, lasting: bool) -> paho.Client:
+def make_client(broker: BrokerAddress, context: ssl.SSLContext | None, session: MqttSession) -> paho.Client:
     """Return a client that is not connected yet; the broker keeps the session of a `lasting` one."""
     client = paho.Client(
         CallbackAPIVersion.VERSION2,
-        client_id=client_id,
-        clean_session=not lasting,
+        client_id=session.client_id,
+        clean_session=not session.lasting,
         protocol=MQTTProtocolVersion.MQTTv311,
         manual_ack=True,
     )

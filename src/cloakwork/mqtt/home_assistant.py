@@ -37,41 +37,39 @@ _DEVICE_CLASSES = {
 }
 
 
-def sensor_discovery(config: dict[str, Any]) -> tuple[str, bytes]:
-    """Topic and payload of the retained message that announces a device, given its device.json."""
+def device_discovery(config: dict[str, Any]) -> list[tuple[str, bytes]]:
+    """Topics and payloads of the retained messages that announce a device and its problems, given its device.json."""
     site, sensor, unit = config["site"], config["sensor"], config["unit"]
-    numerator, denominator = config["step"]
-    settings: dict[str, Any] = {
+    (numerator, denominator), schedule = config["step"], config["schedule"]
+    status = topic(site, sensor, "status")
+    reading: dict[str, Any] = {
         "name": f"{sensor} (noisy)",
         "entity_category": "diagnostic",  # offered to no thermostat: one noisy reading says little
         "suggested_display_precision": 1,
         "state_topic": topic(site, sensor, config["kind"]),
         "value_template": f"{{{{ value_json.value * {numerator / denominator!r} }}}}",
         "state_class": "measurement",
-        "expire_after": expire_after(config["schedule"]["window_slots"], config["schedule"]["period_ms"]),
-        "availability_topic": topic(site, sensor, "status"),
+        "expire_after": expire_after(schedule["window_slots"], schedule["period_ms"]),
+        "availability_topic": status,
         # a device that cannot measure sends a constant, which is no value of the sensor
         "availability_template": f"{{{{ 'online' if value_json.state in {WORKING} else 'offline' }}}}",
     }
     if unit:
-        settings["unit_of_measurement"] = unit
+        reading["unit_of_measurement"] = unit
     if unit in _DEVICE_CLASSES:
-        settings["device_class"] = _DEVICE_CLASSES[unit]
-    return _discovery("sensor", site, sensor, settings)
-
-
-def problem_discovery(config: dict[str, Any]) -> tuple[str, bytes]:
-    """Topic and payload of the retained message that announces whether a device has a problem."""
-    site, sensor = config["site"], config["sensor"]
-    settings = {
+        reading["device_class"] = _DEVICE_CLASSES[unit]
+    problem = {
         "name": f"{sensor} problem",
         "device_class": "problem",
         "entity_category": "diagnostic",
-        "state_topic": topic(site, sensor, "status"),
+        "state_topic": status,
         "value_template": f"{{{{ 'OFF' if value_json.state in {WORKING} else 'ON' }}}}",
-        "json_attributes_topic": topic(site, sensor, "status"),
+        "json_attributes_topic": status,
     }
-    return _discovery("binary_sensor", site, f"{sensor}_problem", settings)
+    return [
+        _discovery("sensor", site, sensor, reading),
+        _discovery("binary_sensor", site, f"{sensor}_problem", problem),
+    ]
 
 
 def alarm_discovery(
@@ -101,39 +99,30 @@ def alarm_state(reasons: "Sequence[str]") -> bytes:
 
 def zone_discovery(
     site: str, zone: "Zone | BitZone", schedule: "Schedule", availability_topic: str
-) -> tuple[str, bytes]:
-    """Topic and payload of the retained message that announces a zone as an occupancy sensor."""
-    settings = {
+) -> list[tuple[str, bytes]]:
+    """Topics and payloads of the retained messages that announce a zone, as an occupancy sensor and as a probability.
+
+    Automations can act on the probability: a light may go off below 10 %, and stay on in doubt.
+    """
+    common = _zone_settings(site, zone.id, schedule, availability_topic)
+    occupancy = {
         "name": zone.label,
         "device_class": "occupancy",
-        "state_topic": zone_topic(site, zone.id),
         "value_template": "{{ 'ON' if value_json.occupied else 'OFF' }}",
         "json_attributes_topic": zone_topic(site, zone.id),
-        "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
-        "availability_topic": availability_topic,
     }
-    return _discovery("binary_sensor", site, zone.id, settings)
-
-
-def probability_discovery(
-    site: str, zone: "Zone | BitZone", schedule: "Schedule", availability_topic: str
-) -> tuple[str, bytes]:
-    """Topic and payload of the retained message that announces the probability of someone in a zone, in percent.
-
-    Automations can act on it: a light may go off below 10 %, and stay on in doubt.
-    """
-    settings = {
+    probability = {
         "name": f"{zone.label} probability",
         "icon": "mdi:account-question",
         "unit_of_measurement": "%",
         "state_class": "measurement",
         "suggested_display_precision": 0,
-        "state_topic": zone_topic(site, zone.id),
         "value_template": "{{ (100 * value_json.probability) | round(1) }}",
-        "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
-        "availability_topic": availability_topic,
     }
-    return _discovery("sensor", site, f"{zone.id}_probability", settings)
+    return [
+        _discovery("binary_sensor", site, zone.id, common | occupancy),
+        _discovery("sensor", site, f"{zone.id}_probability", common | probability),
+    ]
 
 
 def people_discovery(site: str, schedule: "Schedule", availability_topic: str) -> tuple[str, bytes]:
@@ -142,13 +131,18 @@ def people_discovery(site: str, schedule: "Schedule", availability_topic: str) -
         "name": "People",
         "icon": "mdi:account-group",
         "state_class": "measurement",
-        "state_topic": zone_topic(site, PEOPLE),
         "value_template": "{{ value_json.count }}",
         "json_attributes_topic": zone_topic(site, PEOPLE),
+    }
+    return _discovery("sensor", site, PEOPLE, _zone_settings(site, PEOPLE, schedule, availability_topic) | settings)
+
+
+def _zone_settings(site: str, zone_id: str, schedule: "Schedule", availability_topic: str) -> dict[str, Any]:
+    return {
+        "state_topic": zone_topic(site, zone_id),
         "expire_after": expire_after(schedule.window_slots, schedule.period_ms),
         "availability_topic": availability_topic,
     }
-    return _discovery("sensor", site, PEOPLE, settings)
 
 
 def zone_topic(site: str, zone_id: str) -> str:
