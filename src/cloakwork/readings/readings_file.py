@@ -64,7 +64,7 @@ class ReadingsFile:
     Parameters
     ----------
     source
-        A file of CSV, JSON Lines (.jsonl), Parquet or Arrow, or a table of Arrow, Polars or pandas. It has the columns
+        A file of CSV, JSON Lines (.jsonl) or Parquet, or a table of Arrow, Polars or pandas. It has the columns
         of `HEADER`: time as ISO 8601 (UTC without a zone), timestamps or Unix milliseconds, and steps.
     plan
         Id of the plan that the readings must be made under: rows that name another one are left out. None accepts all,
