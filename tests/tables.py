@@ -1,11 +1,10 @@
-"""Tables in every form that readings, events and recordings come in: four kinds of files, and three libraries."""
+"""Tables in every form that readings, events and recordings come in: three kinds of files, and three libraries."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -25,9 +24,6 @@ def in_form(path: Path, form: str) -> Path:
     table, other = pyarrow.csv.read_csv(path), path.with_suffix(form)
     if form == ".parquet":
         pq.write_table(table, other)
-    elif form == ".arrow":
-        with pa.ipc.new_file(other, table.schema) as file:
-            file.write_table(table)
     elif form == ".jsonl":
         pl.DataFrame(pl.from_arrow(table)).write_ndjson(other)
     return other

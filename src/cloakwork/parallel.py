@@ -108,6 +108,10 @@ def _processes(number: int) -> Iterator[tuple[Executor, Callable[[], int]]]:
     pool = ProcessPoolExecutor(number, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
     try:
         yield pool, lambda: number
+    except BrokenProcessPool:
+        raise ClusterError(
+            "a process of this machine died, perhaps for lack of memory: run this again, with fewer programs beside it."
+        ) from None
     finally:
         for process in set(active_children()) - before:
             process.terminate()  # nobody waits for what it still does
@@ -244,13 +248,9 @@ def _outcome(part: WorkPart, result: Callable[[], Any]) -> PartOutcome:
     """The end of a part; raises errors of the workers, which are not the part's fault."""
     try:
         return PartOutcome(part, result=result())
-    except (ClusterError, CancelledError):
+    except (ClusterError, CancelledError, BrokenProcessPool):
         raise
     except ModuleNotFoundError as problem:
         raise ClusterError(f"a worker has no module {problem.name}: install it there.", module=problem.name) from None
-    except BrokenProcessPool:
-        raise ClusterError(
-            "a process of this machine died, perhaps for lack of memory: run this again, with fewer programs beside it."
-        ) from None
     except Exception as problem:
         return PartOutcome(part, failure=f"{type(problem).__name__}: {problem}")

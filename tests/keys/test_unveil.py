@@ -184,24 +184,16 @@ def test_each_generation_is_unveiled_with_its_own_key(party: Party) -> None:
     assert [row.value for row in found] == [0] * 9 + [1] * 9 + [2] * 9
 
 
-@pytest.mark.parametrize("mistake", ["key", "sensor", "counter", "site", "generation"])
+@pytest.mark.parametrize("mistake", ["key", "counter", "site"])
 def test_what_is_wrong_gives_garbage_and_a_warning(party: Party, mistake: str) -> None:
     opened = party.opens("s2")
-    other = party.opens("s2") if mistake == "generation" else opened
     used = dataclasses.replace(opened, key=bytes(32)) if mistake == "key" else opened
     rows = cloaked(used, "s2", [777] * 300, site="hall" if mistake == "site" else "flat")
-    if mistake == "sensor":
-        swapped = party.opens("s4")
-        rows = [row._replace(sensor="s4", seq=row.seq + ((swapped.number - opened.number) << 28)) for row in rows]
     if mistake == "counter":
         rows = [row._replace(seq=row.seq + 1) for row in rows]
-    if mistake == "generation":
-        rows = [row._replace(seq=row.seq + ((other.number - opened.number) << 28)) for row in rows]
     unveiling, found = party.unveils(rows)
     assert sum(row.value == 777 for row in found) < 150
-    verdict = unveiling.verdict()
-    assert [name.split()[0] for name in verdict.wrong] == ["s4" if mistake == "sensor" else "s2"]
-    assert "generation" in verdict.wrong[0]
+    assert unveiling.verdict().wrong == (f"s2 (generation {opened.number})",)
 
 
 def test_readings_from_after_a_loss_are_left_out(party: Party) -> None:

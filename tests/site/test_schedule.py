@@ -9,26 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import SiteError
-from cloakwork.site import Schedule, clock_ms, make_schedule, parse_site
+from cloakwork.site import Schedule, clock_ms, make_schedule
 from cloakwork.site.schedule import CLOCK_RATE
-
-SITE = """name = "corridor"
-sensors = 2
-{top}
-[physics]
-kind = "line"
-places = 5
-T = 0.02
-[sources]
-kind = "pulse"
-[privacy]
-epsilon = 2.0
-delta = 1e-4
-alpha = 0.02
-window = "1h"
-readings_per_window = 60
-{privacy}
-"""
 
 
 def chosen(schedule: Schedule, wishes: list[bool]) -> list[int]:
@@ -135,12 +117,3 @@ def test_a_schedule_that_cannot_be_is_refused(changes: dict[str, int]) -> None:
     with pytest.raises(SiteError) as caught:
         Schedule(**good | changes)
     assert changes.items() <= caught.value.values.items()
-
-
-def test_a_site_says_how_often_its_devices_read_and_in_which_unit() -> None:
-    site = parse_site(SITE.format(top='unit = "°C"', privacy='period = "10s"'))
-    assert site.unit == "°C"
-    assert site.schedule == make_schedule(window=3600.0, allowed=60, period=10.0)
-    assert site.period_ms == 10_000
-    plain = parse_site(SITE.format(top="", privacy=""))
-    assert (plain.unit, plain.schedule) == ("", make_schedule(window=3600.0, allowed=60))

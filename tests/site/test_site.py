@@ -60,14 +60,6 @@ def changed(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def test_its_cloak_has_the_claim_of_the_file() -> None:
-    text = changed(LINE, "T = 0.02\n", "T = 0.02\ntolerance = { diffusion = 0.1, gain = 0.05 }\n")
-    cloak = parse_site(text).cloak()
-    assert (cloak.epsilon, cloak.delta, cloak.alpha, cloak.readings_per_window) == (2.0, 1e-4, 0.02, 2)
-    assert cloak.scope == "network"
-    assert cloak.sensitivity > 1.05 * parse_site(LINE).cloak().sensitivity
-
-
 def test_a_lag_is_a_duration_that_changes_no_plan() -> None:
     late = parse_site(changed(FLAT, 'regime = "steady"', 'regime = "steady"\nlag = "3min"'))
     assert (late.physics.lag, parse_site(FLAT).physics.lag) == (180.0, 0.0)

@@ -70,7 +70,7 @@ def read_recordings(
     Parameters
     ----------
     sources
-        Of input 0 and of input 1: files of CSV with a header, JSON Lines, Parquet or Arrow, or tables of Arrow, Polars
+        Of input 0 and of input 1: files of CSV with a header, JSON Lines or Parquet, or tables of Arrow, Polars
         or pandas. They may be pipes.
     columns
         The columns that make a report. Optional where there is only one column, and for a file of readings, which has

@@ -38,7 +38,7 @@ RESULTS = {
 
 def export(
     site: SiteName,
-    out: Annotated[Path, option("File to write: .csv, .jsonl, .parquet or .arrow.", "--out", callback=writes(*TABLES))],
+    out: Annotated[Path, option("File to write: .csv, .jsonl or .parquet.", "--out", callback=writes(*TABLES))],
     results: Annotated[bool, option("Write recovered sources instead of readings.", "--results")] = False,
     since: Since = None,
     until: Until = None,

@@ -63,7 +63,7 @@ STOPPED = (
 def recover(
     path: PlannedSite,
     readings: Annotated[
-        list[Path] | None, argument("Readings: files of CSV, JSON Lines, Parquet or Arrow.", callback=reads())
+        list[Path] | None, argument("Readings: files of CSV, JSON Lines or Parquet.", callback=reads())
     ] = None,
     from_store: Annotated[
         str | None, option("Read from a collector's store instead.", metavar="URL", callback=existing_store)
@@ -74,7 +74,7 @@ def recover(
     out: Annotated[
         Path | None,
         option(
-            "Sources to write: .csv, .jsonl, .parquet or .arrow; or a folder, to be able to resume.",
+            "Sources to write: .csv, .jsonl or .parquet; or a folder, to be able to resume.",
             "--out",
             callback=writes(*TABLES, folder=True),
         ),

@@ -24,7 +24,7 @@ def simulate(
     site_file: PlannedSite,
     out: Annotated[
         Path,
-        option("File of readings to write: .csv, .jsonl, .parquet or .arrow.", "--out", callback=writes(*TABLES)),
+        option("File of readings to write: .csv, .jsonl or .parquet.", "--out", callback=writes(*TABLES)),
     ],
     source: Annotated[
         list[str] | None, option("A source: 0.24, 3.5,2 or a node; repeat for more.", "--source", metavar="AT[:WEIGHT]")

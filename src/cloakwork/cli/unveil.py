@@ -18,11 +18,11 @@ SHOWN = 8  # sensors that a message names
 
 def unveil(
     site: PlannedSite,
-    readings: Annotated[Path, argument("Readings: a file of CSV, JSON Lines, Parquet or Arrow.", callback=reads())],
+    readings: Annotated[Path, argument("Readings: a file of CSV, JSON Lines or Parquet.", callback=reads())],
     keys: Annotated[
         Path, option("The site's keys, or the exported keys of one sensor.", "--keys", callback=reads(KEYS))
     ],
-    out: Annotated[Path, option("File to write: .csv, .jsonl, .parquet or .arrow.", "--out", callback=writes(*TABLES))],
+    out: Annotated[Path, option("File to write: .csv, .jsonl or .parquet.", "--out", callback=writes(*TABLES))],
     plan: PlanFile = None,
 ) -> None:
     """Write the true readings of a file of noisy ones."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from heapq import heapify, heappop, heapreplace
+from heapq import merge
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -64,7 +64,7 @@ class ReadingsFile:
     Parameters
     ----------
     source
-        A file of CSV, JSON Lines (.jsonl), Parquet or Arrow, or a table of Arrow, Polars or pandas. It has the columns
+        A file of CSV, JSON Lines (.jsonl) or Parquet, or a table of Arrow, Polars or pandas. It has the columns
         of `HEADER`: time as ISO 8601 (UTC without a zone), timestamps or Unix milliseconds, and steps.
     plan
         Id of the plan that the readings must be made under: rows that name another one are left out. None accepts all,
@@ -139,10 +139,11 @@ class ReadingsFile:
             yield self._checked(batch)
         self.bytes_read = self.size
 
-    @property
-    def first_time(self) -> int:
-        """The time of the first frame."""
-        return next(iter(ReadingsFile(self._source, tuple(self._index), plan=self._plan))).time
+    def when_due(self) -> Iterator[Frame]:
+        """An empty frame at the time of the first one, then all frames: the file is closed until they are due."""
+        first = next(iter(ReadingsFile(self._source, tuple(self._index), plan=self._plan)))
+        yield Frame(first.time, np.zeros_like(first.steps), np.zeros_like(first.present))
+        yield from self
 
     def no_readings(self) -> ReadingError:
         """The error for a file without a single usable row."""
@@ -228,7 +229,8 @@ class MergedFrames:
 
     def __iter__(self) -> Iterator[Frame]:
         joined: Frame | None = None
-        for frame in self._in_order():
+        # as there may be too many files to hold, each is opened when it is due
+        for frame in merge(*(file.when_due() for file in self._files), key=lambda frame: frame.time):
             if joined is None or joined.time != frame.time:
                 if joined is not None:
                     yield joined
@@ -239,19 +241,3 @@ class MergedFrames:
                 joined = Frame(frame.time, steps, joined.present | frame.present)
         if joined is not None:
             yield joined
-
-    def _in_order(self) -> Iterator[Frame]:
-        """The frames of all files; opens a file only when its first frame is due, as there may be too many to hold."""
-        waiting: list[tuple[int, int, Frame | None, Iterator[Frame]]] = []
-        for number, file in enumerate(self._files):
-            waiting.append((file.first_time, number, None, iter(file)))
-        heapify(waiting)
-        while waiting:
-            _, number, frame, frames = waiting[0]
-            if frame is not None:
-                yield frame
-            following = next(frames, None)
-            if following is None:
-                heappop(waiting)
-            else:
-                heapreplace(waiting, (following.time, number, following, frames))

@@ -24,7 +24,7 @@ with optional_parts():
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-PARQUET, ARROW, JSON_LINES = (".parquet", ".pq"), (".arrow", ".feather"), (".jsonl", ".ndjson")
+PARQUET, JSON_LINES = (".parquet", ".pq"), (".jsonl", ".ndjson")
 LONGEST_LINE = 1 << 20  # characters
 BROKEN_LINE = "a quotation mark that is not closed on the same line, or text after a closed one"
 _BROKEN_JSON = "not a JSON object of plain values"
@@ -51,7 +51,7 @@ class RowBatch:
 
 
 class TableFile:
-    r"""A CSV, JSON Lines, Parquet or Arrow file, a pipe, or a table of Arrow, Polars or pandas.
+    r"""A CSV, JSON Lines or Parquet file, a pipe, or a table of Arrow, Polars or pandas.
 
     `names` holds its columns. Either `read` or `batches` may be called, once. Messages never show a cell.
 
@@ -69,7 +69,7 @@ class TableFile:
         self._numbers = np.zeros(0, dtype=np.int64)
         self.delimiter = ","
         self._form = self.path.suffix.lower()
-        self.is_text = source is self.path and self._form not in {*PARQUET, *ARROW}
+        self.is_text = source is self.path and self._form not in PARQUET
         size_of(source)  # refuses a folder
         if self.is_text:
             self._blocks = self._text_blocks()
@@ -144,7 +144,7 @@ class TableFile:
         if not head.strip():
             raise self._error(" is empty: the first line holds the names of the columns.")
         if "\\x" in head or head.startswith(("PAR1", "ARROW1", "PK\3\4")):
-            raise self._error(": the first line is not UTF-8 text. Give CSV, .jsonl, .parquet or .arrow.")
+            raise self._error(": the first line is not UTF-8 text. Give CSV, .jsonl or .parquet.")
         self.delimiter = max(",;\t", key=_QUOTED.sub("", head).count)
         cells = _cells(head, self.delimiter)
         if cells is None:
@@ -192,24 +192,21 @@ class TableFile:
         if self._source is not self.path:
             stream = pa.RecordBatchReader.from_stream(self._source)
             return tuple(stream.schema.names), _sliced(stream)
-        if self._form in PARQUET:
-            file = pq.ParquetFile(self.path)
-            return tuple(file.schema_arrow.names), self._counted(file.iter_batches(_ROWS), file.metadata.num_rows)
-        opened = pa.ipc.open_file(pa.memory_map(str(self.path)))
-        batches = (opened.get_batch(k) for k in range(opened.num_record_batches))
-        return tuple(opened.schema.names), self._counted(_sliced(batches), None)
+        file = pq.ParquetFile(self.path)
+        return tuple(file.schema_arrow.names), self._counted(file)
 
-    def _counted(self, batches: Iterable[Any], rows: int | None) -> Iterator[Any]:
-        """Batches, with the share of the file that they stand for."""
-        for batch in batches:
-            share = round(self.size * batch.num_rows / rows) if rows else batch.nbytes
-            self.bytes_read = min(self.size, self.bytes_read + share)
+    def _counted(self, file: Any) -> Iterator[Any]:
+        """The batches of a Parquet file, with the share of its bytes that they stand for."""
+        rows = 0
+        for batch in file.iter_batches(_ROWS):
+            rows += batch.num_rows
+            self.bytes_read = round(self.size * rows / file.metadata.num_rows)
             yield batch
         self.bytes_read = self.size
 
     def _reading(self, read: Any) -> Any:
         """What `read` returns; an error of Arrow becomes one without its text, which may show cells."""
-        reason = "is not a whole Parquet or Arrow file."
+        reason = "is not a whole Parquet file."
         try:
             return read()
         except pa.ArrowException:

@@ -1,4 +1,4 @@
-"""Rows as a CSV, JSON Lines, Parquet or Arrow file, and the columns in which readings are exchanged."""
+"""Rows as a CSV, JSON Lines or Parquet file, and the columns in which readings are exchanged."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ from cloakwork.errors import InputError
 from cloakwork.site import BitPlan, Plan
 
 Row = Sequence[Any]
-FORMS = (".csv", ".jsonl", ".parquet", ".arrow")
+FORMS = (".csv", ".jsonl", ".parquet")
 READING_COLUMNS: dict[str, type] = {
     "time": datetime,
     "sensor": str,
@@ -59,19 +59,16 @@ def table_writer(
     """Write rows to an open file, in one of `FORMS`; yields a function that takes some rows at a time.
 
     Columns of `datetime` hold Unix milliseconds: they become ISO 8601 in UTC, or timestamps with a zone. `about` goes
-    into the metadata of a Parquet or Arrow file, under "cloakwork"; the other forms have no place for it.
+    into the metadata of a Parquet file, under "cloakwork"; the other forms have no place for it.
     """
     if form not in FORMS:
         raise InputError(f"{form or 'no ending'}: the name says the form: give one that ends in {', '.join(FORMS)}.")
-    if form in {".parquet", ".arrow"}:
+    if form == ".parquet":
         with optional_parts():
-            import pyarrow as pa  # noqa: PLC0415 - large, and not needed for texts
-            import pyarrow.parquet as pq  # noqa: PLC0415
+            import pyarrow.parquet as pq  # noqa: PLC0415 - large, and not needed for texts
 
         schema = arrow_table(columns, (), about).schema
-        parquet, binary = form == ".parquet", file.buffer
-        new: Any = pq.ParquetWriter(binary, schema, compression="zstd") if parquet else pa.ipc.new_file(binary, schema)
-        with new as writer:
+        with pq.ParquetWriter(file.buffer, schema, compression="zstd") as writer:
             yield lambda rows: writer.write_table(arrow_table(columns, rows, about))
         return
     places = [place for place, kind in enumerate(columns.values()) if kind is datetime]

@@ -37,7 +37,7 @@ def count_events(
 ) -> Counts:
     """Count the rows of a table, or add up their values. Rows without a time, a number or a person are left out.
 
-    `source` is a file of CSV, JSON Lines, Parquet or Arrow, or a table of Arrow, Polars or pandas.
+    `source` is a file of CSV, JSON Lines or Parquet, or a table of Arrow, Polars or pandas.
     `time`, `value`, `person` and `series_by` are names of columns, `names` the series of `series_by`. The limits are
     those of `tally`. `progress` receives the number of bytes read.
     """

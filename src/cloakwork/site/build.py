@@ -93,7 +93,8 @@ def make_drift(spec: SiteSpec, physics: Physics) -> Drift | None:
     try:
         return drift if len(drift.on(physics).over) else None
     except PhysicsError as problem:
-        at = ("drift", "room") if "room" in problem.values else ("heat", problem.values["heat"], "at")
+        number = problem.values.get("heat")
+        at = ("drift", "room") if number is None else ("heat", number, "at")
         raise SiteError(str(problem), at=at) from None
 
 

@@ -150,7 +150,7 @@ def _message(error: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
         return f"{dotted} = {value!r}: there is no such key here (allowed: {', '.join(allowed)}){hint}"
     if error["type"].startswith("union_tag"):
         kind = value.get("kind") if isinstance(value, dict) else None
-        return f"{dotted} = {kind!r}: give kind = one of {', '.join(sorted(KINDS))}."
+        return f"{dotted} = {kind!r}: give kind = one of {', '.join(KINDS)}."
     advice = error["msg"]
     for words, ours in _PLAIN_WORDS.items():
         advice = re.sub(f"^{words}", ours, advice)
@@ -200,7 +200,7 @@ def _allowed_keys(path: KeyPath, model: type[BaseModel]) -> list[str]:
 def _path_of(problem: InputError, site: Site | BitSite) -> KeyPath:
     """Return the key that an error of the model or the claim is about, from the values that it carries."""
     at, key, sensor = (problem.values.get(name) for name in ("at", "key", "sensor"))
-    if isinstance(at, tuple):
+    if isinstance(problem, SiteError) and isinstance(at, tuple):
         return at
     if isinstance(site, BitSite):
         return ("bits", str(key or "epsilon"))
