@@ -57,21 +57,6 @@ def test_dependent_reports_end_with_4(run: Run, tmp_path: Path) -> None:
     assert (done.code, "Nothing can be concluded." in done.out) == (4, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["command", "false", "--epsilon", 1], "code 1"),
-        (["command", "yes", "--epsilon", 1, "--reports", 10], "--reports 10"),
-        (["command", "yes", "--epsilon", 1, "--confidence", 1], "confidence"),
-        (["command", "yes", "--epsilon", 1, "--delta", 1], "Give a number below 1"),
-        (["readings", "/no/a.csv", "/no/b.csv", "--epsilon", 1], "No such file"),
-    ],
-)
-def test_what_cannot_be_audited_ends_with_2(run: Run, words: list[object], said: str) -> None:
-    done = run("audit", *words)
-    assert (done.code, said in done.err) == (2, True), done.err
-
-
 def test_words_are_shown_and_never_act(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "evil.py"
     text = """
@@ -88,21 +73,6 @@ while True:
     written = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;" in written
     assert written.count("<script") == 1
-
-
-def test_a_page_that_cannot_be_written_is_refused_before_anything_is_drawn(run: Run, tmp_path: Path) -> None:
-    started = tmp_path / "started"
-    (tmp_path / "a").mkdir()
-    for page, said in (
-        (tmp_path / "no" / "page.html", "no folder"),
-        (tmp_path / "a", "folder"),
-        (tmp_path / ("x" * 250), "File name too long"),
-    ):
-        for words in (["command", f"touch {started}"], ["readings", __file__, __file__]):
-            done = run("audit", *words, "--epsilon", 1, "--html", page)
-            assert (done.code, f"--html {page}" in done.err, said in done.err) == (2, True, True), done.err
-    assert not started.exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_an_audit_that_is_stopped_says_how_far_it_was_and_gives_no_verdict(tmp_path: Path) -> None:
@@ -145,12 +115,3 @@ def test_noise_that_was_used_for_both_recordings_is_no_violation_but_bad_input(r
     assert (reused.code, "number 0 has another value in" in reused.err) == (2, True), reused.said
     same = run("audit", "readings", first, first, "--epsilon", 1)
     assert (same.code, "is given twice" in same.err) == (2, True), same.said
-
-
-def test_two_recordings_that_are_identical_are_said_to_be(run: Run, tmp_path: Path) -> None:
-    values = np.random.default_rng(7).integers(0, 1000, 2000)
-    paths = tmp_path / "a.csv", tmp_path / "b.csv"
-    for path in paths:
-        path.write_text("v\n" + "\n".join(map(str, values)) + "\n", encoding="utf-8")
-    done = run("audit", "readings", *paths, "--epsilon", 1)
-    assert (done.code, "The two recordings are identical" in done.out) == (4, True), done.out

@@ -172,13 +172,6 @@ def test_on_a_terminal_with_a_new_store_it_shows_a_link_that_signs_in_and_only_o
             os.close(ours)
 
 
-def test_on_a_private_network_it_listens_and_warns(site: Path, tmp_path: Path) -> None:
-    words = ("collect", site, "--broker", "none", "--listen", "0.0.0.0:0", "--store", tmp_path / "new.db")
-    with started(*words, "--private-network") as one:
-        one.wait_for("warning: tokens and results cross this network unencrypted")
-        assert one.wait_for(PAGE.pattern)[2] == "localhost"
-
-
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -43,15 +43,6 @@ def test_new_keys_are_for_the_site_and_for_their_owner_alone(site: Path, run: Ru
     assert not any(key in done.err for key in secrets(path))
 
 
-def test_new_keys_are_not_written_over_anything(site: Path, keys: Path, run: Run) -> None:
-    before = keys.read_bytes(), site.read_bytes()
-    for path in (keys, site):
-        done = run("keys", "new", site, "--out", path)
-        assert done.code == 2
-        assert re.search("exists|already|is an input", done.err)
-    assert (keys.read_bytes(), site.read_bytes()) == before
-
-
 def test_a_list_says_how_each_device_stands(keys: Path, run: Run) -> None:
     for kind in ("reading", "bench", "reading"):
         open_generation(keys, "s1", PLAN, kind, NOW)

@@ -122,28 +122,6 @@ def test_a_plan_that_takes_the_place_of_another_says_which_devices_that_concerns
     assert load_plan(kept).digest == old != load_plan(out).digest
 
 
-def test_a_plan_is_not_written_over_what_it_is_made_from(run: Run, tmp_path: Path) -> None:
-    site = written(tmp_path, MATRIX)
-    before = site.read_text(), (tmp_path / "m.csv").read_text()
-    for out in (site, tmp_path / "m.csv"):
-        done = run("plan", "--no-simulation", site, "--out", out)
-        assert done.code == 2
-        assert "is an input of this command" in done.err
-    assert (site.read_text(), (tmp_path / "m.csv").read_text()) == before
-
-
-@pytest.mark.parametrize(
-    ("extra", "says"),
-    [
-        ('period = "1min"\nreadings_per_window = 10\n', "all devices fall silent after 10 readings"),
-        ('period = "1h"\nreadings_per_window = 10\n', "Set readings_per_window = 2 under [privacy]"),
-        ("readings_per_window = 1000000\n", "a device takes at most 360,083 of the 1,000,000 readings in 1 hour"),
-    ],
-)
-def test_a_period_that_does_not_fit_the_budget_is_told(extra: str, says: str, run: Run, tmp_path: Path) -> None:
-    assert says in " ".join(run("plan", "--no-simulation", written(tmp_path, LINE + extra)).out.split())
-
-
 def test_a_day_holds_as_many_readings_as_its_windows_and_no_more(run: Run, tmp_path: Path) -> None:
     """24 hours, 4 readings an hour: the ledger slides, so a day is not 25 windows but 24."""
     site = written(tmp_path, LINE + "readings_per_window = 4\n")

@@ -60,15 +60,6 @@ def near(values: dict[str, Any], truth: list[float]) -> None:
     assert sum(source["weight"] for source in values["last_sources"]) == pytest.approx(len(truth), rel=0.2)
 
 
-def test_simulated_sources_are_found_near_the_truth(succeed: Run, case: Case) -> None:
-    values = succeed("recover", case.site, case.readings, "--json").values
-    near(values, [0.24, 0.76])
-    assert (values["frames"], values["incomplete_frames"], values["rows"], values["rows_left_out"]) == (3, 0, 60, {})
-    assert values["status"] == {"followed": 3}
-    assert (values["estimator"], values["doubtful_frames"]) == ("PointSources", 0)
-    assert values["fit"] > 0.01
-
-
 def test_bad_rows_and_unknown_sensors_are_named_and_left_out(succeed: Run, case: Case) -> None:
     case.rewrite(lambda rows: [rows[0], "0,s02,0,warm", "0,attic,0,5", "0,s01,9999,5", *rows[2:]])
     done = succeed("recover", case.site, case.readings)
@@ -82,41 +73,21 @@ def test_bad_rows_and_unknown_sensors_are_named_and_left_out(succeed: Run, case:
     assert left_out["unknown sensor"] == 1
 
 
-def test_the_file_of_sources_has_what_was_found(succeed: Run, case: Case) -> None:
-    out = case.site.with_name("found.csv")
-    last = succeed("recover", case.site, case.readings, "--out", out, "--json").values["last_sources"]
-    rows = list(csv.DictReader(out.read_text().splitlines()))
-    assert list(rows[0]) == [
-        "time",
-        "sensors",
-        "label",
-        "place",
-        "x",
-        "weight",
-        "radius",
-        "probability",
-        "same",
-        "settled",
-        "status",
-        "gap",
-        "fit",
-        "set_aside",
-    ]
-    assert {iso_ms(row["time"]) for row in rows} == {0, 3_601_021, 7_202_042}
-    ours = [row for row in rows if row["time"] == "1970-01-01T02:00:02.042Z"]
-    assert [int(row["place"]) for row in ours] == [source["place"] for source in last]
-    assert [float(row["weight"]) for row in ours] == pytest.approx([source["weight"] for source in last], rel=1e-5)
-    assert all(row["sensors"] == "20" for row in rows)
-
-
-def test_readings_of_nothing_give_a_row_without_a_source(succeed: Run, case: Case) -> None:
-    succeed("simulate", case.site, "--out", case.readings, "--seed", 4)
+def test_simulated_sources_are_found_near_the_truth_and_written(succeed: Run, case: Case) -> None:
     out = case.site.with_name("found.csv")
     values = succeed("recover", case.site, case.readings, "--out", out, "--json").values
-    assert values["frames"] == 1
-    assert values["last_sources"] == [], "what is less likely than not is no source"
-    [row] = csv.DictReader(out.read_text().splitlines())
-    assert (row["place"], float(row["weight"]), row["probability"]) == ("", 0.0, "")
+    near(values, [0.24, 0.76])
+    assert (values["frames"], values["incomplete_frames"], values["rows"], values["rows_left_out"]) == (3, 0, 60, {})
+    assert (values["status"], values["estimator"], values["doubtful_frames"]) == ({"followed": 3}, "PointSources", 0)
+    assert values["fit"] > 0.01
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    columns = "time sensors label place x weight radius probability same settled status gap fit set_aside"
+    assert list(rows[0]) == columns.split()
+    assert {iso_ms(row["time"]) for row in rows} == {0, 3_601_021, 7_202_042}
+    ours = [row for row in rows if row["time"] == "1970-01-01T02:00:02.042Z"]
+    last = values["last_sources"]
+    assert [int(row["place"]) for row in ours] == [source["place"] for source in last]
+    assert [float(row["weight"]) for row in ours] == pytest.approx([source["weight"] for source in last], rel=1e-5)
 
 
 GRAPH = """name = "net"
@@ -153,34 +124,18 @@ def test_a_plan_recovers_what_the_site_file_does(succeed: Run, case: Case) -> No
     assert planned["fit"] == pytest.approx(plain["fit"], rel=1e-6)
 
 
-@pytest.mark.parametrize("option", [True, False], ids=["given", "beside"])
-def test_the_plan_of_a_changed_site_is_refused(option: bool, run: Run, case: Case) -> None:
-    plan = case.site.with_name("other.json" if option else "site.plan.json")
-    words = ["recover", case.site, case.readings, *(["--plan", plan] if option else [])]
-    run("plan", "--no-simulation", case.site, "--out", plan)
-    case.site.write_text(LINE.replace("alpha = 0.01", "alpha = 0.02"))
-    done = run(*words)
-    assert (done.code, done.out) == (2, "")
-    assert "has changed since" in done.err
-    assert f"cloakwork plan {case.site} --out {plan}" in done.err
-    case.site.write_text(LINE.replace("corridor", "hall"))
-    done = run(*words)
-    assert done.code == 2
-    assert "is the plan of corridor" in done.err
-    plan.write_text(plan.read_text().replace("4", "5", 1))
-    assert run(*words).code == 2
-
-
-def test_a_result_is_not_written_over_the_plan(run: Run, case: Case) -> None:
+def test_the_plan_beside_is_used_and_that_of_a_changed_site_is_refused(run: Run, case: Case) -> None:
     plan = case.site.with_name("site.plan.json")
+    words = ["recover", case.site, case.readings]
     run("plan", "--no-simulation", case.site, "--out", plan)
-    before = plan.read_text()
-    for option in ("--out", "--plot"):
-        target = plan if option == "--out" else case.site.with_name("map.png")
-        if option == "--plot":
-            target.hardlink_to(plan)
-        assert run("recover", case.site, case.readings, option, target).code == 2
-    assert plan.read_text() == before
+    assert "using the noise of plan" in run(*words).err
+    for old, new, said in (
+        ("alpha = 0.01", "alpha = 0.02", f"cloakwork plan {case.site} --out {plan}"),
+        ("corridor", "hall", "is the plan of corridor"),
+    ):
+        case.site.write_text(LINE.replace(old, new))
+        done = run(*words)
+        assert (done.code, done.out, said in done.err) == (2, "", True)
 
 
 def test_a_recovery_that_is_interrupted_leaves_nothing_and_says_how_to_go_on(

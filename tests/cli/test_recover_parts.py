@@ -134,18 +134,6 @@ def test_an_interrupted_recovery_goes_on_in_its_folder(
     assert (len(again["done"]), again["kept"]) == (2, 2)
 
 
-def test_a_scheduler_needs_a_folder_and_one_that_is_away_is_named(
-    run: Run, site: Path, days: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cloakwork.parallel.ANSWER_S", 0.5)
-    address = "tcp://127.0.0.1:9"
-    assert run("recover", site, *days, "--scheduler", address, "--out", tmp_path / "found.csv").code == 2
-    away = run("recover", site, *days, "--scheduler", address, "--out", tmp_path / "found")
-    assert away.code == 1
-    assert address in away.err
-    assert "Traceback" not in away.said
-
-
 def test_stretches_hold_every_frame_once_with_those_around_it(site: Path, days: list[Path]) -> None:
     office = load_site(site)
     files = MergedFrames([ReadingsFile(path, office.sensor_ids) for path in days])

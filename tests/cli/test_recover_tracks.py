@@ -80,15 +80,6 @@ def test_a_person_who_changes_rooms_is_one_track(succeed: Run, moved: tuple[Path
     assert "2025-11-16T08:00:00Z" in said
 
 
-def test_frames_alone_have_no_tracks(succeed: Run, moved: tuple[Path, Path], tmp_path: Path) -> None:
-    out = tmp_path / "found.csv"
-    values = succeed("recover", *moved, "--alone", "--out", out, "--json").values
-    assert (values["followed"], values["tracks"], values["status"]) == (False, [], {"weighed": 10})
-    rows = list(csv.DictReader(out.read_text().splitlines()))
-    assert {(row["label"], row["same"], row["settled"]) for row in rows} == {("", "", "0")}
-    assert all(float(row["probability"]) >= 0.5 for row in rows)
-
-
 def test_a_long_file_is_followed_with_a_lag(
     succeed: Run, moved: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,6 @@ from cloakwork.collect.storage import Reading, open_store
 from cloakwork.collect.storage.readings import ReadingTable
 from cloakwork.errors import StoreAwayError
 from cloakwork.readings import READING_COLUMNS, ReadingScale, iso_ms
-from cloakwork.sensor.keystream import COUNTER_BITS
 from tests.cli.conftest import Run
 from tests.collect.small_sites import make, moment, readings
 from tests.postgres import running_postgres
@@ -127,24 +126,6 @@ def test_a_period_can_be_chosen(succeed: Run, case: Case) -> None:
     assert values["frames"] == 4
 
 
-def test_a_device_that_is_still_on_an_earlier_plan_is_known_by_its_generation(succeed: Run, case: Case) -> None:
-    """Also when its readings arrive while the collector works with the next plan."""
-    plan, old, new = case.watched.plan, 400_000 << COUNTER_BITS, 400_007 << COUNTER_BITS
-    began = case.rows[-1].received + 1000
-    late = [row._replace(time=row.time + 10**9, received=began + 1) for row in case.rows]
-    with open_store(case.store) as opened:
-        opened.readings.add([row._replace(seq=row.seq + old, time=row.time + 10**8) for row in case.rows])
-        opened.plans.begin("corridor", replace(ReadingScale.of(plan, "°C"), plan="0123456789ab"), began)
-        opened.readings.add([row._replace(seq=row.seq + (old if row.sensor == "s01" else new) + 1000) for row in late])
-        opened.erase("corridor", until=late[0].time)  # what showed the generation is gone
-    rows = list(csv.DictReader(exported(succeed, case).read_text().splitlines()))
-    assert len(rows) == len(late)
-    assert {(row["sensor"] == "s01", row["plan"]) for row in rows} == {(True, plan.id), (False, "0123456789ab")}
-    for source in (["--from-store", case.store], [case.site.with_name("readings.csv")]):
-        left_out = succeed("recover", case.site, *source, "--json").values["rows_left_out"]
-        assert list(left_out.values()) == [sum(row.sensor != "s01" for row in late)]
-
-
 def test_results_are_exported_with_a_row_for_each_source(succeed: Run, case: Case) -> None:
     rows = list(csv.DictReader(exported(succeed, case, "--results").read_text().splitlines()))
     with open_store(case.store) as store:
@@ -197,32 +178,6 @@ def test_an_export_of_nothing_is_refused(
     assert done.code == 2
     assert said in done.err
     assert not Path("x.csv").exists()
-
-
-def test_recover_from_a_store_refuses_what_it_cannot_do(run: Run, case: Case) -> None:
-    for words, said in (
-        ((case.site, "--from-store", case.store), "give either files of readings, or --from-store"),
-        ((), "give either files of readings, or --from-store"),
-        ((case.site, "--since", "2020-01-01"), "need --from-store"),
-        (("--from-store", case.store, "--until", 5), "has no reading of corridor in this period"),
-    ):
-        done = run("recover", case.site, *words)
-        assert (done.code, said in done.err) == (2, True)
-
-
-def test_a_mistyped_store_is_refused_and_not_made(run: Run, case: Case, tmp_path: Path) -> None:
-    wrong = tmp_path / "stroe.db"
-    for words in (
-        ("export", "corridor", "--out", tmp_path / "x.csv", "--store", wrong),
-        ("erase", "corridor", "--yes", "--store", wrong),
-        ("token", "list", "--store", wrong),
-        ("token", "revoke", "abc", "--store", wrong),
-        ("recover", case.site, "--from-store", wrong),
-    ):
-        done = run(*words)
-        assert done.code == 2
-        assert f"{wrong}: No such file or directory. Name the store" in done.err
-    assert not wrong.exists()
 
 
 def rows_left(case: Case) -> int:

@@ -43,21 +43,3 @@ def test_a_sweep_as_json_has_every_setting_with_errors(succeed: Run, site: Path)
     assert 0.5 < row["followed"]["settled"]["room"]["value"] <= 1
     assert row["followed"]["live"]["count"]["error"] >= 0
     assert values["recommended"]["epsilon"] == 8.0
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--sweep", "--try", "alpha=0.1;0.2"),
-        ("--sweep", "--try", "readings=2.5"),
-        ("--sweep", "--need", "kitchen 90%"),
-        ("--sweep", "--out", "plan.json"),
-        ("--sweep", "--picture", "picture.png"),
-        ("--need", "room 95%"),
-        ("--frames", "100"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused_before_any_work(run: Run, site: Path, words: tuple[str, ...]) -> None:
-    done = run("plan", site, *words)
-    assert done.code == 2
-    assert done.out == ""

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from cloakwork.collect import open_store
 from tests.cli.conftest import Run
 
@@ -33,19 +31,3 @@ def test_a_token_is_made_listed_and_revoked(succeed: Run, run: Run, tmp_path: Pa
     nobody = run("token", "revoke", secret, "--store", store)
     assert nobody.code == 2
     assert "there is no such token" in nobody.err
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--role", "device", "--site", "hall"), "give --site and --id"),
-        (("--role", "device"), "give --site and --id"),
-        (("--role", "analyst", "--id", "s1"), "--id is for device tokens"),
-        (("--role", "king"), "device"),
-    ],
-)
-def test_a_token_that_makes_no_sense_is_refused(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    done = run("token", "new", *words, "--store", tmp_path / "new.db")
-    assert done.code == 2
-    assert said in done.err
-    assert not (tmp_path / "new.db").exists()

@@ -17,13 +17,12 @@ from cloakwork.keys import (
     save_keys,
 )
 from cloakwork.privacy import noise_table
-from cloakwork.readings import FORMS, ReadingsFile
+from cloakwork.readings import ReadingsFile
 from cloakwork.sensor import keystream
 from cloakwork.sensor.table import look_up
 from cloakwork.site import Plan, freeze, load_site
 from tests.cli.conftest import SITE as CORRIDOR
 from tests.cli.conftest import Outcome, Run
-from tests.tables import in_form
 
 SITE = "baseline = 20.0\n" + CORRIDOR
 HEADER = "time,sensor,seq,steps\n"
@@ -97,31 +96,6 @@ def test_true_readings_are_written_for_their_owner_alone(house: House) -> None:
     assert "wrote 100 true readings of 1 sensor" in done.err
     assert f"{house.out} holds TRUE readings, without noise" in done.err
     assert not re.search("warning|caution|left out", done.err)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_readings_are_read_and_written_in_every_form(form: str, house: House) -> None:
-    true = [80_000 + k for k in range(100)]
-    house.sends(sent(house.plan, house.opens("s1"), "s1", true))
-    house.readings, house.out = in_form(house.readings, form), house.out.with_suffix(form)
-    assert house.unveil().code == 0
-    written = ReadingsFile(house.out, house.plan.ids, plan=house.plan.id).readings()
-    found = [pair for rows in written for pair in zip(rows.time, rows.steps, strict=True)]
-    assert found == [(TIME + k, value) for k, value in enumerate(true)]
-
-
-def test_an_export_and_a_plan_elsewhere_do_as_well(house: House) -> None:
-    house.sends(
-        sent(house.plan, house.opens("s1"), "s1", [5] * 30), sent(house.plan, house.opens("s2"), "s2", [6] * 30)
-    )
-    save_keys(load_keys(house.keys).export("s2"), house.folder / "s2.key.json")
-    house.keys = house.folder / "s2.key.json"
-    (house.folder / "site.plan.json").rename(house.folder / "old.json")
-    assert house.unveil().code == 2
-    done = house.unveil("--plan", house.folder / "old.json")
-    assert done.code == 0
-    assert values(house.out) == [6] * 30
-    assert "30 of 60 rows left out: 30 no key for this sensor" in done.err
 
 
 def test_rows_that_cannot_be_unveiled_are_counted_by_reason(house: House) -> None:

@@ -164,11 +164,6 @@ def readings(
     with working("reading") as bar:
         recorded = read_recordings((first, second), columns=columns or [], sensor=sensor, most=reports, progress=bar)
     lengths, used = recorded.lengths, recorded.ceiling
-    if used < FEWEST_REPORTS:
-        raise InputError(
-            f"{counted(used, 'report')} in the shorter recording: an audit needs at least {FEWEST_REPORTS} in each.",
-            reports=used,
-        )
     if lengths[0] != lengths[1]:
         note(f"{lengths[0]:,} and {lengths[1]:,} reports: the first {used:,} of each are used")
     auditor = Auditor(used, confidence, html, seed, json)
@@ -296,27 +291,13 @@ def _files(folder: Path, *, continued: bool) -> list[Path]:
 
 def _announce(claim: DeviceClaim, auditor: Auditor) -> None:
     """Say what is tested, and how many readings a fault takes."""
-    promise = f"promises epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}"
-    fault = "a device with twice that epsilon" if claim.truth else "noise half as large as planned"
-    if claim.truth:
-        note(f"one report of this sensor {promise}, whatever it sees")
-    else:
-        note(
-            f"set-ups that differ by at most {claim.shown(claim.shift)} at this sensor, whose noise is "
-            f"{claim.shown(claim.sigma)}: one reading {promise}"
-        )
+    apart = "" if claim.truth else f", for set-ups that differ by at most {claim.shown(claim.shift)},"
+    note(f"one report of this sensor promises{apart} epsilon {claim.epsilon:.4g} at delta {claim.delta:.4g}")
     needed = max(min(ANNOUNCED, auditor.reports), claim.reports_needed(HALF_NOISE, confidence=auditor.confidence))
+    fault = "a device with twice that epsilon" if claim.truth else "noise half as large as planned"
     shows = f"in about {float(f'{needed:.1e}'):,.0f} readings" if math.isfinite(needed) else "never at this epsilon"
     note(f"{fault} shows {shows}")
     if needed > auditor.reports:
-        note(f"{auditor.reports:,} are hardly enough: {_advice(claim, needed)}")
-
-
-def _advice(claim: DeviceClaim, needed: float) -> str:
-    """Say what to change where the audit needs too many readings."""
-    strong = f"{STRONG_SHIFT * claim.sigma:.3g}"
-    if float(strong) > claim.shift:
-        return f"feed it readings further apart, such as by {claim.shown(float(strong), 3)} with --shift {strong}"
-    if math.isinf(needed):
-        return "this --epsilon cannot show it; leave it out"
-    return f"give --reports {float(f'{1.05 * needed:.1e}'):.0f}"
+        strong = claim.shown(float(f"{STRONG_SHIFT * claim.sigma:.3g}"), 3)
+        more = f", or feed it readings as far apart as {strong} and say so with --shift" if not claim.truth else ""
+        note(f"{auditor.reports:,} are hardly enough: give more --reports{more}")

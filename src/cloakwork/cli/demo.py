@@ -12,7 +12,6 @@ from typing import Annotated
 
 from cloakwork.cli.arguments import INIT, argument, option, reads
 from cloakwork.cli.output import counted, err, note, program, stop_signal, working
-from cloakwork.cli.planned_noise import earlier_forecast
 from cloakwork.cli.report import show
 from cloakwork.demo import (
     Demonstration,
@@ -29,7 +28,7 @@ from cloakwork.demo import (
 )
 from cloakwork.errors import InputError
 from cloakwork.physics import Rooms
-from cloakwork.site import Site, load_site, plan_beside
+from cloakwork.site import Site, load_plan, load_site, plan_beside
 
 LOOK_S = 1.0
 LATE_MS = 180_000  # of simulated time: seconds here
@@ -70,7 +69,8 @@ def demo(
         if picture:
             _draw(site, people, out)
             return
-        known = load_forecast() if path is None else earlier_forecast(plan_beside(path))
+        beside = None if path is None else plan_beside(path)
+        known = load_forecast() if beside is None else load_plan(beside).forecast if beside.is_file() else None
         _live(Demonstration((site, people), begins_s=people.begins_s, port=usual_port(), forecast=known), browser)
     except KeyboardInterrupt:
         note(STOPPED)

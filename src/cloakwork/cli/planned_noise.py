@@ -1,7 +1,6 @@
 """The frozen plan, as commands write and use it."""
 
 import shlex
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from cloakwork.privacy import Cloak
 from cloakwork.site import (
     BitPlan,
     BitSite,
-    Forecast,
     FrozenPlan,
     Plan,
     Site,
@@ -71,13 +69,6 @@ def checked_plan(site: Site | BitSite, path: Path, file: Path) -> Plan | BitPlan
     with working(CHECKING):
         plan.check(site, file=file)
     return plan
-
-
-def earlier_forecast(file: Path) -> Forecast | None:
-    """The forecast in a plan that was written before, if there is one."""
-    with suppress(SiteError, OSError):
-        return load_any_plan(file).forecast
-    return None
 
 
 def write_plan(plan: FrozenPlan, out: Path, *inputs: Path) -> None:

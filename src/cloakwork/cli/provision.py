@@ -69,8 +69,6 @@ def provision(
         sensor: out or path.parent / "devices" / (f"{sensor}-bench" if bench else sensor)
         for sensor in (frozen.ids if every else sensors or ())
     }
-    if every:
-        _check_new(folders)
     brokers = {
         sensor: parse_broker(
             broker.replace("{id}", sensor),
@@ -111,18 +109,6 @@ def provision(
         where = "; {} hangs at x = {:g}, y = {:g} m".format(sensor, *places[sensor]) if places else ""
         show(f"wrote {device.folder}: {sizes}{where}")
     _note_next(site, frozen, made, keyed=keys is not None, brokers=list(brokers.values()), target=target)
-
-
-def _check_new(folders: dict[str, Path]) -> None:
-    """Refuse folders that exist: they may be of another plan or broker."""
-    old = [sensor for sensor, folder in folders.items() if folder.exists()]
-    if old:
-        others = " ".join(f"--id {sensor}" for sensor in folders if sensor not in old)
-        raise InputError(
-            f"{len(old)} of {len(folders)} sensors have a folder already, such as {folders[old[0]]}, and none is "
-            "overwritten. Stop these devices and move their folders away, and all are written again"
-            + (f"; or provision only the others: {others}" if others else ".")
-        )
 
 
 def _note_next(

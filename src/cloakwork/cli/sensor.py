@@ -14,12 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
-from cloakwork.cli.arguments import INIT, Authority, PasswordFile, argument, option, reads
+from cloakwork.cli.arguments import INIT, argument, option, reads
 from cloakwork.cli.output import note, stop_signal, working
 from cloakwork.cli.report import show
-from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource, parse_time_server
+from cloakwork.device import Agent, CommandReading, ConstantReading, FileReading, ReadingSource
 from cloakwork.errors import InputError, PlanError, ReadingError
-from cloakwork.mqtt import parse_broker
 from cloakwork.sensor.board import UNSTATED, check_resolution
 from cloakwork.sensor.check import COUNT, FEWEST, Readings, lines
 from cloakwork.sensor.check import check as check_device
@@ -34,10 +33,6 @@ def sensor(
         str | None, option("command:PROGRAM, file:PATH, simulated, or simulated:AT with a site file; else measure.py.")
     ] = None,
     sensor_id: Annotated[str | None, option("Id of the sensor.", "--id")] = None,
-    broker: Annotated[str | None, option("Broker to use instead of the folder's.")] = None,
-    time_server: Annotated[str | None, option("Time server to use instead of the folder's.", metavar="HOST")] = None,
-    password_file: PasswordFile = None,
-    ca: Authority = None,
     home_assistant: Annotated[bool, option("Announce the sensor to Home Assistant.", "--home-assistant")] = False,
     check: Annotated[
         bool, option("Only read, at rest and on a ramp, send nothing, and compare with the plan.", "--check")
@@ -61,9 +56,7 @@ def sensor(
         if source is not None:
             _try(source, measured, folder, config)
         _check(folder, config, measured.read, readings)
-    if broker is None and (password_file is not None or ca is not None):
-        raise InputError("--password-file and --ca need --broker; without it the folder's own settings apply.")
-    reached = None if broker is None else parse_broker(broker, password_file=password_file, authority=ca)
+        return
     _try(source, measured, folder, config)
     schedule = config["schedule"]
     limit = "without a budget: for audits, never where people are"
@@ -72,9 +65,7 @@ def sensor(
     every = f"a reading every {schedule['period_ms'] / 1000:g} s"
     note(f"{config['sensor']} of {config['site']}: {every}, cloaked here, {limit}")
     stopping = stop_signal()
-    server = None if time_server is None else parse_time_server(time_server)
-    agent = Agent(folder, measured, broker=reached, time_server=server, home_assistant=home_assistant, note=note)
-    agent.run(stopping.is_set)
+    Agent(folder, measured, home_assistant=home_assistant, note=note).run(stopping.is_set)
     note("stopped")
 
 

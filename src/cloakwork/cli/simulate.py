@@ -10,12 +10,12 @@ from cloakwork._checks import FloatArray, IntArray
 from cloakwork.cli.arguments import TABLES, PlanFile, PlannedSite, option, writes
 from cloakwork.cli.files import form_of, written
 from cloakwork.cli.output import counted, note, working
-from cloakwork.cli.planned_noise import checked_plan, planned_noise
+from cloakwork.cli.planned_noise import planned_noise
 from cloakwork.errors import InputError
 from cloakwork.physics import Space, sources
 from cloakwork.privacy import Cloak, OffsetWalk, simulated_words
 from cloakwork.readings import READING_COLUMNS, ReadingScale, table_writer
-from cloakwork.site import BitSite, Site, freeze_bits, load_any_site, plan_beside
+from cloakwork.site import Site, load_site
 
 BATCH = 1000
 
@@ -29,54 +29,33 @@ def simulate(
     source: Annotated[
         list[str] | None, option("A source: 0.24, 3.5,2 or a node; repeat for more.", "--source", metavar="AT[:WEIGHT]")
     ] = None,
-    in_use: Annotated[
-        list[str] | None, option("A sensor of a site of bits that reads 1; repeat.", "--in-use", metavar="ID")
-    ] = None,
     plan: PlanFile = None,
     frames: Annotated[int, option("Number of frames.", min=1)] = 1,
     seed: Annotated[int | None, option("Make the noise reproducible.", min=0)] = None,
 ) -> None:
     """Write simulated readings."""
-    site, rng = load_any_site(site_file), np.random.default_rng(seed)
-    if isinstance(site, BitSite):
-        if source:
-            raise InputError(f"{site_file}: a site of bits has no sources: say which sensors read 1 with --in-use.")
-        file = plan or plan_beside(site_file)
-        planned = checked_plan(site, site_file, file) if plan is not None or file.is_file() else None
-        scale = ReadingScale("" if planned is None else planned.id, "", (planned or freeze_bits(site)).steps, {})
-        _write(out, site, scale, frames, _reports(site, in_use or [], frames, rng))
-        covered, delta = site.flip.readings_per_window, site.flip.delta
-        epsilon = site.flip.compose(frames, delta)
-    else:
-        if in_use:
-            raise InputError(f"--in-use {in_use[0]}: {site.name} is a site of readings. Give --source.")
-        weights = _weights(site, source or [])
-        noise = planned_noise(site, site_file, plan)
-        cloak, ids = noise.cloak, site.sensor_ids
-        steps, sigmas = (dict(zip(ids, each.tolist(), strict=True)) for each in (cloak.steps, cloak.sigmas))
-        scale = ReadingScale(noise.id, site.unit, steps, sigmas)
-        _write(out, site, scale, frames, _frames(site, cloak, weights, frames, rng))
-        covered, delta = cloak.readings_per_window, cloak.delta
-        epsilon = cloak.profile.compose(-(-frames // covered)).epsilon(delta)
-    if frames > covered:
-        note(f"{counted(frames, 'frame')} of a device have a total epsilon of {epsilon:.3g} at delta {delta:g}")
-
-
-def _write(out: Path, site: Site | BitSite, scale: ReadingScale, frames: int, batches: Iterator[IntArray]) -> None:
-    """Write the steps of all sensors, batches of frames."""
-    seq = 0
+    site = load_site(site_file)
+    weights = _weights(site, source or [])
+    noise = planned_noise(site, site_file, plan)
+    cloak, seq = noise.cloak, 0
+    steps, sigmas = (dict(zip(site.sensor_ids, each.tolist(), strict=True)) for each in (cloak.steps, cloak.sigmas))
+    scale = ReadingScale(noise.id, site.unit, steps, sigmas)
     with (
         working("simulating", frames) as progress,
         written(out) as file,
         table_writer(file, form_of(out), READING_COLUMNS, {"site": site.name, "simulated": True}) as write,
     ):
-        for batch in batches:
+        for batch in _frames(site, cloak, weights, frames, np.random.default_rng(seed)):
             for row in batch.tolist():
-                time, pairs = seq * site.schedule.period_ms, zip(site.sensor_ids, row, strict=True)
+                time, pairs = seq * site.period_ms, zip(site.sensor_ids, row, strict=True)
                 write([scale.row(time, sensor, seq, value) for sensor, value in pairs])
                 seq += 1
             progress(seq)
     note(f"wrote {counted(frames * len(site.sensor_ids), 'reading')} of {counted(frames, 'frame')} to {out}")
+    if frames > cloak.readings_per_window:
+        windows = -(-frames // cloak.readings_per_window)
+        epsilon = cloak.profile.compose(windows).epsilon(cloak.delta)
+        note(f"{counted(frames, 'frame')} of a device have a total epsilon of {epsilon:.3g} at delta {cloak.delta:g}")
 
 
 def _frames(site: Site, cloak: Cloak, weights: FloatArray, frames: int, rng: np.random.Generator) -> Iterator[IntArray]:
@@ -85,17 +64,6 @@ def _frames(site: Site, cloak: Cloak, weights: FloatArray, frames: int, rng: np.
     walk = None if cloak.slow is None else OffsetWalk(cloak.slow, simulated_words(rng))
     for start in range(0, frames, BATCH):
         yield cloak.to_steps(cloak.simulate(np.tile(clean, (min(BATCH, frames - start), 1)), rng=rng, walk=walk))
-
-
-def _reports(site: BitSite, in_use: list[str], frames: int, rng: np.random.Generator) -> Iterator[IntArray]:
-    """Reports of a site of bits, whose sensors `in_use` read 1 all the time."""
-    for name in in_use:
-        if name not in site.sensor_ids:
-            known = ", ".join(site.sensor_ids)
-            raise InputError(f"--in-use {name}: {site.name} has no such sensor; it has {known}.", sensor=name)
-    bits = np.array([name in in_use for name in site.sensor_ids], dtype=np.int64)
-    for start in range(0, frames, BATCH):
-        yield site.flip.simulate(np.tile(bits, (min(BATCH, frames - start), 1)), rng=rng)
 
 
 def _weights(site: Site, texts: list[str]) -> FloatArray:

@@ -11,7 +11,7 @@ from cloakwork.cli.output import counted, left_out, note, working
 from cloakwork.errors import InputError
 from cloakwork.keys import PRIVATE, Unveiling, load_keys
 from cloakwork.readings import READING_COLUMNS, ReadingScale, table_writer
-from cloakwork.site import BitPlan, Plan, load_any_plan, load_any_site, plan_beside
+from cloakwork.site import load_any_plan, load_any_site, plan_beside
 
 SHOWN = 8  # sensors that a message names
 
@@ -28,7 +28,10 @@ def unveil(
     """Write the true readings of a file of noisy ones."""
     chosen = plan or plan_beside(site)
     loaded = load_any_site(site)
-    found = _plan(site, loaded.name, chosen)
+    found = load_any_plan(chosen)  # which may be older than the site file
+    if found.site != loaded.name:
+        named = f"{chosen} is a plan of {found.site}, and {site} is {loaded.name}"
+        raise InputError(f"{named}. Give a plan of {loaded.name} with --plan.")
     scale = ReadingScale.of(found, loaded.unit)
     scale = replace(scale, sigmas=dict.fromkeys(scale.sigmas, 0.0))
     with working("unveiling", stopped="stopped, nothing written") as progress:
@@ -41,27 +44,10 @@ def unveil(
                 columns = (batch.time.tolist(), batch.sensor, batch.seq.tolist(), batch.value.tolist())
                 write([scale.row(*row) for row in zip(*columns, strict=True)])
     number, sensors = counted(unveiling.unveiled.total(), "true reading"), counted(len(unveiling.unveiled), "sensor")
-    note(f"wrote {number} of {sensors} to {out}, in steps of {_steps(found, unveiling.unveiled)}")
+    note(f"wrote {number} of {sensors} to {out}")
     note(f"{out} holds TRUE readings, without noise: nothing in it is protected. Keep it secret.")
     for line in _remarks(unveiling):
         note(line)
-
-
-def _plan(site: Path, name: str, chosen: Path) -> Plan | BitPlan:
-    """The plan of the readings, which may be older than the site file."""
-    found = load_any_plan(chosen)
-    if found.site != name:
-        raise InputError(
-            f"{chosen} is a plan of {found.site}, and {site} is {name}. Give a plan of {name} with --plan."
-        )
-    return found
-
-
-def _steps(plan: Plan | BitPlan, names: Iterable[str]) -> str:
-    """The steps of some sensors of a plan, in the unit of the readings."""
-    steps = [plan.noise(name).step for name in names]
-    low, high = min(steps), max(steps)
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}, depending on the sensor (see step in the plan)"
 
 
 def _remarks(unveiling: Unveiling) -> Iterator[str]:
