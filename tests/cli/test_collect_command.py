@@ -13,23 +13,18 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import pytest
 
 from cloakwork.collect.storage import open_store
-from cloakwork.device import Agent, ConstantReading
-from cloakwork.mqtt import BrokerAddress
 from tests.cli.conftest import Run
 from tests.collect.collector_process import SITE
 from tests.collect.small_sites import site_file
 from tests.forking import COMMAND, python
-from tests.ports import free_port
 from tests.waiting import PATIENCE, until
 
 PAGE = re.compile(r"the page is at (https?)://([\w.]+):(\d+)/")
-QUICK = SITE.replace('window = "1min"', 'window = "6s"')  # a reading every 0.2 s
 
 
 @pytest.fixture
@@ -224,47 +219,3 @@ def test_a_site_without_its_plan_or_twice_is_refused(run: Run, site: Path, tmp_p
     assert missing.code in {1, 2}
     assert "no.toml" in missing.err
     assert not (tmp_path / "cloakwork.db").exists()
-
-
-@contextmanager
-def working(agents: list[Agent]) -> Iterator[None]:
-    """Devices that measure and send while the block runs."""
-    stop = Event()
-    threads = [Thread(target=agent.run, args=(stop.is_set,)) for agent in agents]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join(PATIENCE)
-
-
-def test_a_broker_inside_brings_the_readings_of_real_devices_to_results(tmp_path: Path, run: Run) -> None:
-    site = site_file(tmp_path, QUICK)
-    port = free_port()
-    store = str(tmp_path / "store.db")
-    for k in range(1, 5):
-        assert run("provision", site, "--id", f"s{k}").code == 0
-    words = ("--listen", "127.0.0.1:0", "--store", store, "--broker", f"embedded:{port}")
-    with started("collect", site, *words) as one:
-        one.wait_for(f"embedded broker at mqtt://localhost:{port}")
-        one.wait_for("connected to the broker")
-        agents = [
-            Agent(
-                tmp_path / "devices" / f"s{k}",
-                ConstantReading(20.5),
-                broker=BrokerAddress("127.0.0.1", port),
-                note=lambda _: None,
-            )
-            for k in range(1, 5)
-        ]
-        with working(agents), open_store(store) as opened:
-            until(lambda: len([r for r in opened.results.page("hall").items if r.sensors == 4]) >= 5, one.said)
-            assert {report.state for report in opened.reports.latest("hall")} <= {
-                "online",
-                "skipping",
-            }  # the latter where the machine is busy
-            assert opened.readings.alarms("hall") == []
-        assert one.end() == 0

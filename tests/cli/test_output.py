@@ -1,7 +1,5 @@
 """Tables as people and programs read them."""
 
-from pathlib import Path
-
 import pytest
 from rich.console import Console
 
@@ -49,17 +47,3 @@ def test_work_that_takes_a_while_is_named_where_there_is_no_terminal(
     with pytest.raises(KeyboardInterrupt):
         work()
     assert capsys.readouterr().err.endswith("nothing written\n")
-
-
-def test_hints_name_the_program_as_it_can_be_called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    own = tmp_path / "bin" / "cloakwork"
-    own.parent.mkdir()
-    own.write_text("#!/bin/sh\n")
-    own.chmod(0o755)
-    monkeypatch.setattr("sys.argv", [str(own), "init"])
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert output.program() == str(own)
-    monkeypatch.setenv("PATH", str(own.parent))
-    assert output.program() == "cloakwork"
-    monkeypatch.setattr("sys.argv", ["-c"])
-    assert output.program() == "cloakwork"

@@ -117,14 +117,6 @@ def test_pure_noise_is_called_that_and_old_files_are_named(succeed: Run, here: P
     assert "over published.csv and a.png" in succeed(*words, "--plot", "a.png").err
 
 
-def test_a_column_that_looks_like_counts_is_reported_with_the_options_to_use_it(succeed: Run, here: Path) -> None:
-    write(here / "a.csv", ("time", "card", "count"), (iso(0), "a", 3), (iso(9), "b", 4))
-    done = succeed("series", "a.csv", *PERIOD, *CLEAR, "--filter", "window:1")
-    assert "--value count" in done.err
-    assert "--counts count" in done.err
-    assert "--counts" not in done.out
-
-
 def test_a_person_may_count_once_within_a_time_for_less_noise(run: Run, succeed: Run, visits: Path) -> None:
     words = ("series", visits, *PERIOD, "--filter", "running-sum", "--person", "card", "--most-per-person", 4, "--json")
     anywhere, apart = (succeed(*words, *more).values for more in ((), ("--separation", "12h")))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cloakwork._checks import percent, rounded_up
+from cloakwork._checks import rounded_up
 from cloakwork.cli.arguments import PICTURES, Json, SiteFile, option, reads, writes
 from cloakwork.cli.files import written
 from cloakwork.cli.output import note, program, working
@@ -20,7 +20,6 @@ from cloakwork.site import Site, edited, listed_sensors, load_site, parse_site, 
 
 Changes = dict[tuple[str | int, ...], float]
 NOTABLE = 0.05  # a gain this far from the others' is worth correcting
-LARGE_GAIN = 0.3  # a tolerance whose noise is worth another walk
 SHOWN = 8  # sensors or rooms that a message names
 
 
@@ -195,11 +194,6 @@ class CalibrationReport:
             yield f"sensor {name} would fit better at ({x:g}, {y:g}): check where it is"
         if not fit.wrong:
             yield f"the model fits: residuals as repeated readings explain them (p = {fit.p_value:.2g})"
-            if self._tolerance["gain"] > LARGE_GAIN:
-                yield (
-                    f"a tolerance of {percent(self._tolerance['gain'])} in gain costs about as much more noise: walk "
-                    "again with more spots, some within a metre of each sensor, and stand longer at each"
-                )
             return
         off = f"{fit.map_errors.max():.2g} {fit.site.unit}".rstrip()
         yield (

@@ -241,19 +241,14 @@ def _mark(axes: Any, physics: Physics, label: int | None, source: Source) -> Non
 
 
 def _legend(figure: Figure, summary: RecoverySummary) -> None:
-    """Name each source that is followed with its zone and since when, and explain the lines."""
-    site, last, trails, entries = summary.site, summary.recent[-1], summary.trails, []
-    present = [trail for trail in trails if trail.until == last.time]
+    """Name each source that is followed with its zone and since when, and explain the outlines."""
+    site, last, entries = summary.site, summary.recent[-1], []
+    present = [trail for trail in summary.trails if trail.until == last.time]
     for trail in sorted(present[:LISTED], key=lambda trail: trail.label):
         where = next((f"{zone.label}, " for zone in site.zones if trail.last.place in zone.places), "")
         sure = f"{100 * trail.last.probability:.0f} %"
         text = f"{trail.label}: {where}followed since {clock_text(trail.since)}, {sure}"
         entries.append(Line2D([], [], marker="o", color=_colour(trail.label), linestyle="", markersize=9, label=text))
-    if len(present) > LISTED:
-        entries.append(Line2D([], [], linestyle="", label=f"and {len(present) - LISTED} more"))
-    if trails and site.physics.space.places.shape[1] == 2:
-        text = f"trails since {clock_text(min(trail.points[0][0] for trail in trails))}"
-        entries.append(Line2D([], [], color=INK, linewidth=2.2, alpha=0.5, label=text))
     if last.sources and site.physics.space.places.shape[1]:
         text = f"{100 * getattr(site.estimator().estimator, 'confidence', 0.9):.0f} % credible region"
         entries.append(Line2D([], [], color=INK, linewidth=1.2, linestyle="--", label=text))

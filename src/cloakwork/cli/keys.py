@@ -1,7 +1,5 @@
 """`cloakwork keys new | list | export | revoke`."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +8,8 @@ import typer
 
 import cloakwork.keys as key_store
 from cloakwork.cli.arguments import Json, KeyFile, SensorId, SiteFile, option, writes
-from cloakwork.cli.output import note
-from cloakwork.cli.report import Row, Table, render, show
+from cloakwork.cli.output import note, print_json
+from cloakwork.cli.report import Table, show
 from cloakwork.keys import Generation, KeyRing, load_keys
 from cloakwork.sensor.keystream import EPOCH
 from cloakwork.site import load_any_site
@@ -39,46 +37,31 @@ def new(
 @keys.command("list")
 def list_devices(file: KeyFile, json: Json = False) -> None:
     """List the provisioned devices and their state. Never shows a key."""
-    render(DeviceList(load_keys(file)), json=json)
-
-
-@dataclass(frozen=True)
-class DeviceList:
-    """The devices that were provisioned with a key file."""
-
-    ring: KeyRing
-
-    def as_dict(self) -> Mapping[str, Any]:
-        """Every generation of every device."""
-        ring = self.ring
-        rows = [
-            {
-                "sensor": sensor,
-                "generation": key.number,
-                "kind": key.kind,
-                "plan": key.plan,
-                "made": _iso_time(key.made),
-                "state": _state(ring, sensor, key),
-                "revoked": None if key.revoked is None else _iso_time(key.revoked),
-            }
-            for sensor in ring.sensors
-            for key in ring.generations(sensor)
-        ]
-        return {"site": ring.site, "devices": rows}
-
-    def rows(self) -> Iterator[Row]:
-        """A table of the devices."""
-        values = self.as_dict()
-        if not values["devices"]:
-            yield f"{self.ring.site}: no device has been provisioned with these keys yet"
-            return
-        yield f"Devices of {self.ring.site}, times in UTC"
+    ring = load_keys(file)
+    devices: list[dict[str, Any]] = [
+        {
+            "sensor": sensor,
+            "generation": key.number,
+            "kind": str(key.kind),
+            "plan": key.plan,
+            "made": _iso_time(key.made),
+            "state": _state(ring, sensor, key),
+            "revoked": None if key.revoked is None else _iso_time(key.revoked),
+        }
+        for sensor in ring.sensors
+        for key in ring.generations(sensor)
+    ]
+    if json:
+        print_json({"site": ring.site, "devices": devices})
+    elif devices:
         short = (
-            {**device, "plan": device["plan"][:SHORT], "made": device["made"][:16].replace("T", " ")}
-            for device in values["devices"]
+            {**each, "plan": each["plan"][:SHORT], "made": each["made"][:16].replace("T", " ")} for each in devices
         )
         heads = ("sensor", "generation", "kind", "plan", "made", "state")
-        yield Table.of(heads, ([str(device[head]) for head in heads] for device in short))
+        rows = ([str(each[head]) for head in heads] for each in short)
+        show(f"Devices of {ring.site}, times in UTC", Table.of(heads, rows))
+    else:
+        show(f"{ring.site}: no device has been provisioned with these keys yet")
 
 
 @keys.command()

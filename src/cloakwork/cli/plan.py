@@ -12,7 +12,7 @@ SWEEP = "With --sweep"
 
 def plan(
     path: SiteFile,
-    details: Annotated[bool, option("Print every figure.", "--details")] = False,
+    details: Annotated[bool, option("Print assumptions, costs and longer times.", "--details")] = False,
     no_simulation: Annotated[
         bool, option("Do not simulate people, which takes a minute or two.", "--no-simulation")
     ] = False,

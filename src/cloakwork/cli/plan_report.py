@@ -140,7 +140,7 @@ class PlanReport:
         yield Labelled("Accuracy", self._simulated())
         yield Labelled("", self._located())
         yield ""
-        yield over_time(self.site, self.guarantee, details=self.details)
+        yield over_time(self.site, self.guarantee, None if self.details else SHOWN_SPANS)
         if self.details:
             yield from self._every_figure()
         yield from _ending(self.path, self.advice, written=self.written)
@@ -203,7 +203,7 @@ def answer(site: Site, cloak: Cloak, guarantee: Guarantee) -> Iterator[Labelled]
     yield Labelled("Not hidden", f"{others}{what}; {stays}")
 
 
-def over_time(site: Site, guarantee: Guarantee, *, details: bool = False) -> Table:
+def over_time(site: Site, guarantee: Guarantee, shown: int | None = SHOWN_SPANS) -> Table:
     """What an observer learns who keeps all readings."""
 
     def cells(span: Exposure) -> Iterator[str]:
@@ -211,13 +211,10 @@ def over_time(site: Site, guarantee: Guarantee, *, details: bool = False) -> Tab
         for epsilon in (span.epsilon, span.together, span.stay):
             yield "" if epsilon is None else rounded_up(epsilon, 3)
         yield "" if span.right_place is None else f"{rounded_up(100 * span.right_place, 3)} %"
-        mean, std = span.mean_distance, span.std
-        yield "" if mean is None else length(mean, site.length_unit, lower=True)
-        yield f"{span.readings:,}" if details else ""
-        yield length(std, site.length_unit, lower=True) if details and std is not None else ""
+        yield "" if span.mean_distance is None else length(span.mean_distance, site.length_unit, lower=True)
 
-    heads = (KEEPS, "epsilon", "epsilon, all sensors", "epsilon, stay", "right cell", "mean error", "readings", "std")
-    return Table.of(heads, map(cells, guarantee.over_time[: None if details else SHOWN_SPANS]))
+    heads = (KEEPS, "epsilon", "epsilon, all sensors", "epsilon, stay", "right cell", "mean error")
+    return Table.of(heads, map(cells, guarantee.over_time[:shown]))
 
 
 @dataclass(frozen=True, eq=False)

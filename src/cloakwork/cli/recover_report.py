@@ -15,7 +15,6 @@ from cloakwork.readings import FrameRecovery, FrameSource
 from cloakwork.recovery import DOUBTFUL, Fit, PointSources, Source, Status, joint_p_value
 from cloakwork.site import Site
 
-SHOWN_FRAMES = 10
 SHOWN_TRACKS = 20
 SHOWN_SENSORS = 5
 TRAIL = 60  # frames
@@ -58,7 +57,6 @@ class RecoverySummary:
     lag: int | None = None
     tracks: dict[int, TrackRecord] = field(default_factory=dict)
     recent: deque[FrameRecovery] = field(default_factory=lambda: deque(maxlen=TRAIL))
-    first: list[FrameRecovery] = field(default_factory=list)
     frames: int = 0
     incomplete: int = 0
     status: Counter[Status] = field(default_factory=Counter)
@@ -101,7 +99,6 @@ class RecoverySummary:
         self.total = found.shown if self.total is None else self.total + found.shown
         self.at_most += found.counts is not None and int(found.counts.argmax()) == len(found.counts) - 1
         self.recent.append(found)
-        self.first += [found] * (len(self.first) < SHOWN_FRAMES)
         same = {track.label: track.identity_probability for track in found.tracks}
         for label, source in zip(found.labels, found.sources, strict=True):
             if label is not None:
@@ -214,16 +211,14 @@ class RecoveryReport:
             yield "no track: no source is more likely than not in any frame"
 
     def _sources(self) -> Iterator[Row]:
-        rows = [
-            (_moment(found.time), shown_place(s.at), f"{s.weight:.3f}", f"{s.radius:.3g}", f"{s.probability:.2f}")
-            for found in self.summary.first
-            for s in found.sources
-        ]
-        if rows:
-            few = f" (first {SHOWN_FRAMES} of {self.summary.frames:,} frames)"
-            yield "Recovered sources" + (few if self.summary.frames > SHOWN_FRAMES else "")
-            yield Table.of(("time", "at", "weight", "within", "probability"), rows)
-            yield ""
+        last = self.summary.recent[-1]
+        rows = (
+            (shown_place(source.at), f"{source.weight:.3f}", f"{source.radius:.3g}", f"{source.probability:.2f}")
+            for source in last.sources
+        )
+        yield f"Sources recovered from the last frame, {_moment(last.time)}"
+        yield Table.of(("at", "weight", "within", "probability"), rows)
+        yield ""
 
 
 @dataclass(frozen=True)
