@@ -56,27 +56,6 @@ def test_the_site_file_is_written_elsewhere_or_in_place_never_over_an_input(
     assert path.read_text(encoding="utf-8") == STATED
 
 
-def test_a_sensor_that_the_walk_does_not_reach_is_named(run: Run, tmp_path: Path) -> None:
-    site, spots = stated(), [*SPOTS[:6], None]
-    readings = true_readings(true_plan(site, reach=0.5), np.ones(12), np.full(12, 20.0), spots)
-    walk, raw = write_walk(tmp_path, site, readings, spots)
-    path = tmp_path / "flat.toml"
-    path.write_text(STATED, encoding="utf-8")
-    refused = run("calibrate", path, "--walk", walk, "--readings", raw)
-    assert refused.code == 2
-    assert "s12" in refused.err
-
-
-def test_shifts_between_near_spots_are_compared_with_the_new_model(succeed: Run, tmp_path: Path) -> None:
-    site, path = stated(), tmp_path / "flat.toml"
-    path.write_text(STATED, encoding="utf-8")
-    spots = [*SPOTS, *((x + 0.15, y) for x, y in SPOTS), None]
-    readings = true_readings(true_plan(site), np.ones(12), np.full(12, 20.0), spots)
-    walk, raw = write_walk(tmp_path, site, readings, spots, noise=0.01, reads=25)
-    values = succeed("calibrate", path, "--walk", walk, "--readings", raw, "--json").values["shifts"]
-    assert values["covers_alpha"]
-
-
 def test_shifts_that_the_model_does_not_allow_are_reported_with_the_alpha_that_covers_them() -> None:
     shown = " ".join(lines(shift_rows(flat().shifts(0.1), " dB")))
     assert "alpha = 0.1 m is not covered" in shown

@@ -90,12 +90,3 @@ def test_revoking_says_what_else_to_do(keys: Path, run: Run) -> None:
     again = run("keys", "revoke", keys, "--id", "s1")
     assert (again.code, again.out) == (0, "")
     assert "s1 was revoked already" in again.err
-
-
-@pytest.mark.parametrize("command", [["list"], ["export", "--id", "s1", "--out", "x"], ["revoke", "--id", "s1"]])
-def test_keys_that_others_can_get_at_are_refused_everywhere(command: list[str], keys: Path, run: Run) -> None:
-    keys.chmod(0o644)
-    done = run("keys", command[0], keys, *command[1:])
-    assert done.code == 2
-    assert f"chmod 600 {keys}" in done.err
-    assert done.err.count("\n") == 1

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from cloakwork.readings import iso_ms
-from cloakwork.site import load_plan
 from tests.cli.conftest import Run
 
 SITE = """name = "corridor"
@@ -107,21 +106,6 @@ def test_a_network_names_its_nodes(succeed: Run, tmp_path: Path) -> None:
     assert [source["at"] for source in done.values["last_sources"]][:1] == ["c"]
     assert next(csv.DictReader(out.read_text().splitlines()))["place"] == "c"
     assert (tmp_path / "net.png").stat().st_size > 3_000
-
-
-def test_a_plan_recovers_what_the_site_file_does(succeed: Run, case: Case) -> None:
-    plain = succeed("recover", case.site, case.readings, "--json").values
-    plan = case.site.with_name("frozen.json")
-    succeed("plan", "--no-simulation", case.site, "--out", plan)
-    done = succeed("recover", case.site, case.readings, "--plan", plan, "--json")
-    planned = done.values
-    assert plain["plan"] is None
-    assert planned["plan"] == load_plan(plan).digest
-    assert f"using the noise of plan {plan} ({planned['plan'][:12]})" in done.err
-    for ours, theirs in zip(planned["last_sources"], plain["last_sources"], strict=True):
-        assert ours == pytest.approx(theirs, rel=1e-6)
-    assert planned["last_counts"] == pytest.approx(plain["last_counts"], abs=1e-6)
-    assert planned["fit"] == pytest.approx(plain["fit"], rel=1e-6)
 
 
 def test_the_plan_beside_is_used_and_that_of_a_changed_site_is_refused(run: Run, case: Case) -> None:

@@ -78,14 +78,6 @@ def test_of_several_devices_none_is_written_if_one_cannot_be(site: Path, run: Ru
     assert not (site.parent / "devices").exists()
 
 
-def test_sensor_refuses_a_damaged_state_without_a_traceback(run: Run, tmp_path: Path) -> None:
-    make_folder(tmp_path / "s07")
-    for name in ("state.0", "state.1"):
-        (tmp_path / "s07" / name).write_bytes(b"")
-    done = run("sensor", tmp_path / "s07", "--source", "simulated")
-    assert (done.code, "Provision this device again" in done.err) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -107,16 +107,6 @@ def test_no_true_value_is_in_any_file_or_summary(succeed: Run, here: Path, out: 
     assert shown == set()
 
 
-def test_pure_noise_is_called_that_and_old_files_are_named(succeed: Run, here: Path) -> None:
-    write(here / "none.csv", ("time", "visits"))
-    words = ("series", "none.csv", *PERIOD, "--filter", "window:1")
-    done = succeed(*words)
-    assert "--every" in done.out
-    assert "over published.csv" not in done.err
-    assert len(read(Path("published.csv"))["time"]) == 48
-    assert "over published.csv and a.png" in succeed(*words, "--plot", "a.png").err
-
-
 def test_a_person_may_count_once_within_a_time_for_less_noise(run: Run, succeed: Run, visits: Path) -> None:
     words = ("series", visits, *PERIOD, "--filter", "running-sum", "--person", "card", "--most-per-person", 4, "--json")
     anywhere, apart = (succeed(*words, *more).values for more in ((), ("--separation", "12h")))

@@ -92,15 +92,6 @@ def test_bad_input_is_refused_by_option_and_nothing_is_lost(run: Run, here: Path
         assert {path.name: path.read_bytes() for path in here.iterdir()} == before, words
 
 
-def test_the_largest_limit_that_a_refusal_names_is_possible_and_a_little_more_is_not(run: Run, visits: Path) -> None:
-    words = ("series", visits, *PERIOD, "--filter", "running-sum", *PERSON)
-    refused = run(*words, "1e9")
-    [most] = re.findall(r"--epsilon 1 and --delta 1e-06 is ([0-9,]+)\.", refused.err)
-    largest = int(most.replace(",", ""))
-    assert run(*words, largest).code == 0
-    assert run(*words, int(1.001 * largest)).code == 2
-
-
 @pytest.mark.parametrize("size", [1e-30, 1e30])
 def test_the_smallest_and_the_largest_values_are_published(succeed: Run, here: Path, size: float) -> None:
     write(here / "a.csv", ("time", "n"), *((iso(HOUR * k), size) for k in range(48)))

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from cloakwork.cli.output import err
-from cloakwork.cli.time_arguments import shown
 from cloakwork.collect.collected_site import CollectedSite
 from cloakwork.collect.solver import Solver
 from cloakwork.collect.storage import Reading, open_store
@@ -115,15 +114,6 @@ def test_it_does_so_with_postgresql_whose_password_nobody_sees(
     assert refused.code == 1
     assert "check user, password" in refused.err
     assert "guessed" not in refused.err
-
-
-def test_a_period_can_be_chosen(succeed: Run, case: Case) -> None:
-    since, until = moment(case.watched, 5), moment(case.watched, 9)
-    named = ("--since", shown(since), "--until", until)
-    out = exported(succeed, case, *named)
-    assert len(out.read_text().splitlines()) == 1 + 4 * 12
-    values = succeed("recover", case.site, "--from-store", case.store, *named, "--json").values
-    assert values["frames"] == 4
 
 
 def test_results_are_exported_with_a_row_for_each_source(succeed: Run, case: Case) -> None:

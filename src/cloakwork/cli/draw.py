@@ -96,8 +96,8 @@ def draw_site(path: Path, site: Site, cloak: Cloak) -> None:
     figure = Figure(figsize=(9, 6.5), layout="constrained")
     axes, at = figure.add_subplot(), physics.sensor_positions
     floor(axes, physics.floor, None)
-    doors = np.array(getattr(site.spec.physics, "doors", ()) or np.empty((0, 2, 2)))
-    axes.add_collection(LineCollection(list(doors), colors=WOOD, linewidths=4, zorder=3, label="door"))
+    if doors := getattr(site.spec.physics, "doors", ()):
+        axes.add_collection(LineCollection(list(np.array(doors)), colors=WOOD, linewidths=4, zorder=3, label="door"))
     _name_zones(axes, site)
     look: Any = {"cmap": "Blues_r", "norm": LogNorm(), "edgecolors": INK, "linewidths": 0.6, "s": 60, "zorder": 4}
     dots = axes.scatter(at[:, 0], at[:, 1], c=cloak.sigmas, label="sensor", **look)

@@ -59,13 +59,6 @@ def show(*rows: Row) -> None:
         out.out(line, highlight=False)
 
 
-def section(title: str, rows: Iterable[Row]) -> Iterator[Row]:
-    """Rows under a title; nothing if there are none."""
-    body = list(rows)
-    if body:
-        yield from ("", title, *body)
-
-
 def lines(rows: Iterable[Row], most: int = UNLIMITED) -> Iterator[str]:
     """Lay out rows: the labels of neighbouring lines share a column, and long lines wrap under their text.
 
