@@ -62,7 +62,7 @@ BAD = [  # a command, and what the first line of its error says
     ("recover site.toml header.csv", "no usable reading in 0 rows"),
     ("recover site.toml unknown.csv", "no usable reading in 1 rows; row 2: unknown sensor 'z'"),
     ("recover site.toml .", "a folder"),
-    ("recover site.toml good.csv --out a.xlsx", "ends in .csv, .jsonl, .parquet, .arrow, or the name of a folder"),
+    ("recover site.toml good.csv --out a.xlsx", "or the name of a folder"),
     ("recover site.toml good.csv --plot a.docx", "--plot a.docx: give a name that ends in .png, .svg, .pdf"),
     ("recover site.toml good.csv --plan none.json", f"none.json: {MISSING}. Write the plan with"),
     ("recover site.toml good.csv --scheduler tcp://x:1 --out a.csv", "--scheduler needs --out"),
