@@ -171,7 +171,7 @@ def test_nothing_comes_from_another_host_and_every_block_is_a_block(site: Path) 
 
 def test_generated_tables_have_options_and_routes(site: Path) -> None:
     commands = (site / "reference" / "command-line" / "index.html").read_text(encoding="utf-8")
-    for option in ("--no-simulation", "--between PROGRAM", "--series-by", "--scheduler"):
+    for option in ("--no-simulation", "--series-by", "--scheduler"):
         assert f"<td><code>{option}" in commands
     routes = (site / "reference" / "http-api" / "index.html").read_text(encoding="utf-8")
     assert "<td><code>GET /v1/sites/{site}/timeline</code></td>\n<td>analyst, operator</td>" in routes
