@@ -163,3 +163,7 @@ def test_sessions_are_kept_as_hashes_end_and_are_few(sqlite_store: Store, monkey
     assert [is_open(text) for text in (second, third, *others)] == [False, *[True] * 5], "the oldest of all has ended"
     now[0] = SESSION_S
     assert not any(is_open(text) for text in (third, *others))
+    again = access.begin_session(tokens[0])
+    assert is_open(again)
+    sqlite_store.tokens.revoke(tokens[0].id)
+    assert not is_open(again)
