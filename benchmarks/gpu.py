@@ -91,7 +91,7 @@ def libraries() -> list[tuple[str, Callable[[Any], Any], Callable[[Any], Any], C
 
 
 if __name__ == "__main__":
-    for package in ("cloakwork", "cloakwork.physics", "cloakwork.recovery"):  # without imports that need more packages
+    for package in ("cloakwork", "cloakwork.recovery"):  # without imports that need more packages
         stub: Any = ModuleType(package)
         stub.__path__ = [str(Path(__file__).parents[1].joinpath("src", *package.split(".")))]
         sys.modules[package] = stub

@@ -20,21 +20,19 @@ MAX_TABLE = 1_000  # places whose distances are tabulated
 DIRECTIONS = 4  # on a plane; a vector is at least sin(pi/8) times the sum of its shadows along them
 DOWN = 1 - 1e-6  # covers float32 distances and the rounding of sums
 
-_Risks = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""From probabilities (frames, n) to the least mean distance and mean squared distance of any answer, (frames,) each."""
+_Risks = Callable[[FloatArray], FloatArray]
+"""From probabilities (frames, n) to the least mean distance of any answer, (frames,)."""
 
 
 @dataclass(frozen=True)
 class BayesRisk:
     """Bounds that hold for every method if a lone unit source is equally likely at each place, and stays there.
 
-    No method has a smaller mean distance to the source than `mean_distance`, or a smaller root mean square than
-    `rms_distance` (in units of the space), and none names its place with a probability above `right_place`. An observer
-    who knows more than that about the source can do better.
+    No method has a smaller mean distance to the source than `mean_distance`, in units of the space, and none names its
+    place with a probability above `right_place`. An observer who knows more than that about the source can do better.
     """
 
     mean_distance: float
-    rms_distance: float
     right_place: float
 
 
@@ -58,8 +56,7 @@ def bayes_risk(physics: Physics, sigma: ArrayLike, *, readings: int = 1) -> Baye
 
     The minimum over answers is exact on a line (the median) and on graphs of up to 1,000 nodes. In rooms it is the
     median along each axis, which ignores detours around walls. On a plane the medians along four directions give a
-    bound at most 8 % lower. On larger graphs a wrong answer counts as the shortest distance between two nodes. The root
-    mean square is that of straight lines where places have coordinates, and at least the mean distance.
+    bound at most 8 % lower. On larger graphs a wrong answer counts as the shortest distance between two nodes.
 
     >>> from cloakwork.physics import HeatLine
     >>> risk = bayes_risk(HeatLine(n=100, m=50, T=0.05), sigma=0.1476)
@@ -83,13 +80,12 @@ def risk_of(whitened: Whitened) -> BayesRisk:
         logs = readings @ whitened.columns.T - whitened.squares / 2
         posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
         posterior /= posterior.sum(axis=1, keepdims=True)
-        rows.append(np.stack([*risks(posterior), 1 - posterior.max(axis=1)]))
+        rows.append(np.stack([risks(posterior), 1 - posterior.max(axis=1)]))
         left -= frames
-    mean, square, wrong = (_lower_limit(values) for values in np.concatenate(rows, axis=1))
+    mean, wrong = (_lower_limit(values) for values in np.concatenate(rows, axis=1))
     slip = whitened.error  # columns that are off by this change the readings' distribution by less, in total variation
     mean = max(0.0, mean - slip * extent) * DOWN
-    square = max(0.0, square - slip * extent**2) * DOWN
-    return BayesRisk(mean, max(mean, math.sqrt(square)), min(1.0, 1 - (wrong - slip) * DOWN))
+    return BayesRisk(mean, min(1.0, 1 - (wrong - slip) * DOWN))
 
 
 def _best_answers(space: Space) -> tuple[float, _Risks]:
@@ -106,18 +102,13 @@ def _best_answers(space: Space) -> tuple[float, _Risks]:
     if len(space) <= MAX_TABLE:
         return _by_table(space)
     shortest = float(space.lengths.min())
-
-    def risks(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        wrong = 1 - posterior.max(axis=1)
-        return wrong * shortest, wrong * shortest**2
-
-    return shortest, risks
+    return shortest, lambda posterior: (1 - posterior.max(axis=1)) * shortest
 
 
 def _by_shadows(places: FloatArray, directions: FloatArray, share: float) -> tuple[float, _Risks]:
     """Answers anywhere: a distance is at least `share` times the sum of its shadows along these directions."""
 
-    def risks(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def risks(posterior: FloatArray) -> FloatArray:
         mean = np.zeros(len(posterior))
         for direction in directions:
             along = places @ direction
@@ -125,9 +116,7 @@ def _by_shadows(places: FloatArray, directions: FloatArray, share: float) -> tup
             levels, starts = np.unique(along[order], return_index=True)
             below = np.cumsum(np.add.reduceat(posterior[:, order], starts, axis=1), axis=1)[:, :-1]
             mean += np.minimum(below, 1 - below) @ np.diff(levels)  # the mean distance from the median
-        centred = places - places.mean(axis=0)
-        square = posterior @ (centred**2).sum(axis=1) - ((posterior @ centred) ** 2).sum(axis=1)
-        return share * mean, square
+        return share * mean
 
     return float(np.ptp(places, axis=0).sum()), risks
 
@@ -137,10 +126,8 @@ def _by_table(space: Space) -> tuple[float, _Risks]:
     table = space.distance_table
     distances = np.where(np.isfinite(table), table, table[np.isfinite(table)].max())
 
-    def risks(posterior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        weights = posterior.astype(np.float32)
-        mean, square = ((weights @ distances**power).min(axis=1).astype(np.float64) for power in (1, 2))
-        return mean, square
+    def risks(posterior: FloatArray) -> FloatArray:
+        return np.asarray((posterior.astype(np.float32) @ distances).min(axis=1).astype(np.float64))
 
     return float(distances.max()), risks
 

@@ -21,8 +21,8 @@ class Limits:
     """The statistical limits of a model with its noise, in units of the space.
 
     These hold for every method, for a lone unit source that is equally likely at each of `places` places: none has a
-    mean earth mover distance below `average_emd` or a root mean square below `average_rms`, and none names the right
-    place with a probability above `right_place`.
+    mean earth mover distance below `average_emd`, and none names the right place with a probability above
+    `right_place`.
 
     These hold for unbiased methods only: `typical_std` and `worst_std` are the median and the largest over places of
     the least standard deviation per axis (root mean square) of the position of a lone unit source, and `method` is how
@@ -30,7 +30,6 @@ class Limits:
     """
 
     average_emd: float
-    average_rms: float
     right_place: float
     places: int
     typical_std: float
@@ -70,7 +69,6 @@ def limits(physics: Physics, sigma: ArrayLike, *, drift: Drift | None = None) ->
     risk = risk_of(whitened)
     return Limits(
         average_emd=risk.mean_distance,
-        average_rms=risk.rms_distance,
         right_place=risk.right_place,
         places=physics.places,
         typical_std=float(np.median(std)),

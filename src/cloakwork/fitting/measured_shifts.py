@@ -12,7 +12,7 @@ from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Space
 from cloakwork.privacy import Cloak, Scope
 
-CONFIDENCE = 0.95  # of what is said to be covered
+CONFIDENCE = 0.95  # of what is called covered
 MIN_PAIRS = 5  # nearest pairs that count for a move, however short
 MAX_PAIRS = 5_000  # nearest pairs that are compared
 

@@ -249,7 +249,7 @@ class Cloak(Immutable):
         """
         if self.slow is not None:
             raise CalibrationError(
-                "a cloak with a stay cannot release: its offsets would begin anew with the cloak of the next window. "
+                "a cloak with a stay cannot release: its offsets would start again with the cloak of the next window. "
                 "Devices keep them. To experiment, use simulate(readings, rng=...)."
             )
         steps = frames_in_steps(readings, self.steps)
@@ -261,7 +261,7 @@ class Cloak(Immutable):
     def simulate(self, readings: ArrayLike, *, rng: np.random.Generator, walk: OffsetWalk | None = None) -> FloatArray:
         """Cloak readings by the law of `release` and of devices, reproducibly and so not privately; spends nothing.
 
-        Slow offsets begin anew with each call, unless they continue a `walk`.
+        Slow offsets start again with each call, unless they continue a `walk`.
         """
         steps, words = frames_in_steps(readings, self.steps), simulated_words(rng)
         if self.slow is not None:
