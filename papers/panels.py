@@ -20,7 +20,7 @@ from papers.sweeps import LEGEND, bound_slope, draw_sweep, of, run_sweep, slope
 from papers.trials import PAPERS_TRIALS, PLACES, Method, Place, Setting, try_with
 
 TRIALS = {Method.PAPERS: 2000, Method.PURSUIT: 2000, Method.POSTERIOR: 300}
-QUICK_TRIALS = TRIALS | {Method.POSTERIOR: 100}
+QUICK_TRIALS = {Method.PAPERS: 700, Method.PURSUIT: 700, Method.POSTERIOR: 25}
 PROBE_TRIALS = {Method.PAPERS: 20, Method.PURSUIT: 20, Method.POSTERIOR: 4}
 
 
@@ -43,7 +43,7 @@ class Way(StrEnum):
 
 
 FRAMES = {Way.PAPERS: 2000, Way.PURSUIT: 2000, Way.TOLD: 2000, Way.FREE: 150}
-QUICK_FRAMES = FRAMES | {Way.TOLD: 400, Way.FREE: 10}
+QUICK_FRAMES = {Way.PAPERS: 700, Way.PURSUIT: 700, Way.TOLD: 100, Way.FREE: 2}
 PROBE_FRAMES = {Way.PAPERS: 20, Way.PURSUIT: 20, Way.TOLD: 8, Way.FREE: 2}
 
 

@@ -1,18 +1,19 @@
 """Sweeps on a line: one quantity varies, all methods see the same random numbers; and how sweeps are drawn."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import special
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakwork._checks import FloatArray
 from cloakwork.accuracy import cramer_rao
-from cloakwork.physics import HeatLine
+from cloakwork.physics import HeatLine, heat_kernel
 from papers.calibration import Calibration
 from papers.drawing import FAINT, INK, SERIES, curve, log_axes
 from papers.experiment import stream
-from papers.le_cam import le_cam
 from papers.rows import Mean, Row, pick
 from papers.statistics import fit_slope
 from papers.trials import PAPERS_TRIALS, PLACES, Method, Setting, score, try_method, uniform_errors
@@ -34,6 +35,10 @@ BOUNDS: dict[str, Any] = {  # what methods are compared with: the column, and ho
     "guess": {"label": GUESS, "color": FAINT, "linewidth": 1},
 }
 LEGEND = (*Method, BAND, LIMIT, PAPERS_LIMIT, FLOOR, GUESS)
+
+BEST_SEPARATION = 1.5036  # maximises x Phi(-x/2)
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75)  # of slopes, for which distances are tried
+DOWN = 1 - 1e-12
 
 
 def of(point: Row, method: Method) -> Row:
@@ -111,6 +116,58 @@ def floor_of(setting: Setting, sigma: float) -> float | None:
     if setting.at or setting.count > 1:
         return None
     return le_cam(HeatLine(setting.n, setting.m, setting.T, placement="anywhere"), sigma)
+
+
+def le_cam(line: HeatLine, sigma: float) -> float:
+    """Return a distance that no method's mean error is below, for a lone unit source that may be anywhere on a line.
+
+    The mean is over the cells of the line and over the noise `sigma` of all sensors. The bound is rounded down.
+
+    Notes
+    -----
+    For every estimator f^ and any two positions x, y (Le Cam; Gilbert and McMillan, Theorem 15, has only the rate) the
+    mean of E[EMD(e_x, f^)] and E[EMD(e_y, f^)] is at least
+
+        d(x, y) Phi(-||(M_x - M_y) / sigma|| / 2)
+
+    since the two distances add up to d(x, y) or more, and the smaller of two normal densities has the integral
+    2 Phi(-separation/2). Each cell is compared with the one some steps ahead, with weights c = 1/(the larger number of
+    pairs that either is in): mean of r_i >= (1/n) sum over pairs of c (r_i + r_j). Or each cell is compared with the
+    position a distance of less than a step before it, which bounds the mean over both.
+
+    >>> round(le_cam(HeatLine(n=100, m=50, T=0.05), sigma=0.15), 4)
+    0.0042
+    """
+    places, step = line.space.places[:, 0], line.length / line.places
+    columns, slopes = _columns(line, sigma, places)
+    doubt = math.sqrt(2) * line.error / sigma
+
+    def errors(distance: float, apart: FloatArray) -> FloatArray:
+        separations = (np.linalg.norm(apart, axis=1) + doubt) * (1 + 1e-12)
+        return np.asarray(distance * special.ndtr(-separations / 2))
+
+    best, steps = 0.0, 1
+    while steps < line.places:
+        pairs = np.zeros(line.places)
+        pairs[steps:] += 1
+        pairs[:-steps] += 1
+        each = np.maximum(pairs[steps:], pairs[:-steps])
+        average = 2 / line.places * float((errors(steps * step, columns[steps:] - columns[:-steps]) / each).sum())
+        best = max(best, average)
+        if average < best / 4:
+            break
+        steps += max(1, steps // 3)
+    steepness = np.quantile(np.linalg.norm(slopes, axis=1), QUANTILES)
+    for distance in np.unique(BEST_SEPARATION / np.maximum(steepness, BEST_SEPARATION / step)).tolist():
+        best = max(best, float(errors(distance, columns - _columns(line, sigma, places - distance)[0]).mean()))
+    return best * DOWN
+
+
+def _columns(line: HeatLine, sigma: float, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return readings of unit sources and their change per unit of distance, (k, m) each, in units of the noise."""
+    offsets = positions[:, None] - line.sensor_positions[:, 0]
+    columns = line.gain / sigma * heat_kernel(offsets, line.T)
+    return columns, -offsets / (2 * line.T) * columns
 
 
 def draw_sweep(axes: Any, points: Sequence[Row]) -> None:

@@ -43,11 +43,6 @@ class Strengths(StrEnum):
         return np.ones(count) if self is Strengths.UNIT else rng.uniform(0.0, 1.0, count)
 
     @property
-    def short(self) -> str:
-        """One word for it."""
-        return "known" if self is Strengths.UNIT else "unknown"
-
-    @property
     def prior(self) -> float | tuple[float, float]:
         """What estimators that use strengths assume."""
         return 1.0 if self is Strengths.UNIT else (0.0, 1.0)

@@ -27,7 +27,7 @@ NETWORKS = (INK, SERIES[2], SERIES[3], SERIES[4])  # colours; blue and orange ar
 
 # frames of the papers' way and of ours: at the setting of the papers' figure, of social networks there, and elsewhere
 FULL = {"figure": (3000, 960), "named": (2000, 400), "other": (600, 240)}
-QUICK = {"figure": (1500, 480), "named": (1500, 240), "other": (100, 40)}
+QUICK = {"figure": (500, 160), "named": (500, 80), "other": (20, 10)}
 PROBE = {"figure": (8, 8), "named": (8, 8), "other": (4, 4)}
 
 

@@ -63,7 +63,7 @@ def draws_of(fast: int, *posterior: int) -> Draws:
     }
 
 
-FULL, QUICK, PROBE = draws_of(2000, 800, 150), draws_of(1000, 220, 4), draws_of(10, 3, 2)
+FULL, QUICK, PROBE = draws_of(2000, 800, 150), draws_of(300, 60, 2), draws_of(10, 3, 2)
 
 
 def sources_text(number: int) -> str:

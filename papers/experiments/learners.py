@@ -12,8 +12,7 @@ from cloakwork.series import Experts, Learner
 from papers import perturbations as play
 from papers.drawing import FAINT, INK, SERIES, curve, finish, legend_below
 from papers.experiment import Experiment, Run, stream
-from papers.perturbations import FIRST, SECOND
-from papers.regret import regret_bound
+from papers.perturbations import FIRST, SECOND, regret_bound
 from papers.result import Agreement, Claim, Finding, Goal
 from papers.rows import Mean, Row, pick, picked
 

@@ -16,9 +16,9 @@ MANY, QUICK_MANY = (1, 2, 3, 4, 6, 8, 12, 20, 40), (1, 2, 4, 8, 20)  # sources
 SENSORS, QUICK_SENSORS = (2, 3, 4, 5, 7, 10, 20, 50), (4, 10, 50)
 MOST = 10  # sources that the posterior considers
 # frames of the posterior by the number of sources: it is fast with few
-OURS, QUICK_OURS = {1: 500, 2: 500, 3: 120, 4: 120, 6: 60, 8: 60}, {1: 300, 2: 300, 4: 40}
-SENSOR_OURS, QUICK_SENSOR_OURS = {1: 100, 2: 100, 4: 80, 8: 80}, {1: 60, 2: 60}
-FRAMES = QUICK_FRAMES = 2000  # of basis pursuit
+OURS, QUICK_OURS = {1: 500, 2: 500, 3: 120, 4: 120, 6: 60, 8: 60}, {1: 60, 2: 40, 4: 2}
+SENSOR_OURS, QUICK_SENSOR_OURS = {1: 100, 2: 100, 4: 80, 8: 80}, {1: 10, 2: 10}
+FRAMES, QUICK_FRAMES = 2000, 700  # of basis pursuit
 SHOWN = 4  # sources in the text, as in the papers' caption
 ENOUGH = 1.25  # times the error with the most sensors
 CLOSE, FAR = 0.5, 1.0  # a share of the error of the uniform map, and a normalised l1 distance

@@ -41,7 +41,7 @@ class Sizes:
     real: int
 
 
-FULL, QUICK, PROBE = Sizes(24, 200, 300, 10, 30), Sizes(0, 46, 300, 10, 1), Sizes(0, 1, 8, 1, 1)
+FULL, QUICK, PROBE = Sizes(24, 200, 300, 10, 30), Sizes(0, 15, 100, 5, 1), Sizes(0, 1, 8, 1, 1)
 
 
 class Cloaked(Finding):

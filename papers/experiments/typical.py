@@ -19,7 +19,7 @@ MORE = 2  # the part of a stream for additional frames of the papers' method
 CLOSE, FAR = 0.5, 1.0  # a share of the error of the uniform map, and a normalised l1 distance
 MIDDLE = 0.5  # a share of the weight that puts most of it in the middle
 TRACE = 1e-3  # smaller weights are not drawn
-FULL, QUICK, PROBE = (600, 20_000), (200, 20_000), (6, 50)  # frames of all methods, and of the papers' alone
+FULL, QUICK, PROBE = (600, 20_000), (70, 3_000), (6, 50)  # frames of all methods, and of the papers' alone
 STYLES = {Method.PAPERS: "--", Method.PURSUIT: "-.", Method.POSTERIOR: "-"}
 
 

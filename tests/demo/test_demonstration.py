@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 from cloakwork.demo import Demonstration, family, load_flat
 from cloakwork.demo.household import floor_of
 from cloakwork.site import parse_site
-from papers.walks import staying
+from papers.followed_people import staying
 from scripts import page_picture
 from tests.browser import running_browser, visiting
 from tests.collect.page_kit import USUAL, until

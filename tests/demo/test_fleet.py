@@ -17,7 +17,7 @@ from cloakwork.demo import SimulatedFlat
 from cloakwork.demo.fleet import MAX_BEHIND_S, Fleet, SimulatedClock
 from cloakwork.sensor.wire import parse_topic, read_reading, read_status
 from cloakwork.site import Plan, freeze
-from papers.walks import staying
+from papers.followed_people import staying
 from tests.demo.small import small_flat
 from tests.waiting import until
 

@@ -9,7 +9,7 @@ import pytest
 from cloakwork.demo import SimulatedFlat, load_flat, load_forecast
 from cloakwork.physics import sources
 from cloakwork.site import parse_site
-from papers.walks import Movement
+from papers.followed_people import Movement
 from scripts.plain_flat import plain_flat
 from tests.demo.small import SMALL
 

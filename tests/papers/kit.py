@@ -1,23 +1,18 @@
 """What tests of the laboratory share: runs that are made once, dice, and what holds for every finding."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
-from cloakwork._checks import FloatArray
 from papers.experiment import Experiment, Run, Size, stream
-from papers.experiments import find, graphons, recorded_warmth
-from papers.experiments.estimators import draws_of
-from papers.panels import Way
+from papers.experiments import find, graphons, tracking
 from papers.result import Finding, Goal, Result
 from papers.rows import Mean, Row
 from papers.runner import Done, run_all
 from papers.store import as_json, parse
-from papers.trials import Method
 
 RECORDING = Path("throws.csv")
 
@@ -33,67 +28,16 @@ def _probe(name: str, seed: int) -> Result:
     return Result(name, experiment.title, True, seed, experiment.work(Run(seed, Size.PROBE)))
 
 
-_PANELS: dict[str, object] = {
-    "papers.panels.QUICK_TRIALS": {Method.PAPERS: 700, Method.PURSUIT: 700, Method.POSTERIOR: 25},
-    "papers.panels.QUICK_FRAMES": {Way.PAPERS: 700, Way.PURSUIT: 700, Way.TOLD: 100, Way.FREE: 2},
-}
-_UNMEASURED = ("single_counted", "minute", "smoothed")
-
-
-def _unmeasured(readings: FloatArray, *_: object) -> list[list[int]]:
-    """Marks of no one, for the methods of following people whose errors are no measures: probes run them."""
-    return [[] for _ in readings]
-
-
-SMALLER: dict[str, dict[str, object]] = {
-    "communities": {
-        "papers.experiments.communities.QUICK": {"figure": (500, 160), "named": (500, 80), "other": (20, 10)}
-    },
-    "convolution": {"papers.experiments.convolution.QUICK_TRIALS": 60},
-    "estimators": {
-        "papers.experiments.estimators.QUICK": draws_of(300, 60, 2),
-        "papers.experiments.estimators.COUNTS": (1, 2),
-    },
-    "graph-table": {"papers.experiments.graph_table.QUICK_MATRICES": 300},
-    "graphons": {
-        "papers.experiments.graphons.SIZES": ((), (400,), (100, 200)),
-        "papers.experiments.graphons.REPEATS": ((), (18, 2), (2, 2)),
-    },
-    "recorded-warmth": {"papers.experiments.recorded_warmth.QUICK": recorded_warmth.Sizes(0, 15, 100, 5, 1)},
-    "many-sources": {
-        "papers.experiments.many_sources.QUICK_FRAMES": 700,
-        "papers.experiments.many_sources.QUICK_OURS": {1: 60, 2: 40, 4: 2},
-        "papers.experiments.many_sources.QUICK_SENSOR_OURS": {1: 10, 2: 10},
-    },
-    "noisy-recovery": _PANELS,
-    "private-recovery": _PANELS,
-    "testers": {"papers.experiments.testers.QUICK": (3, 60, 1, 20), "papers.complexity.MAX_REPORTS": 5_000},
-    "tracking": {
-        "papers.experiments.tracking.QUICK": ((2,), 2, 4, 2, 33),
-        **dict.fromkeys((f"papers.experiments.tracking.{name}" for name in _UNMEASURED), _unmeasured),
-    },
-    "typical": {"papers.experiments.typical.QUICK": (70, 3_000)},
-}
-"""Experiments whose quick runs take long: the sizes that tests replace, and by what."""
-
-
-@contextmanager
-def replaced(constants: Mapping[str, object]) -> Iterator[pytest.MonkeyPatch]:
-    """Replace constants, named with their modules."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in constants.items():
-            patch.setattr(name, value)
-        yield patch
-
-
 def quick(name: str, seed: int = 2) -> Result:
-    """A quick run of an experiment, of a smaller size where it takes long; once in a session."""
+    """A quick run of an experiment, once in a session."""
     return _quick_run(name, seed)
 
 
 @cache
 def _quick_run(name: str, seed: int) -> Result:
-    with replaced(SMALLER.get(name, {})):
+    with pytest.MonkeyPatch.context() as patch:
+        for slow in ("single_counted", "minute", "smoothed"):  # few runs have no errors of these; probes run them
+            patch.setattr(tracking, slow, lambda readings, *_: [[] for _ in readings])
         return find(name).run(quick=True, seed=seed)
 
 
@@ -130,7 +74,8 @@ def check_forms(result: Result, folder: Path) -> None:
     assert parse(text) == result
     assert len(text) < 200_000
     path = folder / f"{result.name}.png"
-    with replaced({"papers.experiments.graphons.CURVE": graphons.CURVE[::14]}):  # each point of its lines takes long
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graphons, "CURVE", graphons.CURVE[::14])  # each point of its lines takes long
         result.draw(path)
     assert path.stat().st_size > 20_000
     assert result.tables()

@@ -3,7 +3,6 @@
 import pytest
 
 from cloakwork.contacts import plan_communities
-from papers.block_models import union_bound
 from papers.experiments import graphons
 
 
@@ -16,4 +15,4 @@ def test_the_least_epsilons_by_the_printed_condition() -> None:
 
 
 def test_the_union_bound_says_something_from_357_groups_on() -> None:
-    assert union_bound(356) >= 0 > union_bound(357)
+    assert graphons.union_bound(356) >= 0 > graphons.union_bound(357)

@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cloakwork.physics import HeatLine
-from papers.le_cam import le_cam
+from papers.sweeps import le_cam
 
 Floats = NDArray[np.float64]
 

@@ -1,32 +1,18 @@
-"""Learners: Gumbel is Hedge, hazards, the trap of reused noise, and ensembles of matrices."""
+"""Learners: the trap of reused noise, ensembles of matrices, and bounds on regret."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy import integrate, special
 
 from cloakwork.series import Experts, Learner
 from papers.perturbations import (
     in_random_frames,
     laplace_ensemble,
     orthogonal_ensemble,
+    regret_bound,
     reused_advantage,
 )
-from papers.regret import regret_bound
-
-
-def test_gumbel_noise_is_hedge() -> None:
-    """P(argmax(-L + Z) = i) by integration over the winner's noise, against softmax(-rate L)."""
-    losses, rate = np.array([0.0, 1.0, 3.0, 3.5]), 0.4
-    for i, share in enumerate(special.softmax(-rate * losses)):
-        others = np.delete(losses, i)
-
-        def wins(z: float, own: float = losses[i], others: np.ndarray = others) -> float:
-            beaten = np.exp(-np.exp(-(z + rate * (others - own)))).prod()
-            return float(math.exp(-z - math.exp(-z)) * beaten)
-
-        assert integrate.quad(wins, -10, 40, epsabs=1e-12)[0] == pytest.approx(share, abs=1e-9)
 
 
 def test_plays_with_reused_noise_reveal_a_changed_loss() -> None:

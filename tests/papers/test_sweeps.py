@@ -5,11 +5,10 @@ import pytest
 
 from cloakwork.accuracy import cramer_rao
 from cloakwork.physics import HeatLine
-from papers.le_cam import le_cam
 from papers.result import Agreement
 from papers.rows import Mean
 from papers.statistics import judge_lower, judge_upper
-from papers.sweeps import floor_of, limit_of
+from papers.sweeps import floor_of, le_cam, limit_of
 from papers.trials import Setting
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from cloakwork.demo import load_flat
 from cloakwork.physics import FloorPlan, Rooms
-from papers.walks import recorded, walking
+from papers.followed_people import recorded, walking
 
 MOST = 4
 
