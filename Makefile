@@ -71,8 +71,7 @@ bench: $(STAMP) ## measure speed and memory against named rivals (some: make ben
 	@$(BIN)/python -m benchmarks.run $(ONLY)
 
 lab: $(STAMP) ## run every experiment at full size and write docs/science/results/; resumes where it was interrupted
-	@$(BIN)/python -m papers run all --out out/lab
-	@$(BIN)/python -m papers report out/lab
+	@$(BIN)/python -m papers run all --out docs/science/results
 
 docs: $(STAMP) ## run the stories in examples/, and build the documentation into site-docs/
 	@$(BIN)/mkdocs build --strict

@@ -8,7 +8,7 @@ import pytest
 
 OPTIONAL = (
     *("amqtt", "cryptography", "dask", "distributed", "fastapi", "matplotlib", "paho", "prometheus_client", "psycopg"),
-    *("pyarrow", "pydantic", "pydantic_core", "rich", "sqlalchemy", "sse_starlette", "starlette", "typer", "uvicorn"),
+    *("pyarrow", "pydantic", "pydantic_core", "rich", "sqlalchemy", "starlette", "typer", "uvicorn"),
 )
 SITES = ("Need", "Site", "Tradeoff", "load_site", "tradeoff")
 

@@ -12,9 +12,11 @@ from .contacts import Blocks as Blocks
 from .contacts import Communities as Communities
 from .contacts import CommunityPlan as CommunityPlan
 from .contacts import Contacts as Contacts
+from .contacts import PrivateDensity as PrivateDensity
 from .contacts import block_distance as block_distance
 from .contacts import communities as communities
 from .contacts import plan_communities as plan_communities
+from .contacts import private_density as private_density
 from .contacts import simulate_contacts as simulate_contacts
 from .errors import BudgetError as BudgetError
 from .errors import CalibrationError as CalibrationError

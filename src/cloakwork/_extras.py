@@ -9,7 +9,7 @@ from cloakwork.errors import MissingExtraError
 
 _EXTRAS = {
     "cli": ("paho", "pydantic", "pydantic_core", "rich", "typer"),
-    "collect": ("amqtt", "fastapi", "prometheus_client", "sqlalchemy", "sse_starlette", "starlette", "uvicorn"),
+    "collect": ("amqtt", "fastapi", "prometheus_client", "sqlalchemy", "starlette", "uvicorn"),
     "dask": ("dask", "distributed"),
     "parquet": ("pyarrow",),
     "plot": ("matplotlib",),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution
 from scipy import optimize, sparse, stats
 
 import cloakwork as cw
@@ -87,6 +88,16 @@ def test_a_pair_is_hidden_by_epsilon_and_a_person_by_as_many_as_their_pairs() ->
         assert largest_loss(bits, other, flip) == pytest.approx(1.3, rel=1e-9)
         assert largest_loss(bits, other, flip) <= 1.3 * (1 + 1e-12)
     assert largest_loss((1, 1, 1, 0, 1, 0), (0, 0, 0, 0, 1, 0), flip) == pytest.approx(3 * 1.3, rel=1e-9)
+
+
+def test_the_privacy_of_a_person_agrees_with_dp_accounting() -> None:
+    flip, contacts = flip_of(1.0), 13
+    one = privacy_loss_distribution.from_randomized_response(2 * flip.other, 2, value_discretization_interval=1e-4)
+    known = one.self_compose(contacts).get_epsilon_for_delta(1e-6)
+    assert flip.compose(contacts, 1e-6) == pytest.approx(known, abs=2e-3)
+    said = cw.plan_communities(n=500, blocks=OFFICE, epsilon=1.0).explain()
+    assert f"All {contacts} contacts" in said
+    assert f"epsilon {known:.3g}" in said
 
 
 def test_the_plan_has_the_threshold_of_dense_reports_and_meets_the_sparse_one() -> None:

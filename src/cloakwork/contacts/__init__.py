@@ -5,6 +5,7 @@ from cloakwork.contacts.blocks import Blocks, Contacts
 from cloakwork.contacts.communities import Communities, communities
 from cloakwork.contacts.community_plan import CommunityPlan, plan_communities
 from cloakwork.contacts.contact_pairs import simulate_contacts
+from cloakwork.contacts.node_privacy import PrivateDensity, private_density
 
 __all__ = [
     "BlockDistance",
@@ -12,8 +13,10 @@ __all__ = [
     "Communities",
     "CommunityPlan",
     "Contacts",
+    "PrivateDensity",
     "block_distance",
     "communities",
     "plan_communities",
+    "private_density",
     "simulate_contacts",
 ]

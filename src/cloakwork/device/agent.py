@@ -19,7 +19,7 @@ from cloakwork.mqtt import BrokerAddress, device_discovery
 from cloakwork.sensor.board import UNSTATED, read_config, station
 from cloakwork.sensor.device import Device
 from cloakwork.sensor.errors import SensorError, StateError
-from cloakwork.sensor.link import Datagrams, Link
+from cloakwork.sensor.link import Link
 from cloakwork.sensor.store import Folder
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class BackgroundLink(Link):
 class Agent:
     """Runs one device: `folder` is a provisioned folder, `source` measures.
 
-    `broker` and `time_server` (its `host` and `port`) replace those of the folder.
+    `broker` replaces that of the folder.
     """
 
     def __init__(
@@ -139,14 +139,12 @@ class Agent:
         source: ReadingSource,
         *,
         broker: BrokerAddress | None = None,
-        time_server: dict[str, Any] | None = None,
         home_assistant: bool = False,
         note: Callable[[str], None] = log.info,
     ) -> None:
         self.folder = folder
         self._source = source
         self._broker = broker
-        self._time_server = None if time_server is None else Datagrams(**time_server)
         self._home_assistant = home_assistant
         self._note = note
         self._together: Device | None = None  # the device, if all sensors of its site measure together
@@ -164,7 +162,6 @@ class Agent:
                 store,
                 self._read,
                 transport=BackgroundLink(broker),
-                datagrams=self._time_server,
                 simulated=isinstance(self._source, ConstantReading),
                 note=self._note,
                 kept=KEPT,
