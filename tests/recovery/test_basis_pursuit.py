@@ -182,6 +182,19 @@ def _outside(
     return float(((y - basis @ (basis.T @ y)) ** 2).sum())
 
 
+def test_a_large_floor_plan_is_recovered() -> None:
+    rooms = Rooms.from_walls((10, 10), cell=0.2, walls=[((5, 0), (5, 10))], doors=[((5, 4), (5, 6))])
+    grid = [(x, y) for x in np.arange(0.35, 10, 0.7) for y in np.arange(0.35, 10, 0.7)]
+    plan = FloorPlan(rooms, grid, Steady(1.0), footprint=0.5)
+    truth = sources(plan, [(2.5, 2.5), (7.5, 8.0)])
+    found = recover(plan.apply(truth), plan, sigma=0.002)
+    assert found.status is Status.SOLVED
+    assert found.gap < 1e-7
+    assert [s.radius < 1.0 for s in found.sources[:2]] == [True, True]
+    heaviest = sorted(s.at for s in found.sources[:2])
+    assert np.abs(np.array(heaviest) - [(2.5, 2.5), (7.5, 8.0)]).max() < 0.3
+
+
 @pytest.mark.parametrize(
     ("readings", "options", "attribute"),
     [

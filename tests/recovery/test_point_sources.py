@@ -11,9 +11,9 @@ from cloakwork.errors import InputError
 from cloakwork.physics import FloorPlan, Graph, HeatLine, HeatPlane, Matrix, Physics, Rooms, Space, Steady, sources
 from cloakwork.privacy import Cloak
 from cloakwork.recovery import Fit, PointSources, Problem, Recovery, Status, recover
-from cloakwork.recovery.frame_sampler import Prior, posterior
 from cloakwork.recovery.lattice import Lattice
-from cloakwork.recovery.posterior import summarise
+from cloakwork.recovery.posterior import posterior, summarise
+from cloakwork.recovery.sampling import Prior
 
 LINE = HeatLine(n=100, m=50, T=0.05)
 CLOAK = Cloak(LINE, epsilon=1.0, delta=0.1, alpha=0.01)
@@ -76,7 +76,7 @@ def expected_error(found: FloatArray, draws: FloatArray, space: Space) -> float:
 
 def drawn_maps(lattice: Lattice, data: FloatArray, prior: Prior, number: int) -> tuple[FloatArray, FloatArray]:
     """Maps of single draws, and the map that is reported."""
-    found = posterior(lattice, data, prior, np.random.default_rng(1))
+    found = posterior(lattice, data, prior, np.random.default_rng(1), None)
     maps = np.zeros((number, len(lattice.space)))
     for row, one in zip(np.linspace(0, len(found.draws.counts) - 1, number).astype(int), maps, strict=True):
         k = found.draws.counts[row]

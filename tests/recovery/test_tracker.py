@@ -326,6 +326,15 @@ def test_a_frame_that_comes_again_with_more_readings_counts_as_if_they_had_come_
     assert [source.place for source in now.sources] == [line.space.index(0.3)]
 
 
+def test_tracks_hold_the_last_hundred_moments_and_the_whole_past_all_of_them() -> None:
+    line = cw.HeatLine(n=10, m=5, T=0.02)
+    frames = [line.apply(cw.sources(line, [0.5]))] * 120
+    past = cw.track(frames, line, sigma=0.2, times=range(120), max_sources=1)
+    [last], [whole] = past.moments[-1].tracks, past.tracks
+    assert (len(last.times), last.since, last.times[-1]) == (100, 0, 119)
+    assert (whole.times, whole.since) == (tuple(range(120)), 0)
+
+
 def test_wrong_input_is_refused_and_changes_nothing() -> None:
     line = small()
     tracker = cw.Tracker(line, sigma=1.0, motion=MOTION, max_sources=1)

@@ -4,8 +4,8 @@
 
 - `basis_pursuit`: the map of least weight that fits (`active_set`, `free_set`; `column_generation` on large networks,
   `vicinity` for its sources);
-- `point_sources`: the posterior of a few points. `lattice` has their candidates, `frame_sampler` draws them, and
-  `posterior` summarises the draws;
+- `point_sources`: the posterior of a few points. `lattice` has their candidates; `posterior` weighs all placements
+  (`enumeration`) or samples them (`sampling`, `jump_chain`, `chain_moves`) and summarises the draws (`summary`);
 - `network_posterior` on networks, and `floors/` on large floors.
 
 `tracking/` and `floors/` follow sources from frame to frame; each has a page at its door. `bit_presence` and `origin`

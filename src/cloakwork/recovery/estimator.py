@@ -28,7 +28,7 @@ class Status(StrEnum):
     EMPTY = "the readings fit within the radius without any source; the map is empty"
     BEST_FIT = "no map fits within the radius; returned the best fit"
     STOPPED = "stopped early; the gap bounds the distance from the optimum"
-    WEIGHED = "weighed all placements of one source"
+    WEIGHED = "weighed all placements of point sources; the map has the least expected error"
     SAMPLED = "sampled placements of point sources; the gap is the distance between two independent halves"
     FOLLOWED = "followed point sources over time; the gap is the distance between two independent halves of the draws"
     NOBODY = "no source is more likely than not; the map shows where one would be"

@@ -1,7 +1,7 @@
 """Candidate positions of point sources: the places, finer candidates around them, and which are near each other."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,12 +10,15 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from cloakwork._checks import FloatArray, IntArray
+from cloakwork._method_cache import memoize
 from cloakwork.errors import InputError
 from cloakwork.physics import Metric, Space
+from cloakwork.recovery.chain_moves import Candidates
 from cloakwork.recovery.problem import Problem
+from cloakwork.recovery.summary import CandidateMetric
 
 FINE = 5  # candidates along each axis around a place, if sources may be between places
-REACH = 2.0  # least standard deviations within which candidates are near each other
+REACH = 2.0  # length of a local move, in least standard deviations
 MAX_NEAR = 64
 FARTHER = 4  # unconnected parts are so many times as far apart as places within one
 MAX_COARSE = 4_000  # coarse candidates, if the noise allows finer ones
@@ -51,6 +54,23 @@ class Lattice:
         i, j = space.pairs.T
         steepest = float((np.sqrt(((columns[:, i] - columns[:, j]) ** 2).sum(axis=0)) / space.lengths).max())
         return self.heat / (steepest * self.strongest) if steepest > 0 else math.inf
+
+    @cached_property
+    def warmer(self) -> "list[Lattice]":
+        """Lattices for 2, 4, 8, ... times the noise, the noisiest first, where a source could be almost anywhere."""
+        levels = math.ceil(math.log2(max(self.diameter / 8 / self.deviation, 2.0)))
+        return [replace(self, heat=2.0**k * self.heat) for k in range(levels, 0, -1)]
+
+    def nearest(self, candidates: IntArray, other: "Lattice") -> IntArray:
+        """The candidates of another lattice over the same places that are nearest to those of this one."""
+        if not other.between:
+            return self.place[candidates]
+        return np.asarray(other.tree.query(self.positions[candidates])[1], dtype=np.int64)
+
+    @cached_property
+    def tree(self) -> cKDTree:
+        """The fine candidates, for searches by distance."""
+        return cKDTree(self.positions)
 
     @cached_property
     def between(self) -> bool:
@@ -127,32 +147,51 @@ class Lattice:
         return self.columns(self.positions) if self.between else self.coarse
 
     @cached_property
-    def table(self) -> NDArray[np.float32] | None:
-        """The distances of all places along paths; None where coordinates have them."""
+    def arrays(self) -> Candidates:
+        """The lattice as the compiled chain takes it."""
+        finer = len(self.fine) // len(self.coarse)
+        members = np.arange(len(self.fine)).reshape(len(self.coarse), finer)
+        cell = np.repeat(np.arange(len(self.coarse)), finer)
+        near = self.near
+        squares = tuple(np.asarray((columns**2).sum(axis=1)) for columns in (self.coarse, self.fine))
+        starts, indices = near.indptr.astype(np.int64), near.indices.astype(np.int64)
+        return Candidates(self.coarse, squares[0], self.fine, squares[1], cell, members, starts, indices)
+
+    @cached_property
+    def metric(self) -> CandidateMetric:
+        """Distances for compiled functions: a table over places, or coordinates, and the order on a line."""
+        unordered = np.empty(0, dtype=np.int64)
         if self.space.metric is not Metric.PATH:
-            return None
+            order = np.argsort(self.along) if self.space.metric is Metric.LINE else unordered
+            # a copy, so that one compiled version serves read-only positions too
+            return CandidateMetric(np.empty((0, 0), dtype=np.float32), np.array(self.positions), self.place, order)
         if len(self.space) > MAX_PATH_PLACES:
             raise InputError(
                 f"{len(self.space):,} places with distances along paths: PointSources takes at most "
                 f"{MAX_PATH_PLACES:,}. Use larger cells, or BasisPursuit.",
                 places=len(self.space),
             )
-        return finite_distances(self.space)
+        return CandidateMetric(finite_distances(self.space), np.empty((0, 0)), self.place, unordered)
+
+    @memoize(1)
+    def gram(self, strength: float) -> FloatArray:
+        """Inner products of the coarse columns of sources of this strength."""
+        return np.asarray(strength**2 * (self.coarse @ self.coarse.T))
 
     @cached_property
     def diameter(self) -> float:
         """At most twice the farthest distance from one place."""
         return 2 * float(self.distances(0).max())
 
-    def apart(self, a: IntArray, b: IntArray) -> FloatArray:
-        """The distances between fine candidates."""
-        if self.table is not None:
-            return np.asarray(self.table[self.place[a], self.place[b]], dtype=np.float64)
-        return np.asarray(np.sqrt(((self.positions[a] - self.positions[b]) ** 2).sum(axis=-1)))
+    def apart(self, a: int, b: int) -> float:
+        table, positions, place, _ = self.metric
+        return float(table[place[a], place[b]]) if len(table) else float(np.linalg.norm(positions[a] - positions[b]))
 
     def distances(self, at: int) -> FloatArray:
-        """The distances of all fine candidates from one."""
-        return self.apart(np.array(at), np.arange(len(self.place)))
+        table, positions, place, _ = self.metric
+        if len(table):
+            return np.asarray(table[place[at], place], dtype=np.float64)
+        return np.asarray(np.sqrt(((positions - positions[at]) ** 2).sum(axis=1)))
 
     def on_places(self, where: FloatArray) -> FloatArray:
         """One unit of weight per position on a line, split between the two nearest places; shape (n,)."""
@@ -168,17 +207,17 @@ class Lattice:
 
     @cached_property
     def near(self) -> sparse.csr_array:
-        """The fine candidates near each, itself included."""
+        """The fine candidates within a local move of each, itself included."""
         reach = REACH * self.deviation
-        table = self.table
-        if table is not None:
+        if self.space.metric is Metric.PATH:
+            table = self.metric.table
             crowd = min(MAX_NEAR, len(table)) - 1
             widest = float(np.partition(table, crowd, axis=1)[:, crowd].min())
             reach = min(max(reach, float(self.space.lengths.min(initial=0.0))), widest)
             return sparse.csr_array(table <= reach * (1 + 1e-6))
         step = float(self._spacing.max()) / self.parts / FINE
         widest = step * (MAX_NEAR / 2 if self.space.dimension == 1 else math.sqrt(MAX_NEAR / math.pi))
-        return _within(cKDTree(self.positions), min(max(reach, step), widest))
+        return _within(self.tree, min(max(reach, step), widest))
 
 
 def finite_distances(space: Space) -> NDArray[np.float32]:

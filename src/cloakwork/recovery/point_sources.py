@@ -11,16 +11,17 @@ from cloakwork._checks import FloatArray, count
 from cloakwork.errors import InputError
 from cloakwork.recovery.estimator import Estimator, FrameSolution, Progress, Solution, on_all_cores
 from cloakwork.recovery.floors.floor_sources import MAX_SOURCES, samples_locally, solve_floor
-from cloakwork.recovery.frame_sampler import Draws, Posterior, Prior, posterior
 from cloakwork.recovery.goodness_of_fit import Misfit, draw_checked
+from cloakwork.recovery.jump_chain import Draws
 from cloakwork.recovery.lattice import Lattice
 from cloakwork.recovery.network_posterior import NetworkSources
-from cloakwork.recovery.posterior import summarise
+from cloakwork.recovery.posterior import Posterior, posterior, summarise
 from cloakwork.recovery.problem import Problem
+from cloakwork.recovery.sampling import PreviousFrame, Prior
 
 REMEDIES = 4  # of a frame that does not fit: each sets one more sensor aside or widens the noise
 MAX_ON_FLOORS = 10_000  # where sources far apart hardly know of each other
-CHUNK = 8  # frames that a core takes at once
+CHUNK = 8  # frames that continue from each other; fixed, so results do not depend on the machine
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,11 @@ class PointSources(Estimator):
 
     Notes
     -----
-    Independent chains sample the posterior: each redraws one source after the other, or its absence, from its exact
-    distribution over all places given the others. On a line the map has the least expected earth mover distance (the
-    place-wise median of the cumulative maps). One half of the draws gives the shape of the vicinities, the other half
-    their size: they hold a share `confidence` of it, where sources missing from the list count as not held.
+    With known strengths and few placements, all are weighed: a count is left out only if its distance from the readings
+    proves it e^-30 times less likely than another. Otherwise two independent reversible-jump chains sample the
+    posterior. On a line the map has the least expected earth mover distance (the place-wise median of the cumulative
+    maps). One half of the draws gives the shape of the vicinities, the other half their size: they hold a share
+    `confidence` of it, where sources missing from the list count as not held.
 
     A sensor that no placement explains is set aside, and the noise is widened if the rest still does not fit: see
     `Fit`.
@@ -56,7 +58,7 @@ class PointSources(Estimator):
     >>> line = HeatLine(n=100, m=50, T=0.05)
     >>> readings = line.apply(sources(line, [0.3, 0.8]))
     >>> result = recover(readings, line, sigma=0.15, estimator=PointSources(strength=1.0))
-    >>> int(result.counts.argmax()), sorted(round(source.at, 1) for source in result.sources)
+    >>> int(result.counts.argmax()), [round(source.at, 1) for source in result.sources]
     (2, [0.3, 0.8])
     """
 
@@ -102,26 +104,30 @@ class PointSources(Estimator):
         found: dict[int, FrameSolution] = {}
 
         def work(piece: slice) -> int:
+            before: PreviousFrame | None = None
             for frame in range(piece.start, piece.stop):
-                found[frame] = self._solved(problem, readings[frame], frame)
+                found[frame], before = self._solved(problem, readings[frame], frame, before)
             return int(piece.stop - piece.start)
 
-        lattice = lattice_for(problem, self.prior.high, 1.0)
-        _ = lattice.fine, lattice.near  # made once, before the threads start
+        _ = lattice_for(problem, self.prior.high, 1.0).arrays  # made once, before the threads start
         on_all_cores(work, len(readings), progress, CHUNK)
         solutions = [found[frame] for frame in range(len(readings))]
         return Solution.of_frames(solutions, problem.physics.places, self.max_sources)
 
-    def _solved(self, problem: Problem, readings: FloatArray, frame: int) -> FrameSolution:
+    def _solved(
+        self, problem: Problem, readings: FloatArray, frame: int, before: PreviousFrame | None
+    ) -> tuple[FrameSolution, PreviousFrame]:
+        """The solution of a frame, and its draws, from which the next frame starts."""
+
         def draw(excluded: frozenset[int], inflation: float) -> tuple[tuple[Lattice, Posterior], Misfit]:
             part = problem.without(excluded) if excluded else problem
             lattice = lattice_for(part, self.prior.high, inflation)
             data = lattice.whiten(part.project(readings[None])[0])
-            result = posterior(lattice, data, self.prior, np.random.default_rng([self.seed, frame]))
+            result = posterior(lattice, data, self.prior, np.random.default_rng([self.seed, frame]), before)
             return (lattice, result), _misfit(part, lattice, result.draws, readings, len(excluded))
 
-        _, (lattice, result), fit = draw_checked(draw, frozenset(), remedies=REMEDIES)
-        return summarise(result, lattice, self.confidence, fit)
+        (first, start), (lattice, result), fit = draw_checked(draw, frozenset(), remedies=REMEDIES)
+        return summarise(result, lattice, self.confidence, fit), PreviousFrame(first, start.draws)
 
     def _on_a_network(self, problem: Problem, readings: FloatArray, progress: Progress | None) -> Solution:
         model = NetworkSources.of(problem, self.strength, self.min_sources, self.max_sources, self.confidence)

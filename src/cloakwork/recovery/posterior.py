@@ -1,40 +1,99 @@
-"""The map and the sources that summarise draws from the posterior of one frame."""
+"""The posterior of point sources for one frame: draws, and the map and sources that summarise them."""
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork.physics import Metric
-from cloakwork.recovery.assignment import match_draws
+from cloakwork.recovery.enumeration import Terms, enumerate_placements
 from cloakwork.recovery.estimator import FrameSolution, Status
-from cloakwork.recovery.frame_sampler import Draws, Posterior
 from cloakwork.recovery.goodness_of_fit import Fit
+from cloakwork.recovery.jump_chain import Draws, settle
 from cloakwork.recovery.lattice import Lattice
+from cloakwork.recovery.sampling import PreviousFrame, Prior, sample
+from cloakwork.recovery.summary import centre, quantiles, spread
 from cloakwork.recovery.vicinity import Source, position
 
+AFFORDABLE = 400_000  # most placements of one count to enumerate rather than sample
+MAX_ENUMERATED = 3_000  # places, for a table of inner products
+LARGEST_SQUARE = 1e13  # of readings in units of noise; above, differences of scores lose their digits
+DRAWS = 400
+SETTLED = 4  # local moves per source after enumeration, from the places to candidates between them
 LEVELS = 60  # quantiles of a map on a line: a multiple of 2 to 6, so equal sources share evenly
-ROUNDS = 4  # of matching draws to centres and moving the centres
-SMOOTHED = 3  # rounds of spreading each draw over nearby candidates
-TRIED = 48  # draws tried as the new centre of a source
+LISTED = 0.95  # share of all expected sources to list
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws, the probability of each count, and a bound on the probability left out (NaN if sampled)."""
+
+    draws: Draws
+    counts: FloatArray
+    left_out: float
+
+    @property
+    def expected(self) -> float:
+        return float(self.counts @ np.arange(len(self.counts)))
+
+    @property
+    def status(self) -> Status:
+        return Status.WEIGHED if math.isfinite(self.left_out) else Status.SAMPLED
+
+    def listed(self) -> int:
+        """Number of sources to list: none if that is more likely than not, else nearly all that are expected."""
+        if self.counts[0] > 0.5:
+            return 0
+        numbers = np.arange(len(self.counts))
+        held = np.minimum(numbers, numbers[:, None]) @ self.counts
+        return int(np.argmax(held >= LISTED * self.expected))
+
+
+def posterior(
+    lattice: Lattice, data: FloatArray, prior: Prior, rng: np.random.Generator, before: PreviousFrame | None = None
+) -> Posterior:
+    """The posterior for whitened readings in the basis of the range, enumerated if that is cheap, else sampled.
+
+    One of the two chains may continue from `before`, the frame before.
+    """
+    draws = Draws.empty(DRAWS, prior.max_sources)
+    square = float(data @ data)
+    if prior.known and len(lattice.coarse) <= MAX_ENUMERATED and square < LARGEST_SQUARE:
+        counts = np.zeros(prior.max_sources + 1)
+        seen, gram = prior.low * (lattice.coarse @ data), lattice.gram(prior.low)
+        terms = Terms(seen, seen - np.diag(gram) / 2, gram, square)
+        left_out = enumerate_placements(terms, prior.min_sources, AFFORDABLE, 0.5, counts, draws.at)
+        if math.isfinite(left_out):
+            draws.at[:] = np.concatenate([draws.at[0::2], draws.at[1::2]])
+            draws.counts[:] = (draws.at >= 0).sum(axis=1)
+            settle(lattice.arrays, data, prior.low, SETTLED, rng, draws)
+            return Posterior(draws, counts, left_out)
+    sample(lattice, data, prior, rng, before, draws)
+    return Posterior(draws, np.bincount(draws.counts, minlength=prior.max_sources + 1) / DRAWS, math.nan)
 
 
 def summarise(result: Posterior, lattice: Lattice, confidence: float, fit: Fit) -> FrameSolution:
     """Compute the map, intensity and sources, with vicinities that hold a share `confidence` of those expected."""
     draws, n = result.draws, len(lattice.space)
+    intensity = np.bincount(lattice.place[draws.at[draws.present]], minlength=n) / len(draws.counts)
     listed = result.listed()
     if not draws.counts.any():
-        return FrameSolution(np.zeros(n), Status.NOBODY, 0.0, (), fit, result.counts, result.intensity)
-    centres, labels = _centred(draws, _first_centres(draws, max(listed, 1)), lattice)
+        return FrameSolution(np.zeros(n), Status.NOBODY, 0.0, (), fit, result.counts, intensity)
+    centres = _first_centres(draws, max(listed, 1))
+    labels = np.empty(draws.at.shape, dtype=np.int64)
+    centre(lattice.metric, centres, draws.at, draws.counts, labels)
     held = float(np.minimum(np.arange(len(result.counts)), listed) @ result.counts)
     share = min(1.0, confidence * result.expected / max(held, 1e-300))
     sources = tuple(_source(j, centres[j], labels, draws, lattice, share) for j in range(listed))
     return FrameSolution(
         map=_map(draws, centres, labels, lattice),
-        status=Status.SAMPLED if sources else Status.NOBODY,
-        gap=_gap(draws, labels, centres, lattice),
+        status=result.status if sources else Status.NOBODY,
+        gap=_gap(result, lattice, centres),
         sources=tuple(sorted(sources, key=lambda source: -source.weight * source.probability)),
         fit=fit,
         counts=result.counts,
-        intensity=result.intensity,
+        intensity=intensity,
     )
 
 
@@ -46,36 +105,14 @@ def _first_centres(draws: Draws, listed: int) -> IntArray:
     return np.array(draws.at[row, strongest])
 
 
-def _centred(draws: Draws, centres: IntArray, lattice: Lattice) -> tuple[IntArray, IntArray]:
-    """Move each centre to the middle of its sources; also returns the number of the centre of each source."""
-    labels = np.empty(draws.at.shape, dtype=np.int64)
-    for _ in range(ROUNDS):
-        match_draws(lattice.apart(draws.at[:, :, None], centres), draws.counts, labels)
-        before, centres = centres, _middles(draws.at, labels, centres, lattice)
-        if (centres == before).all():
-            break
-    return centres, labels
-
-
-def _middles(at: IntArray, labels: IntArray, centres: IntArray, lattice: Lattice) -> IntArray:
-    """The drawn candidate with the least total distance to all sources of each centre, or the centre without any."""
-    middles = centres.copy()
-    for j in range(len(centres)):
-        mine = at[labels == j]
-        if len(mine):
-            tried = mine[np.linspace(0, len(mine) - 1, min(TRIED, len(mine))).astype(np.int64)]
-            middles[j] = tried[lattice.apart(tried[:, None], mine).sum(axis=1).argmin()]
-    return middles
-
-
 def _source(j: int, at: int, labels: IntArray, draws: Draws, lattice: Lattice, share: float) -> Source:
     mine = (labels == j) & draws.present
     middle = len(draws.counts) // 2
     shaping, cutting = draws.at[:middle][mine[:middle]], draws.at[middle:][mine[middle:]]
     if min(len(shaping), len(cutting)) < 10:  # too few draws to split
         shaping = cutting = draws.at[mine]
-    far = lattice.distances(at)
-    density = _spread(lattice, shaping) - 1e-9 * far / max(float(far.max()), 1e-300)  # ties go to the nearer one
+    density, far = np.empty(len(lattice.fine)), lattice.distances(at)
+    spread(lattice.arrays.starts, lattice.arrays.near, shaping, far, density)
     held = density >= _cut(density[cutting], share)
     space, place = lattice.space, int(lattice.place[at])
     parts = np.bincount(lattice.place, minlength=len(space))
@@ -90,15 +127,6 @@ def _source(j: int, at: int, labels: IntArray, draws: Draws, lattice: Lattice, s
         vicinity=vicinity,
         probability=float(mine.any(axis=1).mean()),
     )
-
-
-def _spread(lattice: Lattice, drawn: IntArray) -> FloatArray:
-    """A smoothed count of draws for each candidate."""
-    density, near = np.bincount(drawn, minlength=len(lattice.fine)).astype(np.float64), lattice.near
-    for _ in range(SMOOTHED):
-        held = np.flatnonzero(density)
-        density = near[held].T @ (density[held] / np.diff(near.indptr)[held])
-    return density
 
 
 def _cut(values: FloatArray, share: float) -> float:
@@ -125,11 +153,19 @@ def _map(draws: Draws, centres: IntArray, labels: IntArray, lattice: Lattice) ->
     return np.asarray(total.mean() * shared / max(weights.sum(), 1e-300))
 
 
-def _gap(draws: Draws, labels: IntArray, centres: IntArray, lattice: Lattice) -> float:
-    """The mean distance between the middles of the same sources in two halves of the draws, which are independent."""
-    middle = len(labels) // 2
-    one, other = (_middles(draws.at[half], labels[half], centres, lattice) for half in (np.s_[:middle], np.s_[middle:]))
-    return float(lattice.apart(one, other).mean())
+def _gap(result: Posterior, lattice: Lattice, centres: IntArray) -> float:
+    """Estimate of the earth mover distance between the map and that of the exact posterior."""
+    if math.isfinite(result.left_out):
+        return result.left_out * lattice.diameter
+    if lattice.space.metric is Metric.LINE:
+        halves = [_median_quantiles(result.draws.half(half), lattice) for half in range(2)]
+        return float(np.abs(halves[0] - halves[1]).mean()) if len(halves[0]) == len(halves[1]) else lattice.diameter
+    moved = [centres.copy(), centres.copy()]
+    for half in range(2):
+        draws = result.draws.half(half)
+        centre(lattice.metric, moved[half], draws.at, draws.counts, np.empty(draws.at.shape, dtype=np.int64))
+    apart = [lattice.apart(int(a), int(b)) for a, b in zip(*moved, strict=True)]
+    return float(np.mean(apart))
 
 
 def _median_quantiles(draws: Draws, lattice: Lattice) -> FloatArray:
@@ -138,10 +174,7 @@ def _median_quantiles(draws: Draws, lattice: Lattice) -> FloatArray:
     These are the quantiles of the place-wise median of the cumulative maps: the median at x is at least t if and only
     if half the draws have their t-quantile at x or before.
     """
-    used = draws.counts > 0
-    at = np.where(draws.present, lattice.along[draws.at], np.inf)[used]
-    order = np.argsort(at, axis=1)
-    passed = np.cumsum(np.take_along_axis(np.where(draws.present, draws.strength, 0.0)[used], order, axis=1), axis=1)
-    levels = (np.arange(LEVELS) + 0.5) / LEVELS * passed[:, -1:]
-    number = np.minimum((passed[:, :, None] < levels[:, None]).sum(axis=1), draws.counts[used, None] - 1)
-    return np.asarray(np.median(np.take_along_axis(np.sort(at, axis=1), number, axis=1), axis=0))
+    positions = np.empty((LEVELS, len(draws.counts)))
+    order = np.empty(draws.at.shape[1], dtype=np.int64)
+    used = quantiles(lattice.along, draws.at, draws.strength, draws.counts, positions, order)
+    return np.asarray(np.median(positions[:, :used], axis=1)) if used else np.zeros(0)

@@ -17,6 +17,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
+from cloakwork.recovery.chain_moves import accept
 from cloakwork.recovery.floors.floor_weights import (
     BAND,
     OTHERS,
@@ -39,12 +40,6 @@ from cloakwork.recovery.floors.floor_weights import (
 
 NEAR = 6  # cells between the two sources of a pair, at most
 HOTTEST = 0.1  # the part of the log likelihood that counts in the first sweep from nothing
-
-
-@compiled_part
-def _accept(log_ratio: float, rng: np.random.Generator) -> bool:
-    """Whether a move is made."""
-    return log_ratio >= 0 or rng.random() < math.exp(log_ratio)
 
 
 @compiled_part
@@ -190,14 +185,14 @@ def _jump(
     tracks, held, beta = len(prior.size), state.held, rule.beta
     if state.rng.random() < 0.5:
         number, total, top = scan_tile(field, prior, state, tracks, corner, beta)
-        if held[SOURCES] < rule.max_sources and total > 0 and _accept(math.log(total / (count + 1)) + top, state.rng):
+        if held[SOURCES] < rule.max_sources and total > 0 and accept(math.log(total / (count + 1)) + top, state.rng):
             _put(field, state, tracks, picked(state, number, total))
     elif count > 1:
         j = state.members[int(state.rng.random() * count)]
         place = state.at[j]
         add_heat(field, state.rest, place, 1.0)
         _, total, top = scan_tile(field, prior, state, tracks, corner, beta)
-        if _accept(math.log(count / total) - top, state.rng):
+        if accept(math.log(count / total) - top, state.rng):
             _forget(field, state, tracks, j)
         else:
             add_heat(field, state.rest, place, -1.0)
@@ -246,7 +241,7 @@ def _pair(field: FloorColumns, prior: Whereabouts, state: FloorChainState, i: in
     _move(field, state, j, new_j)
     far = max(abs(field.row[new_i] - field.row[new_j]), abs(field.column[new_i] - field.column[new_j]))
     after = _within(field, state, 0, _around(field, new_i))
-    if far <= NEAR and _accept(ratio + math.log(before / after), rng):
+    if far <= NEAR and accept(ratio + math.log(before / after), rng):
         add_heat(field, rest, new_i, -1.0)
         return
     _move(field, state, i, old_i)

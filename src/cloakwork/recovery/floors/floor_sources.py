@@ -9,8 +9,8 @@ from cloakwork.recovery.estimator import FrameSolution, Progress, Solution, Stat
 from cloakwork.recovery.floors.floor_belief import FloorBelief, FloorPrior
 from cloakwork.recovery.floors.floor_motion import FloorMotion
 from cloakwork.recovery.floors.floor_sampler import FloorField, Placement, disagreement
-from cloakwork.recovery.frame_sampler import Prior
 from cloakwork.recovery.problem import Problem
+from cloakwork.recovery.sampling import Prior
 from cloakwork.recovery.tracking.motion import Motion
 from cloakwork.recovery.vicinity import expected_map
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cloakwork._checks import FloatArray, IntArray
 from cloakwork._compile import compiled, compiled_part
-from cloakwork.recovery.assignment import cheapest
+from cloakwork.recovery.summary import cheapest
 from cloakwork.recovery.tracking.motion import Single
 
 SWITCH = 2.0  # a track changes its slot only if the new one is this many times nearer

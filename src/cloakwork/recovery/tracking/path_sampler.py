@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakwork._checks import IntArray
-from cloakwork.recovery.frame_sampler import Prior
+from cloakwork.recovery.sampling import Prior
 from cloakwork.recovery.tracking import path_kernels as kernels
 from cloakwork.recovery.tracking.alignment import Aligner
 from cloakwork.recovery.tracking.belief import Belief, SourceStates, predicted, weigh_readings

@@ -1,4 +1,4 @@
-"""Draws of the sources of a frame: against integrals over places and strengths on small problems."""
+"""The chain samples the posterior: against integrals over places and strengths on small problems."""
 
 import itertools
 import math
@@ -11,8 +11,9 @@ from cloakwork._checks import FloatArray
 from cloakwork._compile import compiled
 from cloakwork.physics import FloorPlan, HeatLine, Rooms, Steady
 from cloakwork.recovery import Problem
-from cloakwork.recovery.frame_sampler import Draws, Posterior, Prior, posterior, refine
+from cloakwork.recovery.jump_chain import Draws, run_chain, settle
 from cloakwork.recovery.lattice import Lattice
+from cloakwork.recovery.sampling import Prior
 from cloakwork.recovery.source_strength import draw_strength, gain
 
 
@@ -65,11 +66,13 @@ def small() -> tuple[Lattice, FloatArray]:
     return lattice, 0.6 * lattice.fine[0] + 0.7 * lattice.fine[4] + rng.standard_normal(lattice.fine.shape[1])
 
 
-def sampled(lattice: Lattice, data: FloatArray, prior: Prior, times: int = 40) -> Posterior:
-    """The draws of many runs."""
-    found = [posterior(lattice, data, prior, np.random.default_rng(seed)) for seed in range(times)]
-    sums = (np.mean([getattr(each, name) for each in found], axis=0) for name in ("counts", "intensity"))
-    return Posterior(Draws(*map(np.concatenate, zip(*(each.draws for each in found), strict=True))), *sums)
+def sampled(lattice: Lattice, data: FloatArray, prior: Prior, number: int = 20_000) -> Draws:
+    draws = Draws.empty(number, prior.max_sources)
+    at, strength = np.zeros(prior.max_sources, dtype=np.int64), np.full(prior.max_sources, (prior.low + prior.high) / 2)
+    terms = (prior.low, prior.high, prior.shared)
+    rng = np.random.default_rng(2)
+    run_chain(lattice.arrays, data, terms, prior.min_sources, (200, 2), rng, at, strength, prior.min_sources, draws)
+    return draws
 
 
 def integrated(lattice: Lattice, data: FloatArray, prior: Prior) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -101,31 +104,33 @@ PRIORS = {
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_draws_follow_the_posterior(name: str) -> None:
+def test_the_chain_samples_the_posterior(name: str) -> None:
     lattice, data = small()
     prior = PRIORS[name]
-    found = sampled(lattice, data, prior)
-    draws, (counts, expected, strength) = found.draws, integrated(lattice, data, prior)
-    np.testing.assert_allclose(found.counts, counts, atol=0.012)
-    np.testing.assert_allclose(found.intensity, expected, atol=0.015)
-    number, present = len(draws.counts), draws.present
-    np.testing.assert_allclose(np.bincount(draws.counts, minlength=prior.max_sources + 1) / number, counts, atol=0.02)
-    placed = np.bincount(draws.at[present], minlength=len(expected)) / number
+    draws = sampled(lattice, data, prior)
+    counts, expected, strength = integrated(lattice, data, prior)
+    seen = np.bincount(draws.counts, minlength=prior.max_sources + 1) / len(draws.counts)
+    np.testing.assert_allclose(seen, counts, atol=0.02)
+    present = draws.present
+    placed = np.bincount(draws.at[present], minlength=len(expected)) / len(draws.counts)
     np.testing.assert_allclose(placed, expected, atol=0.03)
     weighed = np.bincount(draws.at[present], weights=draws.strength[present], minlength=len(expected))
-    np.testing.assert_allclose(weighed / number, strength, atol=0.02)
+    np.testing.assert_allclose(weighed / len(draws.counts), strength, atol=0.02)
 
 
-def test_draws_spread_over_the_candidates_between_places_as_the_likelihood_says() -> None:
+def test_settled_draws_spread_over_the_candidates_between_places_as_the_likelihood_says() -> None:
     lattice = Lattice(Problem.with_noise(HeatLine(n=20, m=10, T=0.05), 0.6), 1.0)
     rng = np.random.default_rng(0)
     data = lattice.fine[52] + rng.standard_normal(lattice.fine.shape[1])
     draws = Draws.empty(20_000, 1)
-    match, finer = lattice.fine @ data - (lattice.fine**2).sum(axis=1) / 2, len(lattice.fine) // len(lattice.coarse)
-    exact = np.exp(match - match.max()) / np.exp(match - match.max()).sum()
-    draws.at[:, 0] = rng.choice(len(lattice.coarse), 20_000, p=exact.reshape(-1, finer).sum(axis=1))
-    draws.strength[:], draws.counts[:] = 1.0, 1
-    refine(lattice.fine, (lattice.fine**2).sum(axis=1), finer, data, rng, draws)
+    match = lattice.coarse @ data - (lattice.coarse**2).sum(axis=1) / 2
+    weights = np.exp(match - match.max())
+    draws.at[:, 0] = rng.choice(len(match), 20_000, p=weights / weights.sum())
+    draws.counts[:] = 1
+    settle(lattice.arrays, data, 1.0, 6, rng, draws)
+    match = lattice.fine @ data - (lattice.fine**2).sum(axis=1) / 2
+    exact = np.exp(match - match.max())
+    exact /= exact.sum()
     seen = np.bincount(draws.at[:, 0], minlength=len(exact)) / len(draws.counts)
     assert np.abs(seen - exact).sum() / 2 < 0.03
 
