@@ -28,7 +28,7 @@ _DIAMOND: Any = {"marker": "D", "linestyle": "", "color": SERIES[2], "markerface
 
 
 # searches for each size, tests in each step of a search, audits, and runs of printed tests
-FULL, QUICK, PROBE = (5, 300, 5, 300), (3, 60, 1, 20), (2, 20, 1, 4)
+FULL, QUICK, PROBE = (5, 300, 5, 300), (2, 40, 1, 10), (2, 20, 1, 4)
 # numbers of outcomes, gaps, how many values of beta, and values of A
 FULL_GRID = ((16, 64, 256, 1024, 4096), (0.05, 0.1, 0.2, 0.4), 3, (4, 6, 8, 10, 12))
 QUICK_GRID, PROBE_GRID = (QUICK_COUNTS, (0.1, 0.4), 2, (4, 6)), ((16, 64), (0.2, 0.4), 2, (4, 6))

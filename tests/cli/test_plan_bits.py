@@ -85,7 +85,7 @@ def test_no_pair_of_histories_of_one_person_exceeds_the_printed_claim(
 def test_longer_times_reveal_no_more_than_is_printed(printed: tuple[dict[str, Any], BitPlan]) -> None:
     values, plan = printed
     other = Fraction(int(plan.words, 16), 1 << 127)
-    for span in values["over_time"][:3]:
+    for span in values["over_time"][:2]:
         changed = span["readings"] * plan.claim.shared
         assert exact_delta(changed, span["epsilon"], other) <= Fraction(plan.claim.delta) * (1 + Fraction(1, 10**9))
         assert exact_delta(changed, 0.99 * span["epsilon"], other) > Fraction(plan.claim.delta)

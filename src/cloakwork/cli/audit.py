@@ -164,6 +164,8 @@ def readings(
     with working("reading") as bar:
         recorded = read_recordings((first, second), columns=columns or [], sensor=sensor, most=reports, progress=bar)
     lengths, used = recorded.lengths, recorded.ceiling
+    if used < FEWEST_REPORTS:
+        raise InputError(f"{used} reports in the shorter recording: an audit needs at least {FEWEST_REPORTS} in each.")
     if lengths[0] != lengths[1]:
         note(f"{lengths[0]:,} and {lengths[1]:,} reports: the first {used:,} of each are used")
     auditor = Auditor(used, confidence, html, seed, json)
