@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cloakwork.cli.files import written
 from tests.cli.conftest import Run
 from tests.cli.test_plan import MATRIX
 from tests.site.test_sanity import FLAT
@@ -82,6 +83,14 @@ def test_a_failed_run_leaves_the_old_result_and_no_parts(site: Path, run: Run) -
     assert run("recover", site, bad, "--out", out).code == 2
     assert out.read_text() == "mine"
     assert not list(site.parent.glob(".*"))
+
+
+def test_an_error_names_the_file_that_the_person_gave_and_leaves_no_part(tmp_path: Path) -> None:
+    out = tmp_path / "found.csv"
+    with pytest.raises(IsADirectoryError) as problem, written(out):
+        out.mkdir()
+    assert problem.value.filename == str(out)
+    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_a_device_is_written_to_and_not_replaced(site: Path, run: Run) -> None:

@@ -1,6 +1,7 @@
 """Files that commands write: each gets its name only when it is complete, and none replaces an input."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -38,14 +39,17 @@ def part_of(path: Path) -> Iterator[Path]:
     part = _part(target)
     try:
         yield part
-    except BaseException:
+        part.replace(target)
+    except BaseException as problem:
+        if isinstance(problem, OSError) and str(problem.filename) == str(part):
+            problem.filename = str(path)  # the name that the person gave
         part.unlink(missing_ok=True)
         raise
-    part.replace(target)
 
 
 def _part(target: Path) -> Path:
-    return target.with_name(f".{target.name}.{os.getpid()}.part")
+    # not the process id: in a container each run has the same, and would find what a killed one left
+    return target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
 
 
 def refuse_input(path: Path, *inputs: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shutil
 import time
 from dataclasses import asdict, dataclass
@@ -225,7 +226,7 @@ def _template(folder: str, *names: str) -> _Files:
 def _write(folder: Path, contents: _Files) -> None:
     """Write all files, readable by their owner alone; the folder gets its name only when it is complete."""
     target = folder.absolute()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     target.parent.mkdir(parents=True, exist_ok=True)
     part.mkdir(mode=0o700)
     try:
