@@ -16,7 +16,8 @@ import pytest
 from cloakwork.collect.api import event_streams
 from cloakwork.collect.api.event_streams import BURST
 from cloakwork.collect.message_problems import Reason
-from cloakwork.collect.storage import DeviceReport, ProblemCount, Role
+from cloakwork.collect.storage import DeviceReport, ProblemCount, Result, Role
+from cloakwork.collect.storage.results import ResultTable
 from tests.collect.api_kit import NOW, PLAIN, Bench, result, served
 from tests.waiting import PATIENCE, until
 
@@ -103,6 +104,23 @@ def test_a_change_of_the_health_is_an_event_and_silence_is_none(running: tuple[B
     made.live.now = replace(made.live.now, lag_ms=77)  # which grows as time passes
     made.save(result())
     assert listener.events.get(timeout=PATIENCE) == ("result", made.get("/v1/sites/hall/results")["items"][0])
+
+
+def test_a_failed_look_at_the_store_ends_no_stream_and_loses_nothing(
+    running: tuple[Bench, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, address = running
+    listener, at, failures = Listener(address, made.bearer("analyst")), ResultTable.at, iter([ValueError("a defect")])
+
+    def flaky(self: ResultTable, *rest: Any) -> list[Result]:
+        for failure in failures if rest[1] else ():
+            raise failure
+        return at(self, *rest)
+
+    monkeypatch.setattr(ResultTable, "at", flaky)
+    made.save(result(NOW))
+    assert listener.times(1) == [NOW]
+    assert next(failures, None) is None
 
 
 def test_a_stream_has_no_events_of_other_sites(running: tuple[Bench, str]) -> None:

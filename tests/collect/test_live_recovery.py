@@ -145,6 +145,23 @@ def test_a_defect_of_ours_fails_the_frames_at_hand_and_stops_no_other(
     assert bad.status == "failed: the solver raised AssertionError"
 
 
+def test_a_defect_between_two_turns_does_not_end_recovery(
+    watched: CollectedSite, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures = iter([RuntimeError("a defect")])
+
+    def lead() -> bool:
+        for failure in failures:
+            raise failure
+        return True
+
+    monkeypatch.setattr(sqlite_store, "lead", lead)
+    with caplog.at_level(logging.CRITICAL), running(sqlite_store, watched) as (live, told):
+        give(sqlite_store, live, readings(watched, 0))
+        until(lambda: told)
+    assert next(failures, None) is None
+
+
 def test_a_frame_that_loses_readings_while_it_is_solved_is_solved_again_at_once(
     watched: CollectedSite, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,9 @@ class LiveRecovery:
                 self._reason, self._look_at, busy = str(problem), 0.0, True
                 self._stopping.wait(retry)
                 retry = min(2 * retry, LAST_RETRY_S)
+            except Exception:  # a thread that ended would go unnoticed
+                log.exception("recovery failed; it starts again from the store")
+                busy = self._stopping.wait(LOOK_S)
             if not busy:
                 self._sleep()
 

@@ -58,9 +58,10 @@ class Retention:
             if now >= self._due[site]:
                 try:
                     self._remove(site, ids, now)
-                except StoreError as problem:
+                except Exception as problem:  # a thread that ended would keep old data for ever
                     self._due[site] = now + ERASE_S
-                    log.warning("%s: old data could not be removed: %s", site, problem)
+                    reason = problem if isinstance(problem, StoreError) else type(problem).__name__
+                    log.warning("%s: old data could not be removed: %s", site, reason)
 
     def _remove(self, site: str, ids: Set[str], now: float) -> None:
         if now - self._steady_since >= TRUST_S or self._sensors_agree(site, ids):

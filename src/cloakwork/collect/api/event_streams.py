@@ -96,7 +96,7 @@ class EventHub:
             try:
                 await self._look({site for stream in self.streams for site in stream.sites})
                 failing = False
-            except StoreError as problem:
+            except Exception as problem:  # whatever it is, open streams wait for the next look
                 if not failing:
                     log.warning("no news from the store: %s", type(problem).__name__)
                 failing = True
