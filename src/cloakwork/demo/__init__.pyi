@@ -7,7 +7,6 @@ from .demonstration import load_office as load_office
 from .demonstration import sensors_of as sensors_of
 from .demonstration import this_morning as this_morning
 from .demonstration import usual_port as usual_port
-from .household import FURNITURE as FURNITURE
 from .household import SEATS as SEATS
 from .household import Household as Household
 from .household import Position as Position

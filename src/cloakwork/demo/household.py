@@ -19,14 +19,6 @@ DAY_S = 86_400
 SPEED = 0.8  # metres a second
 WAKING_S, RESIDENTS_S = 6 * 3600 + 40 * 60, 8 * 3600 + 30 * 60  # the time of day at which a demonstration begins
 USUAL_COUNT = 4  # people of a site that states no number
-FURNITURE = {  # x, y, width, height in metres
-    "sofa": (1.2, 1.5, 1.8, 0.7),
-    "table": (2.6, 5.2, 1.6, 1.0),
-    "kitchen": (0.1, 7.3, 4.0, 0.6),
-    "bed": (7.2, 5.9, 1.8, 1.4),
-    "bunk": (8.1, 2.4, 1.8, 1.4),
-    "desk": (7.6, 0.7, 1.6, 0.7),
-}
 SEATS: dict[str, Position] = {
     "sofa": (1.6, 1.9),
     "corner": (2.6, 1.9),

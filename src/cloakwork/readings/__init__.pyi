@@ -18,7 +18,6 @@ from .frame import size_of as size_of
 from .frame_recovery import FrameRecoverer as FrameRecoverer
 from .frame_recovery import FrameRecovery as FrameRecovery
 from .frame_recovery import FrameTracker as FrameTracker
-from .frame_recovery import PartialCloak as PartialCloak
 from .frame_recovery import partial_cloak as partial_cloak
 from .frame_recovery import recovered_frames as recovered_frames
 from .frame_recovery import settled_frames as settled_frames
@@ -31,7 +30,6 @@ from .readings_file import ReadingsFile as ReadingsFile
 from .row_batches import TableFile as TableFile
 from .stretches import LAG as LAG
 from .stretches import FrameSource as FrameSource
-from .stretches import Stretch as Stretch
 from .stretches import recover_part as recover_part
 from .stretches import recovered_columns as recovered_columns
 from .stretches import recovered_rows as recovered_rows
@@ -42,5 +40,4 @@ from .table_writer import FORMS as FORMS
 from .table_writer import READING_COLUMNS as READING_COLUMNS
 from .table_writer import ReadingScale as ReadingScale
 from .table_writer import Row as Row
-from .table_writer import iso_text as iso_text
 from .table_writer import table_writer as table_writer
