@@ -78,8 +78,8 @@ def revoke(
     token_id: Annotated[str, argument("Id of the token, as listed.", metavar="ID")],
     store: ExistingStore = DEFAULT_STORE,
 ) -> None:
-    """Revoke a token; a running collector refuses it within a second."""
+    """Revoke a token; a running collector refuses it at once."""
     with open_store(store, make=False) as opened:
         if not opened.tokens.revoke(token_id):
             raise InputError(f"{token_id[:64]}: there is no such token. `cloakwork token list` has their ids.")
-    note(f"revoked {token_id}; a running collector refuses it within a second")
+    note(f"revoked {token_id}: a running collector refuses it from now on, and ends its streams within seconds")
