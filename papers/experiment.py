@@ -19,7 +19,7 @@ class Size(Enum):
     """How much work a run does.
 
     A quick run shows that an experiment works and has rough numbers. A probe is smaller still: its numbers are stored
-    beside each result, and repeating it shows whether the code still behaves as it did.
+    with each result, and repeating it shows whether the code still behaves as it did.
     """
 
     FULL = "full"

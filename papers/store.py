@@ -74,7 +74,7 @@ def as_json(result: Result) -> str:
 
 
 def write(result: Result, folder: Path) -> None:
-    """Write NAME.png and NAME.json. A JSON file is only ever beside the picture of its own numbers."""
+    """Write NAME.png and NAME.json. A JSON file is only ever next to the picture of its own numbers."""
     picture, numbers = (folder / f".{result.name}.{os.getpid()}.part.{kind}" for kind in ("png", "json"))
     try:
         result.draw(picture)

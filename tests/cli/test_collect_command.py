@@ -214,7 +214,7 @@ def test_a_site_without_its_plan_or_twice_is_refused(run: Run, site: Path, tmp_p
     assert (twice.code, "hall" in twice.err) == (2, True)
     next(tmp_path.glob("*.plan.json")).unlink()
     without = run("collect", site, "--broker", "none")
-    assert (without.code, "has no plan beside it" in without.err, "cloakwork plan" in without.err) == (2, True, True)
+    assert (without.code, "has no plan next to it" in without.err, "cloakwork plan" in without.err) == (2, True, True)
     missing = run("collect", tmp_path / "no.toml", "--broker", "none")
     assert missing.code in {1, 2}
     assert "no.toml" in missing.err

@@ -55,7 +55,7 @@ def reads(hint: str = "") -> Callable[..., Any]:
 
 
 def reads_site(context: typer.Context, path: Path) -> Path:
-    """Check a site file that is read together with the plan beside it, if there is one."""
+    """Check a site file that is read together with the plan next to it, if there is one."""
     from cloakwork.site import plan_beside  # noqa: PLC0415 - help needs no library
 
     context.meta.setdefault(INPUTS, []).append(plan_beside(path))
@@ -135,7 +135,7 @@ PlannedSite = Annotated[Path, argument("The site file.", metavar="SITE", callbac
 PlanFile = Annotated[
     Path | None,
     option(
-        "The frozen plan; by default the one beside the site file, if any.",
+        "The frozen plan; by default the one next to the site file, if any.",
         "--plan",
         metavar="FILE",
         callback=reads(FREEZE),

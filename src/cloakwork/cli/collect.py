@@ -42,7 +42,7 @@ NAME = "cloakwork-collector"
 
 def collect(
     sites: Annotated[
-        list[Path], argument("Site files, each with its plan beside it.", metavar="SITE...", callback=reads(INIT))
+        list[Path], argument("Site files, each with its plan next to it.", metavar="SITE...", callback=reads(INIT))
     ],
     broker: Annotated[
         str, option("Broker of the devices: mqtts://user@host, `embedded[:PORT]` (for this machine) or `none`.")

@@ -29,7 +29,7 @@ def new(
     note(f"wrote the keys of {name} to {out}")
     note(
         "Anyone with this file can remove the noise from every reading of the site. Store it where only the trusted "
-        "party has access, never beside the readings, and back it up each time you provision: only this file has a "
+        "party has access, never with the readings, and back it up each time you provision: only this file has a "
         "device's key."
     )
 

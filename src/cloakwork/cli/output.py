@@ -104,7 +104,7 @@ class Show(Protocol):
 
 @contextmanager
 def working(title: str, total: float = 1, *, stopped: str = "") -> Iterator[Show]:
-    """Show on standard error that work goes on, and how much is done once that is reported.
+    """Show on standard error that work continues, and how much is done once that is reported.
 
     On a terminal this is a bar, which vanishes at the end; elsewhere a line now and then if the work takes a while. If
     it is interrupted, `stopped` says what has become of it.

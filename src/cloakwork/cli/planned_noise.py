@@ -44,7 +44,7 @@ class PlannedNoise:
 
 
 def planned_noise(site: Site, site_file: Path, plan_file: Path | None) -> PlannedNoise:
-    """The noise of the given plan or of the plan beside the site file; without either, calibrate it now."""
+    """The noise of the given plan or of the plan next to the site file; without either, calibrate it now."""
     beside = plan_beside(site_file)
     file = plan_file or (beside if beside.is_file() else None)
     if file is None:

@@ -36,7 +36,7 @@ def provision(
     ] = None,
     every: Annotated[bool, option("All sensors of the site.", "--all")] = False,
     out: Annotated[
-        Path | None, option("Folder to write; by default devices/SENSOR beside the site file.", "--out")
+        Path | None, option("Folder to write; by default devices/SENSOR next to the site file.", "--out")
     ] = None,
     keys: Annotated[
         Path | None, option("Key file: its holder can remove the noise.", "--keys", callback=reads(KEYS))

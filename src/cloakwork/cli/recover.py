@@ -169,7 +169,7 @@ def _recovered(
         summary.followed = True
         yield from smoothed_frames(first, site, cloak, progress)
         return
-    rest = _shared(chain(first, source), frames, progress)
+    rest = _with_progress(chain(first, source), frames, progress)
     if len(first) > 1:
         summary.followed, summary.lag = True, 0 if live else LAG
         yield from settled_frames(rest, site, cloak, lag=LAG)
@@ -179,8 +179,8 @@ def _recovered(
         yield from recoverer.recover(batch)
 
 
-def _shared(source: Iterable[Frame], frames: FrameSource, progress: Show) -> Iterator[Frame]:
-    """Frames, with the progress after each."""
+def _with_progress(source: Iterable[Frame], frames: FrameSource, progress: Show) -> Iterator[Frame]:
+    """The same frames; shows after each how many of all have been read."""
     for frame in source:
         yield frame
         progress(frames.share)

@@ -11,7 +11,7 @@ from cloakwork.cli.output import NARROWEST, UNLIMITED, WIDEST, out, print_json, 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A label with text beside it."""
+    """A label with its text."""
 
     label: str
     text: str

@@ -114,7 +114,7 @@ class Collected:
         """Read the frames of some times, in order; those without a reading of the site under its plan are left out.
 
         Readings under another plan have other noise: what is concluded from them together would be wrong, and an
-        attacker would seem weaker. Readings of devices that cannot measure are set aside.
+        attacker would seem weaker. Readings of devices that cannot measure do not count.
         """
         counts = _made_under(store, self.name, self.plan.id)
         found = _frames(store, self.name, self.index, times, self.schedule.period_ms, counts)
@@ -240,12 +240,12 @@ def unable_sensors(store: Store, site: str, times: Sequence[int], period_ms: int
 
 
 def load_collected_site(path: str | Path) -> CollectedSite | CollectedBits:
-    """Load a site file and the plan beside it. The plan is required: it describes the noise of the devices."""
+    """Load a site file and the plan next to it. The plan is required: it describes the noise of the devices."""
     site = load_any_site(path)
     file = plan_beside(path)
     if not file.is_file():
         raise PlanError(
-            f"{path} has no plan beside it, so the noise of its devices is unknown. Put the plan that they were "
+            f"{path} has no plan next to it, so the noise of its devices is unknown. Put the plan that they were "
             f"provisioned with at {file}, or write a new one.",
             reason="missing",
             plan=str(file),

@@ -376,4 +376,4 @@ def _finish(write: _Write, statuses: list[ReadingStatus] | None) -> None:
     try:
         write.done(statuses)
     except Exception:
-        log.exception("a caller could not be told what became of its readings")
+        log.exception("a callback failed; its sender does not know what became of its readings")

@@ -157,7 +157,7 @@ class Quota:
     """Limits what one sensor can store, whatever it stamps and however it sends. One thread may use it.
 
     By arrival, a device may store what an outbox holds and its plan allows in a month, and then as the plan allows. One
-    that keeps to its plan always fits. A restart of the collector begins anew.
+    that keeps to its plan always fits. A restart of the collector forgets what was used.
     """
 
     def __init__(self, rules: BudgetRules, *, outbox: int = OUTBOX) -> None:

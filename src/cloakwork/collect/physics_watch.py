@@ -20,8 +20,8 @@ TEXTS = {
     FaultKind.DEAD: "Sensor {0} no longer responds to people. Check that it is powered and uncovered, or replace it.",
     FaultKind.WEAK: "Sensor {0} responds about half as strongly as planned. Check what covers it, and its unit.",
     FaultKind.STRONG: "Sensor {0} responds about twice as strongly as planned. Check its position, and its unit.",
-    FaultKind.HIGH: "Sensor {0} reads too much. Check for a heat source beside it, its baseline, or drift.",
-    FaultKind.LOW: "Sensor {0} reads too little. Check for a draught beside it, its baseline, or drift.",
+    FaultKind.HIGH: "Sensor {0} reads too much. Check for a heat source near it, its baseline, or drift.",
+    FaultKind.LOW: "Sensor {0} reads too little. Check for a draught near it, its baseline, or drift.",
     FaultKind.MOVED: "Sensor {0} reads as if it were at the position of {1}. Check whether it was moved or swapped.",
     FaultKind.QUIET: "Sensor {0} has less noise than planned: the claim may not hold. Provision it again at once.",
     FaultKind.NOISY: "Sensor {0} has more noise than planned. Check its wiring and its plan.",
@@ -41,7 +41,7 @@ class PhysicsWatch:
     """Tests the frames of one site in the order of time; for one thread.
 
     The state of the tests is in the store, so that a restart neither forgets a fault nor reports it again. Where
-    another collector has stored a later state, or someone erased readings, the tests go on from the store.
+    another collector has stored a later state, or someone erased readings, the tests continue from the store.
     """
 
     def __init__(self, site: CollectedSite, store: Store, observer: Observer) -> None:
@@ -49,7 +49,7 @@ class PhysicsWatch:
         self._detector = FaultDetector(observer, period=site.schedule.period_ms / 1000)
         self._model = _fingerprint(site, self._detector.state)
         self._time, self._unsaved = 0, 0  # of the last frame tested, and how many since the last save
-        self._saved: int | None = None  # the time of the stored state that ours goes on from
+        self._saved: int | None = None  # the time of the stored state that ours continues
         self._faults: tuple[FoundFault, ...] = ()
         self._load()
 
@@ -90,7 +90,7 @@ class PhysicsWatch:
             log.warning("%s: %s", self._site.name, fault_text(fault))
 
     def _load(self) -> None:
-        """Go on from the store; anew if it has nothing, or another model's."""
+        """Continue from the store; start again if it has nothing, or the state of another model."""
         check = self._store.checks.load(self._site.name)
         rows = self._site.site.physics.sensors + 1
         self._saved, self._unsaved = (None if check is None else check.time), 0

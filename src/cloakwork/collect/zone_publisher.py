@@ -158,7 +158,7 @@ class ZonePublisher:
 
     def _publish_alarms(self, connection: Connection) -> None:
         for name, site in self._sites.items():
-            with suppress(StoreError):  # the next look says it
+            with suppress(StoreError):  # it is looked at again soon
                 for alarm, reasons in alarm_reasons(self._store, site, self._clock()).items():
                     connection.publish(zone_topic(name, alarm), alarm_state(reasons))
 

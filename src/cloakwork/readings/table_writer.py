@@ -62,7 +62,7 @@ def table_writer(
     into the metadata of a Parquet file, under "cloakwork"; the other forms have no place for it.
     """
     if form not in FORMS:
-        raise InputError(f"{form or 'no ending'}: the name says the form: give one that ends in {', '.join(FORMS)}.")
+        raise InputError(f"{form or 'no ending'}: give a name that ends in {', '.join(FORMS)}, which says the form.")
     if form == ".parquet":
         with optional_parts():
             import pyarrow.parquet as pq  # noqa: PLC0415 - large, and not needed for texts

@@ -1,4 +1,4 @@
-"""Check a device, beside it: read at rest, then while someone drives the reading, and judge it. Nothing is sent.
+"""Check a device on the spot: read at rest, then while someone drives the reading, and judge it. Nothing is sent.
 
 What a check shows are true readings. It is for the person who installs the device, and for no log that others read.
 """

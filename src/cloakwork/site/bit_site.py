@@ -92,7 +92,7 @@ class BitSite:
 
     @cached_property
     def shared(self) -> int:
-        """How many sensors one person can change in a reading, at the most.
+        """The most sensors that one person can change in a reading.
 
         Whether someone is in one zone rather than in another concerns the sensors of both.
         """

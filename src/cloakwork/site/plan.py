@@ -1,7 +1,7 @@
 """The frozen plan of a site: the noise for provisioning its devices and recovering from their readings.
 
 Computing the noise takes time, and another machine may round differently. So it is computed once and written to a file,
-`site.plan.json` beside `site.toml`, from which all others read it.
+`site.plan.json` next to `site.toml`, from which all others read it.
 """
 
 import json

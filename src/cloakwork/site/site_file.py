@@ -76,7 +76,7 @@ def parse_any_site(
     if "bits" in content and (both := [key for key in _OF_READINGS if key in content]):
         line = locate(text, ("bits",))
         raise SiteError(
-            f"{name}, line {line}: [bits] beside [{both[0]}]: a site has bits or readings, because neither "
+            f"{name}, line {line}: [bits] and [{both[0]}]: a site has bits or readings, because neither "
             "guarantee covers both. Write two site files, one with [bits] and the binary sensors, and give both to the "
             "collector.",
             path=name,
@@ -121,7 +121,7 @@ def _messages(problem: ValidationError, model: type[BaseModel]) -> dict[str, tup
     """Return where and what is wrong for each key that is; a key with several allowed types is reported once."""
     messages: dict[str, tuple[KeyPath, str]] = {}
     for error in problem.errors(include_url=False):
-        if error["type"] == "default_factory_not_called":  # a key that was left out, beside one that is wrong
+        if error["type"] == "default_factory_not_called":  # a key that was left out, where another is wrong
             continue
         path: KeyPath = tuple(
             part for part in error["loc"] if not (isinstance(part, str) and (part in _TYPES or "[" in part))

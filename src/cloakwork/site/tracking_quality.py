@@ -161,7 +161,7 @@ def follow_simulated(
     )
     live: list[FrameEstimate] = []
     settled: list[FrameEstimate] = []
-    with threadpool_limits(1):  # several simulations run beside each other
+    with threadpool_limits(1):  # several simulations run in parallel
         for row, time in zip(readings, times.tolist(), strict=True):
             live.append(tracker.step(row, time))
             settled += live[-1].final

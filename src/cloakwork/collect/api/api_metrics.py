@@ -65,7 +65,7 @@ class ApiMetrics(Collector):
         yield GaugeMetricFamily("cloakwork_queued_readings", "Readings that wait to be stored.", state.queued)
         yield GaugeMetricFamily("cloakwork_store_writable", "Whether the store accepts readings.", int(state.storing))
         yield from self._recovery()
-        with suppress(StoreError):  # then the store's own figure says so
+        with suppress(StoreError):  # `store_writable` shows that
             yield from self._stored()
         if self._broker is not None:
             connected = int(self._broker.state.connected)

@@ -76,7 +76,7 @@ class ReadingsQuery(PageQuery):
 
 
 def _form(body: object) -> str:
-    """Tell which of the two forms a body has, so that an error speaks of that one only."""
+    """Which of the two forms a body has, so that an error is about that one only."""
     return "MANY" if isinstance(body, list) else "ONE"
 
 

@@ -49,8 +49,8 @@ class SiteBody(BaseModel):
     sites have null there, and hide moves of up to `alpha`.
 
     A result stamped more than `ahead_ms` after the collector's clock comes from a device whose clock is wrong. Where
-    the site `follows` its sources, a result is settled `lag` frames later. A zone that is in
-    doubt changes its state when the other one has been more likely for `hold_ms`.
+    the site `follows` its sources, a result is settled `lag` frames later. A zone in doubt changes its state when the
+    other one has been more likely for `hold_ms`.
     """
 
     name: str = Field(examples=["hall"])
@@ -222,12 +222,8 @@ class HealthBody(BaseModel):
 @router.get("/v1/sites/{site}/health", tags=["sites"], **guarded(READERS, 404, 422))
 def health(site: SiteName, context: ContextDep, caller: CallerDep) -> HealthBody:
     """The health of a site: sensors, recovery, broker, store, problems, alarms and faults of the physics."""
-    watched, store, intake, lag = (
-        context.site(site, caller),
-        context.store,
-        context.intake.state,
-        context.live.state(site),
-    )
+    watched, store = context.site(site, caller), context.store
+    intake, lag = context.intake.state, context.live.state(site)
 
     def shown(reason: str) -> str:  # it may name hosts and files
         return reason if caller.role is Role.OPERATOR or not reason else WITHHELD

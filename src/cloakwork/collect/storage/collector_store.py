@@ -85,9 +85,9 @@ class Store:
     def erase(self, site: str, sensor: str | None = None, since: int | None = None, until: int | None = None) -> Erased:
         """Erase the readings of a site, or of one sensor, in a period, and the results of their frames.
 
-        Results that used an erased reading go too; if readings of other sensors remain, the frame waits again. So
-        are the frames around it through which sources were followed: `SETTLED_WITH` before and `FOLLOWED_FROM` after.
-        Reports and problems go by when they were received; the tests of the physics begin anew. Works in small
+        Results that used an erased reading go too, and so do those of the frames through which sources were followed:
+        `SETTLED_WITH` before and `FOLLOWED_FROM` after. A frame that still has readings then waits again.
+        Reports and problems go by when they were received; the tests of the physics start again. Works in small
         transactions, so that writers wait for milliseconds only; readings that arrive meanwhile may stay.
         """
         erased = self._erase(site, sensor, since, until, counted=True)
@@ -101,8 +101,8 @@ class Store:
     def erase_older(self, site: str, days: float) -> Erased:
         """Erase what is older than so many days: readings and results by their time, the rest by when it arrived.
 
-        Results that continue the tracks of this time stay until they are as old. The tests of the physics go on: their
-        state is one number for each fault, from all readings so far.
+        Results that continue the tracks of this time stay until they are as old. The tests of the physics continue:
+        their state is one number for each fault, from all readings so far.
         """
         if not days > 0:
             raise InputError(f"days={days}: a store keeps more than 0 days; `erase` removes everything.", days=days)

@@ -65,7 +65,7 @@ PackedMap = Annotated[bytes, _in_json(_unpacked, list[float])]
 class RecoveredSource:
     """A recovered source: place, coordinates, weight, radius of its vicinity and its probability.
 
-    `label` is that of its track, None where sources are not followed. `vicinity` are the numbers of the places where it
+    `label` is its track's, None where sources are not followed. `vicinity` are the numbers of the places where it
     is, if it exists, with a probability of 90 %; empty where the result is without its map.
     """
 

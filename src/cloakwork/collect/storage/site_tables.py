@@ -153,7 +153,7 @@ class CheckTable:
         return _faults(found[0][0]) if found else ()
 
     def save(self, check: PhysicsCheck, *, after: int | None) -> bool:
-        """Store a check that goes on from the one of time `after`, None for the first; False if another is stored."""
+        """Store a check that continues the one of time `after`, None for the first; False if another is stored."""
         values = vars(check) | {"faults": json.dumps([vars(fault) for fault in check.faults])}
         if after is None:
             sql = """
