@@ -80,7 +80,6 @@ def draw_dots(
     series: Mapping[str, Sequence[Mean | float | None]],
     *,
     scale: float = 1.0,
-    colors: Sequence[str] = SERIES,
     markers: Sequence[str] = MARKERS,
 ) -> None:
     """Draw a row of dots for each name, from the top, with bars of two standard errors.
@@ -91,7 +90,7 @@ def draw_dots(
     for number, (label, values) in enumerate(series.items()):
         x, bars = _split(values, scale)
         shift = (number - (len(series) - 1) / 2) * gap
-        look = {"fmt": markers[number], "color": colors[number], "elinewidth": 1.2, "label": label}
+        look = {"fmt": markers[number], "color": SERIES[number], "elinewidth": 1.2, "label": label}
         axes.errorbar(x, [row + shift for row in range(len(rows))], xerr=bars, **look)
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -60,10 +60,9 @@ def magnitudes(filter_: Filter, n: int, *, circular: bool = False) -> FloatArray
     return np.asarray(np.where(sizes > _NEGLIGIBLE * sizes.max(), sizes, 0.0))
 
 
-def papers_mse(filter_: Filter, n: int, epsilon: float, delta: float, *, circular: bool = False) -> float:
+def papers_mse(filter_: Filter, n: int, epsilon: float, delta: float) -> float:
     """The error by the papers' formula, 4 ln(1/delta) ||h^||_1^2 / (epsilon^2 N), with the scale of averages."""
-    scale = np.ones(n) if circular else filter_.cut(n).scale(n)
-    mean = float(magnitudes(filter_, n, circular=circular).mean())
+    scale, mean = filter_.cut(n).scale(n), float(magnitudes(filter_, n).mean())
     return 4 * math.log(1 / delta) / epsilon**2 * mean**2 * float((scale**2).mean())
 
 

@@ -197,9 +197,9 @@ class Movement:
         return self.frames[elapsed_ms // self.frame_ms % len(self.frames)]
 
 
-def staying(people: Sequence[Position], origin: str = "not at all") -> Movement:
+def staying(people: Sequence[Position]) -> Movement:
     """People who stay where they are."""
-    return Movement((tuple(people),), origin)
+    return Movement((tuple(people),), "not at all")
 
 
 def recorded(rooms: Rooms, *, most: int) -> Movement:

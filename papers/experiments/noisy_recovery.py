@@ -27,6 +27,7 @@ MANY_SENSORS = 400
 LATE = (2.0, 4.0, 8.0, 16.0)  # the heat has filled the line
 TINY = (1e-8, 1e-7, 1e-6)  # noise so small that the papers' bound is below the error of the uniform map
 EARLY, FINE = (0.001, 0.002, 0.004), Setting(n=1000, m=500, sigma=1e-3)  # the papers' bound at small T
+UNIFORM = 0.25  # the error of the uniform map for a source at 0.5
 RARE = 0.05  # failures that are more frequent contradict "with high probability"
 SENSORS, SIGMA = 50, 0.2  # the usual values
 AXES = (
@@ -163,7 +164,7 @@ def late_limit() -> Row:
     return Row(slope=fit_slope(LATE, limits), first=limits[0], last=limits[-1], guess=guess)
 
 
-def bound_of_papers(guess: float = 0.25) -> Row:
+def bound_of_papers() -> Row:
     """The papers' upper bound for a source at 0.5, with its constants: exponents in tiny noise and in small T.
 
     `reach` is the noise up to which it is below the error of the uniform map, on the line of panel d.
@@ -175,7 +176,7 @@ def bound_of_papers(guess: float = 0.25) -> Row:
     low, high = math.log(TINY[0]), 0.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if papers_bound(line, [0.5], math.exp(middle)).value < guess else (low, middle)
+        low, high = (middle, high) if papers_bound(line, [0.5], math.exp(middle)).value < UNIFORM else (low, middle)
     return Row(noise=noise, time=time, reach=math.exp(low))
 
 

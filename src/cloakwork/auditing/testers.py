@@ -285,36 +285,20 @@ class RandomPrivacy:
         return Answer(bad <= allowed, float(bad), float(allowed), queries)
 
 
-def plan_queries(
-    *,
-    epsilon: float,
-    delta: float,
-    alpha: float,
-    n: int | None = None,
-    stated: Pair | None = None,
-    confidence: float = CONFIDENCE,
-) -> QueryPlan:
-    """Return the cost of testing a claim on two inputs with the cheapest suitable test.
+def plan_queries(*, n: int, epsilon: float, delta: float, alpha: float, confidence: float = CONFIDENCE) -> QueryPlan:
+    """Return the cost of testing a claim on two inputs of a mechanism of which only its `n` outcomes are known.
 
-    Without the `stated` distributions, `n` is the number of outcomes, and a pure claim raises UnverifiableError
-    (McMillan, Theorem 10.5): no number of queries would do.
+    A pure claim raises UnverifiableError (McMillan, Theorem 10.5): no number of queries would do.
 
     >>> print(plan_queries(n=16, epsilon=1.0, delta=0.01, alpha=0.05).per_input)
     94541
     """
-    if stated is not None:
-        if delta == 0:
-            return KnownPure(stated, epsilon, alpha, confidence).plan
-        known = KnownPair(stated, epsilon, delta, alpha, confidence).plan
-        return min(known, UnknownPair(stated.n, epsilon, delta, alpha, confidence).plan, key=lambda plan: plan.total)
-    if n is None:
-        raise InputError("give n, the number of outcomes, or the stated pair.")
     if delta == 0:
         raise UnverifiableError(
             f"epsilon={epsilon:g} with delta=0 and no description of the mechanism: no number of queries can verify "
             "it. A mechanism that shows its input outright, but rarely enough, passes every test: with a million "
             f"queries on each input, anything rarer than {unnoticed_mass(1_000_000):.1g}. Test a claim with delta "
-            "above 0, or give the stated distributions.",
+            "above 0, or use `KnownPure` with the stated distributions.",
             epsilon=epsilon,
         )
     return UnknownPair(n, epsilon, delta, alpha, confidence).plan

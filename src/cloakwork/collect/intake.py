@@ -24,6 +24,7 @@ BATCH = 500  # readings in one transaction
 LINGER_S = 0.002  # a batch that is not full waits so long for more
 FLUSH_S = 1.0  # between two writes of the problem counts
 FIRST_RETRY_S, LAST_RETRY_S = 0.05, 2.0
+PATIENCE_S = 10.0  # that a request waits for its readings to be stored
 LATE_FRAMES = 3
 DAY_MS = 86_400_000
 BENCH = "bench"  # the state of a device under audit, which has its own budget
@@ -147,11 +148,11 @@ class Intake:
             if not self._stopping.is_set():
                 self._append(_Write(readings, report, lambda statuses: None if statuses is None else done()))
 
-    def submit(self, readings: Sequence[Reading], *, timeout: float = 10.0) -> list[ReadingStatus]:
+    def submit(self, readings: Sequence[Reading]) -> list[ReadingStatus]:
         """Store readings, all or none of them, and return the status of each: `REFUSED` for all above a quota.
 
         Raises `InputError` for an unknown name or a number out of range, and `BusyError` if the queue is full, the
-        store fails, or `timeout` seconds have passed. After a `BusyError` the same readings may be submitted again:
+        store fails, or it takes longer than `PATIENCE_S`. After a `BusyError` the same readings may be submitted again:
         none is stored twice.
         """
         for reading in readings:
@@ -171,7 +172,7 @@ class Intake:
                 )
             self._append(_Write(tuple(readings), None, answer.set_result))
         try:
-            statuses = answer.result(timeout)
+            statuses = answer.result(PATIENCE_S)
         except TimeoutError:
             statuses = None
         if statuses is None:
