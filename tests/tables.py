@@ -1,12 +1,9 @@
-"""Tables in every form that readings, events and recordings come in: three kinds of files, and three libraries."""
+"""Tables of each library that readings, events and recordings come in, made from one of Arrow."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow.csv
-import pyarrow.parquet as pq
 
 LIBRARIES: dict[str, Callable[[Any], Any]] = {
     "arrow": lambda table: table,
@@ -17,13 +14,3 @@ LIBRARIES: dict[str, Callable[[Any], Any]] = {
         pl.col("sensor").cast(pl.Categorical)
     ),
 }
-
-
-def in_form(path: Path, form: str) -> Path:
-    """The table of a CSV file in another form, beside it."""
-    table, other = pyarrow.csv.read_csv(path), path.with_suffix(form)
-    if form == ".parquet":
-        pq.write_table(table, other)
-    elif form == ".jsonl":
-        pl.DataFrame(pl.from_arrow(table)).write_ndjson(other)
-    return other

@@ -14,29 +14,16 @@ from cloakwork.accuracy import Method, cramer_rao
 from cloakwork.accuracy.cramer_rao import mean_length
 from cloakwork.errors import InputError, PhysicsError
 from cloakwork.physics import (
-    FloorPlan,
     Graph,
     HeatLine,
     HeatPlane,
     Matrix,
-    Rooms,
     Space,
-    Steady,
     Tolerance,
 )
 
 Floats = NDArray[np.float64]
 SIGMA = 1.085878 * 0.135897  # exact for (1, 0.1) at alpha = 1/n on the line of the fixture
-
-
-def two_rooms(cell: float = 0.5) -> FloorPlan:
-    rooms = Rooms.from_walls((6, 3), cell=cell, walls=[((3, 0), (3, 3))], doors=[((3, 1), (3, 2))])
-    sensors = [(0.7, 0.8), (2.2, 2.4), (1.4, 1.6), (3.6, 0.4), (5.2, 2.2), (4.4, 1.3)]
-    return FloorPlan(rooms, sensors, Steady(reach=1.0), footprint=0.5)
-
-
-def small_plane() -> HeatPlane:
-    return HeatPlane(n=(12, 8), m=(5, 4), T=0.05, size=(1.5, 1.0))
 
 
 def high_precision(at: Sequence[float], sigma: float) -> list[float]:

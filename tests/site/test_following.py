@@ -11,10 +11,6 @@ def moving(text: str, *lines: str) -> Site:
     return parse_site(text + "\n".join(["[motion]", *lines]) + "\n")
 
 
-def entered(text: str, *entrances: str) -> Site:
-    return parse_site(text + "".join(f"[[entrance]]\nat = {at}\n" for at in entrances))
-
-
 def test_people_live_on_floor_plans_and_sources_elsewhere_stay() -> None:
     assert parse_site(WALLS).motion == Motion()
     for text in (LINE, PLANE, GRAPH):

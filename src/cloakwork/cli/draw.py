@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
 from cloakwork._checks import FloatArray, IntArray
-from cloakwork.cli.files import is_special
+from cloakwork.cli.files import is_special, part_of
 from cloakwork.cli.recover_report import EARLIEST, RecoverySummary, TrackRecord
 from cloakwork.errors import InputError
 from cloakwork.physics import HeatPlane, Physics, Rooms
@@ -148,11 +148,10 @@ def draw_walk(path: Path, fit: "WalkFit") -> None:
 
 def save(figure: Figure, path: Path, *, private: bool = False) -> None:
     """Write a picture in the format of its name; only its owner may read a private one."""
-    if private and not is_special(path):
-        path.unlink(missing_ok=True)
-        path.touch(0o600, exist_ok=False)
-    with mpl.rc_context({"svg.hashsalt": "cloakwork"}):
-        figure.savefig(path, dpi=150)
+    with part_of(path) as part, mpl.rc_context({"svg.hashsalt": "cloakwork"}):
+        if private and not is_special(path):
+            part.touch(0o600, exist_ok=False)
+        figure.savefig(part, dpi=150, format=path.suffix[1:] or "png")
 
 
 def floor(axes: Any, rooms: Rooms, values: FloatArray | None, *, limit: float | None = None) -> Any:
