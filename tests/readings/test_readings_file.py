@@ -1,6 +1,7 @@
 """Files of readings: streamed, and forgiving row by row."""
 
 import json
+import os
 import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cloakwork.errors import InputError, ReadingError
-from cloakwork.readings import FORMS, READING_COLUMNS, Frame, ReadingScale, ReadingsFile, table_writer
+from cloakwork.readings import FORMS, READING_COLUMNS, Frame, MergedFrames, ReadingScale, ReadingsFile, table_writer
 from tests.tables import LIBRARIES
 
 IDS = ("a", "b", "c")
@@ -265,3 +266,11 @@ def test_no_bytes_at_all_break_the_reader(tmp_path: Path, junk: bytes) -> None:
     file, frames = read(tmp_path, HEADER.encode() + b"0,a,0,1\n" + junk)
     assert frames[0].steps[0] == 1
     assert file.rows >= 1
+
+
+def test_a_pipe_among_several_sources_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)  # opening it would wait for a writer
+    with pytest.raises(ReadingError) as refused:
+        list(MergedFrames([ReadingsFile(pipe, ("a",)), ReadingsFile(pipe, ("a",))]))
+    assert refused.value.values["path"] == str(pipe)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import merge
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -141,6 +142,9 @@ class ReadingsFile:
 
     def when_due(self) -> Iterator[Frame]:
         """An empty frame at the time of the first one, then all frames: the file is closed until they are due."""
+        if isinstance(self._source, Path) and self._source.is_fifo():
+            text = f"{self.path}: a pipe among several sources, each of which is opened twice. Give a file."
+            raise ReadingError(text, path=str(self.path))
         first = next(iter(ReadingsFile(self._source, tuple(self._index), plan=self._plan)))
         yield Frame(first.time, np.zeros_like(first.steps), np.zeros_like(first.present))
         yield from self
