@@ -77,7 +77,7 @@ def writes(*endings: str, folder: bool = False) -> Callable[..., Any]:
             also = ", or the name of a folder" if folder else ""
             raise InputError(f"{name} {path}: give a name that ends in {', '.join(endings)}{also}.", path=str(path))
         if endings == PICTURES:
-            import_module("matplotlib")  # that it is missing is said before the work
+            import_module("matplotlib")  # if it is missing, the error comes before the work
         context.meta.setdefault(OUTPUTS, []).append(path)
         return path
 

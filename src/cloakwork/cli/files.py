@@ -53,7 +53,7 @@ def _part(target: Path) -> Path:
 
 
 def refuse_input(path: Path, *inputs: Path) -> None:
-    """Refuse to overwrite an input, also one that is yet to be made."""
+    """Refuse to overwrite an input, even one that does not exist yet."""
     for source in inputs:
         same = path.samefile(source) if path.exists() and source.exists() else path.resolve() == source.resolve()
         if same:

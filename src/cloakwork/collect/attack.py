@@ -18,9 +18,9 @@ from cloakwork.recovery import recover
 
 PATIENCE_S = 60.0  # that following sources may take
 GROWTH = 100  # from one number of frames to the next, while there is time
-MAX_FRAMES = 9_999  # that are asked for: more than there is time for
+MAX_FRAMES = 9_999  # asked of the store: more than there is time for
 FRAMES_AT_ONCE = 500
-MAX_READINGS = 200_000  # of one that does not
+MAX_READINGS = 200_000  # of a site whose sources are not followed
 MAX_ATTACKS = 32
 
 

@@ -191,7 +191,7 @@ class CollectedBits(Collected):
 
 
 def _made_under(store: Store, site: str, plan: str) -> Callable[[int, str, int], bool] | None:
-    """Says of a reading whether it was made under a plan; None if all were, or no plan is known."""
+    """A test of readings, whether each was made under a plan; None if all were, or no plan is known."""
     periods = store.plans.periods(site)
     if all(period.scale.plan == plan for period in periods):
         return None

@@ -86,7 +86,7 @@ class FrameRecovery:
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """All tracks that go on, the doubtful ones too; none if the frame was recovered alone."""
+        """All tracks that continue, including doubtful ones; none if the frame was recovered alone."""
         return () if self.tracked is None else self.tracked.tracks
 
     @property
@@ -151,10 +151,10 @@ def recovered_frames(recovery: Recovery, frames: Sequence[Frame]) -> Iterator[Fr
 class FrameTracker:
     """Follows the sources of a site from frame to frame.
 
-    A frame that comes late is worked in while it is within the tracker's window, and is itself recovered alone; so is
-    one that comes too late to be worked in. A frame that comes again, with more readings, replaces the first. With
-    `lag`, each moment is judged again when so many later frames are there: `settled` holds the moments that the last
-    step settled, in order of time. With many sources no moment is judged again.
+    A late frame counts while it is within the tracker's window, and is itself recovered alone; so is one that comes
+    later than that. A frame that comes again, with more readings, replaces the first. With `lag`, each moment is
+    judged again when that many later frames have come: `settled` holds the moments that the last step settled, in order
+    of time. With many sources no moment is judged again.
     """
 
     def __init__(self, site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> None:
@@ -182,7 +182,7 @@ class FrameTracker:
 
 
 def site_tracker(site: Site, cloak: Cloak, *, lag: int = 0, seed: int = 0) -> Tracker | FloorTracker:
-    """A tracker of a site's sources, which must be such as can be followed."""
+    """A tracker of a site's sources; refused where they cannot be followed."""
     estimator = site.estimator().estimator
     if not isinstance(estimator, PointSources):
         raise SiteError(f"the sources of {site.name} are not followed: {site.not_followed}.", site=site.name)

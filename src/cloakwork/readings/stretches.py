@@ -110,7 +110,7 @@ def stretch_parts(source: FrameSource, site: Site, cloak: Cloak, *, alone: bool)
 
 
 def recover_part(part: tuple[Stretch, Site, Cloak, bool]) -> Any:
-    """Recover the frames of a stretch as an Arrow table; it depends on nothing else, on no matter which machine.
+    """Recover the frames of a stretch as an Arrow table; it depends on nothing else, on any machine.
 
     Follows sources through the stretch and the frames around it, with random numbers of its own. Where each frame is to
     be recovered alone, or sources are not followed, uses the frame's own readings.

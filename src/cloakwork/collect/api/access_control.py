@@ -196,7 +196,7 @@ class GuardedRoute(APIRoute):
 
 
 def _hash(text: str) -> bytes:
-    """What is kept of a code or a session: they are long and random, so no one can guess one for a hash."""
+    """What is kept of a code or a session: both are long and random, so no one can find one from its hash."""
     return hashlib.sha256(text.encode(errors="replace")).digest()
 
 

@@ -208,8 +208,7 @@ class FrameTable:
     ) -> dict[int, dict[str, int]]:
         """Return the value of each sensor at each time; of several readings of a sensor, the one with the highest seq.
 
-        A time without readings gets an empty dictionary. `counts` says of a reading, by when it arrived, its sensor and
-        its seq, whether it counts.
+        A time without readings gets an empty dictionary. `counts(received, sensor, seq)` is whether a reading counts.
         """
         values: dict[int, dict[str, int]] = {time: {} for time in times}
         sql = f"""
