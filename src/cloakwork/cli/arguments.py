@@ -65,7 +65,7 @@ def reads_site(context: typer.Context, path: Path) -> Path:
 def writes(*endings: str, folder: bool = False) -> Callable[..., Any]:
     """Return the callback of a file that a command writes: its name must end in one of these, and be possible.
 
-    With `folder`, a name without an ending is that of a folder.
+    With `folder`, a name without an ending names a folder.
     """
 
     def check(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:

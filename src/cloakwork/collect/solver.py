@@ -343,7 +343,7 @@ def _spot(site: CollectedSite, place: int, at: object) -> dict[str, Any]:
 
 
 def places_of(site: CollectedSite, tracks: Sequence[RecoveredTrack]) -> dict[int, int]:
-    """The number of the place of each stored track by its label, without those whose place the site has no more."""
+    """The number of the place of each stored track by its label, without those whose place the site no longer has."""
     space = site.site.physics.space
     numbers = {str(number) if space.places.shape[1] else space.name(number): number for number in range(len(space))}
     return {track.label: numbers[track.place] for track in tracks if track.place in numbers}

@@ -91,7 +91,7 @@ def _alpha(site: Site) -> Iterator[Advice]:
     unit = f" {site.length_unit}".rstrip()
     if 0 < extent < alpha:
         problem = f"alpha = {alpha:g}{unit} is larger than the whole space ({extent:g}{unit})."
-        yield Advice(("privacy", "alpha"), problem, "Check its unit: it is that of the space.")
+        yield Advice(("privacy", "alpha"), problem, "Check its unit: it must be the unit of the space.")
     if unit and alpha < SMALLEST_MOVE:
         problem = f"alpha = {alpha:g} m: no one sits as still as that, so hardly anything is hidden."
         yield Advice(("privacy", "alpha"), problem, "Lengths are metres: write alpha = 0.1.")

@@ -83,7 +83,7 @@ class RecoveredTrack:
     """A source that is followed, at the time of a result.
 
     It has kept its `label` `since` that time. `probability` is that it exists, `same` that it is still the source with
-    which the track began. `radius` is that of its vicinity, None if it does not exist more likely than not.
+    which the track began. `radius` is its vicinity's, None where it probably does not exist.
     """
 
     label: int
