@@ -1,9 +1,10 @@
 """Files that survive crashes, other writers and other files."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cloakwork._files import write_durably
+from cloakwork._files import new_part, write_durably
 from cloakwork._method_cache import memoize
 
 
@@ -31,6 +32,16 @@ def test_parts_of_other_files_stay(tmp_path: Path) -> None:
         other.write_text("half")
     write_durably(tmp_path / "state", b"whole")
     assert all(other.exists() for other in others), "the last one may be of a writer that is not done"
+
+
+def test_a_part_that_a_power_cut_left_long_ago_is_removed_with_what_is_in_it(tmp_path: Path) -> None:
+    folder, recent = (tmp_path / f".s07.{digit * 16}.part" for digit in "12")
+    for left in (folder, recent):
+        left.mkdir()
+        (left / "state.0").write_bytes(b"a key")
+    os.utime(folder, (1, 1))
+    assert new_part(tmp_path / "s07").parent == tmp_path
+    assert list(tmp_path.iterdir()) == [recent]
 
 
 def test_a_method_keeps_its_last_results_while_threads_share_it() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import time
 from contextlib import suppress
 from functools import partial
@@ -20,6 +21,15 @@ def unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
+def new_part(target: Path) -> Path:
+    """Return the name under which a file or folder is written first; removes parts that power cuts left behind."""
+    for left in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 16}.part"):
+        with suppress(FileNotFoundError):
+            if left.stat().st_mtime < time.time() - ABANDONED_S:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+
+
 def write_durably(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Replace a file as a whole; `mode` is that of a new file, before the umask.
 
@@ -28,11 +38,7 @@ def write_durably(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     last one wins.
     """
     target = path.resolve()
-    for left in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 16}.part"):
-        with suppress(FileNotFoundError):
-            if left.stat().st_mtime < time.time() - ABANDONED_S:
-                left.unlink()
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    part = new_part(target)
     try:
         with open(part, "xb", opener=partial(os.open, mode=mode)) as file:
             file.write(data)

@@ -281,6 +281,10 @@ def _files(folder: Path, *, continued: bool) -> list[Path]:
             "interrupted audit. To audit complete recordings, use cloakwork audit readings.",
             path=str(files[there[0]]),
         )
+    if there == [1]:
+        raise InputError(
+            f"{files[1]} is there, but {files[0]} is not: bring it back, or give another folder with --out."
+        )
     if there:
         note(f"continuing the recordings in {folder}: the device must be in set-up {there[-1]} now")
     try:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 import shutil
 import time
 from dataclasses import asdict, dataclass
@@ -11,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cloakwork._files import sync_folder
+from cloakwork._files import new_part, sync_folder
 from cloakwork.device.agent import parse_time_server
 from cloakwork.device.c_plan import esphome_package, plan_header
 from cloakwork.errors import InputError
@@ -226,8 +225,8 @@ def _template(folder: str, *names: str) -> _Files:
 def _write(folder: Path, contents: _Files) -> None:
     """Write all files, readable by their owner alone; the folder gets its name only when it is complete."""
     target = folder.absolute()
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     target.parent.mkdir(parents=True, exist_ok=True)
+    part = new_part(target)
     part.mkdir(mode=0o700)
     try:
         for name, data in contents.items():
