@@ -93,7 +93,7 @@ BAD = [  # a command, and what the first line of its error says
     ("token revoke abc --store none.db", f"none.db: {MISSING}"),
     ("token new --role device --site hall", "give --site and --id"),
     ("token new --role analyst --id s1", "--id is for device tokens"),
-    *((f"recover site.toml --from-store site.toml --since {text}", f"--since {text}: {said}") for text, said in (
+    *((f"recover site.toml --from-store site.toml --since {text}", f"'--since': {text}: {said}") for text, said in (
         ("yesterday", "give a date such as 2026-11-15"),
         ("253402300800000", "give a date such as 2026-11-15"),
         ("1969-12-31T23:59:59", "times before 1970"),

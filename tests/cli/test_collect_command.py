@@ -170,10 +170,10 @@ def test_on_a_terminal_with_a_new_store_it_shows_a_link_that_signs_in_and_only_o
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--keep", "soon"), 2, "--keep soon: give a whole number with m, h, d or w, such as"),
-        (("--keep", "0d"), 2, "--keep 0d: give a whole number"),
-        (("--keep", "-1d"), 2, "--keep -1d: give a whole number"),
-        (("--keep", "90"), 2, "--keep 90: give a whole number"),
+        (("--keep", "soon"), 2, "'--keep': soon: give a whole number with m, h, d or w, such as"),
+        (("--keep", "0d"), 2, "'--keep': 0d: give a whole number"),
+        (("--keep", "-1d"), 2, "'--keep': -1d: give a whole number"),
+        (("--keep", "90"), 2, "'--keep': 90: give a whole number"),
         (("--listen", "0.0.0.0:0"), 2, "--listen 127.0.0.1:0 --proxied"),
         (("--listen", "[::]:0", "--proxied"), 2, "--listen :::0 --private-network"),
         (("--listen", "8080"), 2, "--listen 8080: give an address and a port, such as 127.0.0.1:8080"),

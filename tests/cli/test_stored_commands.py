@@ -156,8 +156,8 @@ def test_an_export_that_fails_leaves_no_file_and_one_that_is_there_alone(
         (("barn", "--out", "x.csv"), "no reading of barn in this period; it has readings of: corridor"),
         (("corridor", "--out", "x.csv", "--until", "1970-01-02"), "Check the period"),
         (("corridor", "--out", "x.xlsx"), r"ends in .csv, .jsonl, .parquet"),
-        (("corridor", "--out", "x.csv", "--since", "yesterday"), "--since yesterday: give a date such as"),
-        (("corridor", "--out", "x.csv", "--since", "12-13-14"), "--since 12-13-14: give a date such as"),
+        (("corridor", "--out", "x.csv", "--since", "yesterday"), "'--since': yesterday: give a date such as"),
+        (("corridor", "--out", "x.csv", "--since", "12-13-14"), "'--since': 12-13-14: give a date such as"),
     ],
 )
 def test_an_export_of_nothing_is_refused(

@@ -24,10 +24,9 @@ def learn_score(past: ReportPair) -> Feature:
     rows = np.concatenate(sides)
     numbers = np.where(np.isfinite(rows), rows, np.nan)
     with np.errstate(all="ignore"):
-        centre = np.nan_to_num(np.nansum(numbers, axis=0) / np.isfinite(rows).sum(axis=0))
-        scale = (
-            np.sqrt(np.nanmean((numbers - centre) ** 2, axis=0)) if np.isfinite(rows).any() else np.ones(len(columns))
-        )
+        count = np.isfinite(rows).sum(axis=0)
+        centre = np.nan_to_num(np.nansum(numbers, axis=0) / count)
+        scale = np.sqrt(np.nansum((numbers - centre) ** 2, axis=0) / count)
     scale = np.where(np.isfinite(scale) & (scale > 0), scale, np.inf)
     products = [(i, j) for i in range(len(columns)) for j in range(i, len(columns))] if len(columns) <= _FEW else []
 

@@ -165,9 +165,9 @@ ExistingStore = Annotated[str, _store(existing_store)]
 SiteName = Annotated[str, argument("The name of the site.", metavar="SITE")]
 Since = Annotated[
     int | None,
-    option("Start of the period: a date, an ISO time or Unix ms.", metavar="TIME", parser=parse_moment("--since")),
+    option("Start of the period: a date, an ISO time or Unix ms.", metavar="TIME", parser=parse_moment),
 ]
-Until = Annotated[int | None, option("End of the period, exclusive.", metavar="TIME", parser=parse_moment("--until"))]
+Until = Annotated[int | None, option("End of the period, exclusive.", metavar="TIME", parser=parse_moment)]
 Scheduler = Annotated[
     str | None, option("Work on a Dask cluster: its scheduler, tcp://HOST:8786.", metavar="URL", panel=RARE)
 ]

@@ -57,9 +57,7 @@ def collect(
     ] = False,
     group: Annotated[str | None, option("Share the readings with other collectors of this group.", panel=RARE)] = None,
     name: Annotated[str | None, option("Session name at the broker, unique.", panel=RARE)] = None,
-    keep: Annotated[
-        int | None, option("Remove older data: 90d, 12h or 4w.", metavar="SPAN", parser=parse_span("--keep"))
-    ] = None,
+    keep: Annotated[int | None, option("Remove older data: 90d, 12h or 4w.", metavar="SPAN", parser=parse_span)] = None,
     home_assistant: Annotated[bool, option("Publish zones and alarms to Home Assistant.", "--home-assistant")] = False,
     page_url: Annotated[str | None, option("Address of the page, for links in Home Assistant.", metavar="URL")] = None,
 ) -> None:

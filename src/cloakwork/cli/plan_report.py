@@ -283,5 +283,5 @@ def _ending(path: Path, advice: tuple[Advice, ...], *, written: bool) -> Iterato
 
 
 def _every(seconds: float) -> str:
-    """A duration after "every" or "any": a minute is just "minute"."""
-    return duration(seconds).removeprefix("1 ")
+    """Return a duration after "every" or "any": a minute is just "minute"."""
+    return "second" if seconds == 1 else duration(seconds).removeprefix("1 ")

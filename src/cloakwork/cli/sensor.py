@@ -108,7 +108,6 @@ def load_measure(folder: Path) -> MeasureFile:
     sys.path.insert(0, str(folder))
     try:
         spec.loader.exec_module(module)
-        return MeasureFile(module.read)
     except Exception as problem:
         note(traceback.format_exc())
         raise InputError(
@@ -117,6 +116,9 @@ def load_measure(folder: Path) -> MeasureFile:
         ) from None
     finally:
         sys.path.remove(str(folder))
+    if not callable(getattr(module, "read", None)):
+        raise InputError(f"{path}: it has no function read(). Write one that returns two whole numbers.")
+    return MeasureFile(module.read)
 
 
 def make_source(text: str, config: dict[str, Any], site: Path | None) -> ReadingSource:

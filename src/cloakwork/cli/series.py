@@ -55,15 +55,15 @@ def series(
             "Start of the first bin; public, so it is needed.",
             "--from",
             metavar="TIME",
-            parser=parse_moment("--from"),
+            parser=parse_moment,
         ),
     ] = None,
     end: Annotated[
         int | None,
-        option("End of the last bin; public, so it is needed.", "--to", metavar="TIME", parser=parse_moment("--to")),
+        option("End of the last bin; public, so it is needed.", "--to", metavar="TIME", parser=parse_moment),
     ] = None,
     every: Annotated[
-        int | None, option("Length of a bin: 15m, 1h (default), 1d, 1w.", metavar="SPAN", parser=parse_span("--every"))
+        int | None, option("Length of a bin: 15m, 1h (default), 1d, 1w.", metavar="SPAN", parser=parse_span)
     ] = None,
     time: Annotated[
         str | None,
@@ -89,7 +89,7 @@ def series(
         row(
             "With --person: a person counts once within this time, for less noise; take half the natural cycle.",
             metavar="SPAN",
-            parser=parse_span("--separation"),
+            parser=parse_span,
         ),
     ] = None,
     counts: Annotated[

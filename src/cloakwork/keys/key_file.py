@@ -173,5 +173,5 @@ def _read_private(path: Path) -> dict[str, object]:
             mode=mode,
         )
     if parsed is None:
-        raise refusal("not valid JSON, or a name occurs twice. Restore the last whole copy from a backup.")
+        raise refusal("not a key file, or a damaged one. Give another, or restore the last whole copy from a backup.")
     return parsed
